@@ -1,0 +1,18 @@
+#!/bin/sh
+# Runs an example on a real file and shows what came of it. `make demo` has built
+# aod and the base image by now.
+set -eu
+example=examples/capsules/csv-report
+out=aod-output/demo
+
+echo
+echo "A table of sales goes in, statistics and a chart come out:"
+echo
+echo "  bin/aod run $example --file table=$example/input/sales.csv --set group_by=region --out $out"
+echo
+bin/aod run "$example" --file table="$example/input/sales.csv" --set group_by=region --out "$out"
+echo
+echo "Its output files are in $(pwd)/$out:"
+ls -l "$out"
+echo
+echo "Next: bin/aod init my-capsule && bin/aod run ./my-capsule"
