@@ -1,0 +1,64 @@
+package schemas
+
+import (
+	"embed"
+	"slices"
+)
+
+//go:embed *.schema.json
+var files embed.FS
+
+// Names lists the schemas that Get knows, sorted.
+func Names() []string {
+	return []string{"agent", "config", "event", "page", "problem", "run", "submission", "testcase", "tools", "unit"}
+}
+
+// Get returns the schema of that name, for example Get("agent"), or nil when there
+// is none. The caller owns the bytes.
+func Get(name string) []byte {
+	if !slices.Contains(Names(), name) {
+		return nil
+	}
+	return must(name)
+}
+
+// Agent returns the schema of agent.yaml.
+func Agent() []byte { return must("agent") }
+
+// Tools returns the schema of tools.yaml. Its root is an array.
+func Tools() []byte { return must("tools") }
+
+// TestCase returns the schema of a test case, tests/*.json.
+func TestCase() []byte { return must("testcase") }
+
+// Config returns the schema of the server's configuration file. A test of the package
+// config writes it.
+func Config() []byte { return must("config") }
+
+// Run returns the schema of a run's record, as `aod run --json` prints it.
+func Run() []byte { return must("run") }
+
+// Submission returns the schema of a request for a run, POST /v1/runs.
+func Submission() []byte { return must("submission") }
+
+// Page returns the schema of a list of runs.
+func Page() []byte { return must("page") }
+
+// Event returns the schema of what happens in a run.
+func Event() []byte { return must("event") }
+
+// Unit returns the schema of what a server tells of a unit.
+func Unit() []byte { return must("unit") }
+
+// Problem returns the schema of an answer that is an error.
+func Problem() []byte { return must("problem") }
+
+// must reads an embedded schema. One that is missing is a mistake of the build,
+// which a test finds.
+func must(name string) []byte {
+	raw, err := files.ReadFile(name + ".schema.json")
+	if err != nil {
+		panic("schemas: " + err.Error())
+	}
+	return raw
+}
