@@ -1,0 +1,196 @@
+package capsule
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+const (
+	agentFile = "agent.yaml"
+
+	durationHint = "write a duration with its unit, such as 30s, 5m or 1h30m"
+	sizeHint     = "write a size, such as 512MiB or 2GiB"
+)
+
+var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schemas.Agent()), true) })
+
+// agentYAML is agent.yaml as it stands there: what has a unit is not yet read.
+type agentYAML struct {
+	Name        *string    `json:"name"`
+	Version     string     `json:"version"`
+	Description string     `json:"description"`
+	Model       string     `json:"model"`
+	Models      []string   `json:"models"`
+	Temperature *float64   `json:"temperature"`
+	MaxTokens   int64      `json:"max_tokens"`
+	Limits      limitsYAML `json:"limits"`
+	Network     string     `json:"network"`
+	ReadOnly    *bool      `json:"read_only"`
+	Runtime     string     `json:"runtime"`
+	Egress      []string   `json:"egress"`
+	Budgets     Budgets    `json:"budgets"`
+	Concurrency int        `json:"concurrency"`
+	Warm        int        `json:"warm"`
+	Cache       any        `json:"cache"`
+	Recursion   int        `json:"recursion"`
+	Retries     *int       `json:"retries"`
+	Secrets     []string   `json:"secrets"`
+}
+
+type limitsYAML struct {
+	Timeout any     `json:"timeout"`
+	Memory  any     `json:"memory"`
+	CPUs    float64 `json:"cpus"`
+	PIDs    int64   `json:"pids"`
+	Output  any     `json:"output"`
+	Log     any     `json:"log"`
+}
+
+// notYet are the settings that are read and checked, and that nothing heeds so far.
+var notYet = []string{"egress", "warm", "cache", "secrets"}
+
+// readAgent reads agent.yaml into the capsule.
+func (l *loader) readAgent(c *Capsule) {
+	raw, ok := l.readFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
+	if !ok {
+		return
+	}
+	doc, findings := parseYAML(agentFile, raw)
+	if doc == nil {
+		l.findings = append(l.findings, findings...)
+		return
+	}
+	object, ok := doc.value.(map[string]any)
+	if !ok && doc.value != nil {
+		findings = append(findings, fault.Finding{File: agentFile, Line: doc.lineAt(""), Message: "it must hold keys with values", Hint: "write it as key: value"})
+	}
+	if object == nil {
+		object = map[string]any{}
+	}
+	findings = append(findings, placed(fillAgent(c, object), doc, "")...)
+	l.findings = append(l.findings, byLine(findings)...)
+}
+
+// fillAgent reads the values of agent.yaml and returns what is wrong with them.
+func fillAgent(c *Capsule, object map[string]any) []fault.Finding {
+	file := decodeAgent(object)
+	var u units
+	c.Version, c.Description = file.Version, file.Description
+	c.Agent = file.agent(&u)
+	c.Name = u.name(file.Name, object, filepath.Base(c.Dir))
+	findings := agentShape().check(object, u.findings)
+	for _, key := range notYet {
+		if _, set := object[key]; set {
+			findings = append(findings, fault.Finding{
+				Pointer: "/" + key, Warning: true,
+				Message: key + " is read, but this version of AOD doesn't act on it yet", Hint: "runs go on as if it weren't there",
+			})
+		}
+	}
+	return findings
+}
+
+// decodeAgent takes over what has the right type. What hasn't is left out here and
+// reported by the schema.
+func decodeAgent(object map[string]any) agentYAML {
+	var file agentYAML
+	raw, err := json.Marshal(object)
+	if err == nil {
+		_ = json.Unmarshal(raw, &file)
+	}
+	return file
+}
+
+func (f agentYAML) agent(u *units) Agent {
+	a := Agent{
+		Model: f.Model, Models: f.Models, Temperature: f.Temperature, MaxTokens: f.MaxTokens,
+		Limits: f.Limits.limits(u), Network: f.Network, ReadOnly: true, Runtime: f.Runtime,
+		Egress: f.Egress, Budgets: f.Budgets, Concurrency: f.Concurrency, Warm: f.Warm,
+		Cache: u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour), Recursion: f.Recursion,
+		Retries: f.Retries, Secrets: f.Secrets,
+	}
+	if a.Network == "" {
+		a.Network = "none"
+	}
+	if f.ReadOnly != nil {
+		a.ReadOnly = *f.ReadOnly
+	}
+	return a
+}
+
+func (f limitsYAML) limits(u *units) Limits {
+	l := Limits{
+		Timeout:     u.duration("/limits/timeout", f.Timeout, time.Millisecond, 168*time.Hour),
+		MemoryBytes: u.size("/limits/memory", f.Memory, 6*mib, 16*tib),
+		CPUs:        f.CPUs,
+		PIDs:        f.PIDs,
+		LogBytes:    u.size("/limits/log", f.Log, 1, gib),
+	}
+	output, parts := f.Output.(map[string]any)
+	if !parts {
+		l.OutputBytes = u.size("/limits/output", f.Output, 1, 16*tib)
+		return l
+	}
+	l.OutputBytes = u.size("/limits/output/size", output["size"], 1, 16*tib)
+	if n, ok := output["files"].(float64); ok {
+		l.OutputFiles = int(n)
+	}
+	return l
+}
+
+// units reads the values of agent.yaml that a schema can't check, and gathers what is
+// wrong with them.
+type units struct{ findings []fault.Finding }
+
+func (u *units) report(pointer, message, hint string) {
+	u.findings = append(u.findings, fault.Finding{Pointer: pointer, Message: message, Hint: hint})
+}
+
+func (u *units) duration(pointer string, v any, least, most time.Duration) time.Duration {
+	if !isUnitValue(v) {
+		return 0
+	}
+	d, err := parseDuration(v, least, most)
+	if err != nil {
+		u.report(pointer, named(pointer, err.Error()), durationHint)
+	}
+	return d
+}
+
+func (u *units) size(pointer string, v any, least, most int64) int64 {
+	if !isUnitValue(v) {
+		return 0
+	}
+	n, err := parseSize(v, least, most)
+	if err != nil {
+		u.report(pointer, named(pointer, err.Error()), sizeHint)
+	}
+	return n
+}
+
+// name takes the name that agent.yaml gives, else the directory's, and checks it.
+func (u *units) name(given *string, object map[string]any, dir string) string {
+	if given != nil {
+		if p := nameProblem(*given); p != "" {
+			u.report("/name", p, nameHint(*given))
+		}
+		return *given
+	}
+	if _, wrongType := object["name"]; !wrongType && nameProblem(dir) != "" {
+		u.report("", "it gives no name, and that of the directory, "+quote(dir)+", can't be an image tag", "add name: "+nameOr(dir))
+	}
+	return dir
+}
+
+// nameOr makes a usable name of any text.
+func nameOr(text string) string {
+	if s := suggestName(text); s != "" {
+		return s
+	}
+	return "my-capsule"
+}

@@ -1,0 +1,74 @@
+package capsule
+
+import (
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Capsule is a directory that was read and found to keep the rules.
+type Capsule struct {
+	Dir         string // absolute
+	Name        string // agent.yaml's, else the directory's; see CheckName
+	Version     string // may be empty
+	Description string // may be empty
+	Agent       Agent
+	Tools       []Tool
+	Contract    *contract.Contract
+	Warnings    []fault.Finding // what is worth knowing and stops nothing
+
+	dockerfile dockerfile
+}
+
+// Agent is what agent.yaml says beside the capsule's name. A zero field was not set,
+// except where a default is named here.
+type Agent struct {
+	Model       string
+	Models      []string
+	Temperature *float64 // nil: not set; 0 is a temperature
+	MaxTokens   int64
+	Limits      Limits
+	Network     string // "none" (the default) or "bridge"
+	ReadOnly    bool   // the root file system; default true
+	Runtime     string // isolation runtime, by the engine's name for it
+	Concurrency int    // runs at once under a server; 0 is no bound of its own
+	Budgets     Budgets
+	Recursion   int  // how often it may stand again on the path of calls to it
+	Retries     *int // under a server, after an attempt that failed for a reason that may pass; nil: not set
+
+	// What follows is read, and each setting is named in Capsule.Warnings, because
+	// this version doesn't act on it.
+	Egress  []string
+	Warm    int
+	Cache   time.Duration
+	Secrets []string
+}
+
+// Limits are what a capsule asks for. Zero means not set: the defaults, and the caps
+// on what may be asked for, are the runtime's business.
+type Limits struct {
+	Timeout     time.Duration
+	MemoryBytes int64
+	CPUs        float64
+	PIDs        int64
+	OutputBytes int64 // all output files together
+	OutputFiles int   // how many
+	LogBytes    int64 // stdout and stderr together
+}
+
+// Budgets bound everything that a capsule calls, all together. Zero means not set. Tokens
+// aren't counted yet.
+type Budgets struct {
+	Depth  int   `json:"depth"`
+	Calls  int   `json:"calls"`
+	Tokens int64 `json:"tokens"`
+}
+
+// Tool is one entry of tools.yaml.
+type Tool struct {
+	Name        string         `json:"name"`
+	Capsule     string         `json:"capsule"` // whom it may call; "" for a function of its own
+	Description string         `json:"description"`
+	Parameters  map[string]any `json:"parameters"` // a JSON Schema; nil where the callee's contract decides
+}

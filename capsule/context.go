@@ -1,0 +1,194 @@
+package capsule
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Limits of a build context. What is larger is almost always data or a virtual
+// environment that was never meant for the image.
+const (
+	maxContextEntries = 100_000
+	maxContextBytes   = 4 * gib
+)
+
+// Context is what is sent to the builder: the capsule's directory without what
+// .dockerignore leaves out.
+type Context struct {
+	// Digest is the hex SHA-256 over names, types, executable bits, link targets and
+	// contents. Modification times, owners and the order on disk don't matter.
+	Digest string
+
+	dir     string
+	entries []entry // sorted: a directory stands before what is in it
+}
+
+// entry is one file, directory or link of a context.
+type entry struct {
+	name string // relative, with slashes
+	mode fs.FileMode
+	size int64  // of a regular file
+	link string // target of a symbolic link, as it stands there
+}
+
+// Context reads the capsule's directory as a build context and computes its digest. The
+// error is a Capsule fault that names the file: one that can't be read, or is no file,
+// directory or link, or a context of more than 100,000 entries or 4 GiB.
+func (c *Capsule) Context() (*Context, error) {
+	src, err := openSource(c.Dir)
+	if err != nil {
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, reason(err)).WithHint("make the directory readable")
+	}
+	defer src.close()
+	g, err := readIgnore(src)
+	if err != nil {
+		return nil, err
+	}
+	w := walker{source: src, ignore: g}
+	if err := w.walk(".", verdict{}); err != nil {
+		return nil, err
+	}
+	x := &Context{dir: c.Dir, entries: w.entries}
+	sum := sha256.New()
+	if err := x.writeEntries(src, sum); err != nil {
+		return nil, err
+	}
+	x.Digest = hex.EncodeToString(sum.Sum(nil))
+	return x, nil
+}
+
+// Files lists the names in the context, sorted as they are sent; directories end in "/".
+func (x *Context) Files() []string {
+	names := make([]string, len(x.entries))
+	for i, e := range x.entries {
+		names[i] = e.name
+		if e.mode.IsDir() {
+			names[i] += "/"
+		}
+	}
+	return names
+}
+
+// WriteTar writes the context as a tar stream: the same bytes for the same digest. It
+// can be called again. When the directory isn't any more what Context saw, the error is
+// a Capsule fault and the stream is left without its end, so that no builder takes it.
+func (x *Context) WriteTar(w io.Writer) error {
+	src, err := openSource(x.dir)
+	if err != nil {
+		return fault.Wrap(fault.Capsule, err, "the capsule's directory can't be read any more: %s", reason(err)).WithHint("try again")
+	}
+	defer src.close()
+	sum := sha256.New()
+	if err := x.writeEntries(src, io.MultiWriter(w, sum)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != x.Digest {
+		return changed("the directory")
+	}
+	return writeEnd(w)
+}
+
+// changed is the fault for files that didn't hold still.
+func changed(what string) *fault.Error {
+	return fault.New(fault.Capsule, "%s changed while it was sent to the builder", what).
+		WithHint("try again when nothing writes into the capsule's directory, or leave the file out with .dockerignore")
+}
+
+// walker gathers the entries of a context.
+type walker struct {
+	source  source
+	ignore  ignore
+	entries []entry
+	bytes   int64
+}
+
+// walk adds what is in a directory, in the order of the names. It recurses as deep as
+// the kernel lets paths be.
+func (w *walker) walk(dir string, parent verdict) error {
+	children, err := fs.ReadDir(w.source.root.FS(), dir)
+	if err != nil {
+		return badContext(dir, "it can't be read: "+reason(err), "make it readable, or leave it out with .dockerignore")
+	}
+	for _, child := range children {
+		if err := w.visit(path.Join(dir, child.Name()), child, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) visit(name string, d fs.DirEntry, parent verdict) error {
+	out, own, err := w.ignore.excludes(name, parent)
+	if err != nil {
+		return err
+	}
+	if !out {
+		if err := w.add(name, d); err != nil {
+			return err
+		}
+	}
+	if !d.IsDir() || (out && !w.ignore.mayHoldExceptions(name)) {
+		return nil
+	}
+	before := len(w.entries)
+	if err := w.walk(name, own); err != nil {
+		return err
+	}
+	if out && len(w.entries) > before {
+		w.insert(before, entry{name: name, mode: fs.ModeDir})
+	}
+	return nil
+}
+
+// insert puts an excluded directory before the exceptions that were found in it.
+func (w *walker) insert(at int, e entry) {
+	w.entries = append(w.entries, entry{})
+	copy(w.entries[at+1:], w.entries[at:])
+	w.entries[at] = e
+}
+
+func (w *walker) add(name string, d fs.DirEntry) error {
+	const leaveOut = "remove it, or leave it out with .dockerignore"
+	if !utf8.ValidString(name) {
+		return badContext(name, "its name isn't UTF-8", "rename it, or leave it out with .dockerignore")
+	}
+	e, err := w.entry(name, d)
+	if err != nil {
+		return badContext(name, "it can't be read: "+reason(err), "make it readable, or leave it out with .dockerignore")
+	}
+	if !e.mode.IsRegular() && !e.mode.IsDir() && e.mode&fs.ModeSymlink == 0 {
+		return badContext(name, "it is "+kindOf(e.mode)+", which no image can hold", leaveOut)
+	}
+	w.bytes += e.size
+	w.entries = append(w.entries, e)
+	if len(w.entries) > maxContextEntries {
+		return badContext(".", fmt.Sprintf("it holds more than %d files", maxContextEntries), "leave out what the image doesn't need with .dockerignore")
+	}
+	if w.bytes > maxContextBytes {
+		return badContext(".", "it holds more than "+sizeText(maxContextBytes), "leave out what the image doesn't need with .dockerignore")
+	}
+	return nil
+}
+
+// entry describes a file. Hard links are files like all others.
+func (w *walker) entry(name string, d fs.DirEntry) (entry, error) {
+	info, err := d.Info()
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{name: name, mode: info.Mode()}
+	switch {
+	case info.Mode().IsRegular():
+		e.size = info.Size()
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.link, err = w.source.root.Readlink(name)
+	}
+	return e, err
+}

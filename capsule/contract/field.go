@@ -1,0 +1,158 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// ParseField reads the text of one field, as a person types it, into the value that
+// the contract asks for. The path is dotted for nested objects. Where the contract
+// allows a string the text is taken as it stands; where it asks for something else
+// the text is read as JSON and has to be of that type; where it says nothing the
+// text is JSON if it can be read as such, else a string. Numbers are json.Number.
+// The error is an Input fault and doesn't show the text.
+func (s *Schema) ParseField(path, text string) (any, error) {
+	keys, err := splitPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.ValidString(text) || !utf8.ValidString(path) {
+		return nil, fault.New(fault.Input, "field %s: the text is not valid UTF-8", quote(path))
+	}
+	nodes := []*node{s.root}
+	for i, key := range keys {
+		if nodes, err = descend(nodes, key, strings.Join(keys[:i+1], ".")); err != nil {
+			return nil, err
+		}
+	}
+	return typed(nodes, path, text)
+}
+
+func typed(nodes []*node, path, text string) (any, error) {
+	var types kinds
+	for _, n := range allHere(nodes) {
+		types |= n.types
+	}
+	if types&kindString != 0 {
+		return text, nil
+	}
+	v, err := readJSON([]byte(text))
+	isJSON := err == nil
+	if isJSON && types.allows(kindOf(v)) {
+		return v, nil
+	}
+	if types == 0 {
+		return text, nil
+	}
+	got := "text that is no JSON"
+	if isJSON {
+		got = kindOf(v).String()
+	}
+	return nil, fault.New(fault.Input, "field %s: expected %s, got %s", quote(path), types, got).WithHint("%s", typedHint(types))
+}
+
+func typedHint(types kinds) string {
+	switch {
+	case types&kindObject != 0:
+		return `write JSON, such as {"key": "value"}, or set one field of it with a dotted path`
+	case types&kindArray != 0:
+		return `write JSON, such as ["one", "two"]`
+	case types&kindBoolean != 0:
+		return "write true or false"
+	case types&kindInteger != 0:
+		return "write a whole number, such as 3"
+	case types&kindNumber != 0:
+		return "write a number, such as 0.5"
+	}
+	return "write null"
+}
+
+// allHere returns the nodes and all schemas that judge the same value, without
+// those that say what it is not or ask a question.
+func allHere(nodes []*node) []*node {
+	var here []*node
+	seen := map[*node]bool{}
+	var add func(n *node)
+	add = func(n *node) {
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		here = append(here, n)
+		add(n.ref)
+		for _, list := range [][]*node{n.allOf, n.anyOf, n.oneOf, {n.then, n.els}} {
+			for _, child := range list {
+				add(child)
+			}
+		}
+		for _, key := range sorted(n.dependencies) {
+			add(n.dependencies[key])
+		}
+	}
+	for _, n := range nodes {
+		add(n)
+	}
+	return here
+}
+
+// descend returns the schemas of a field; none means that anything may stand there.
+func descend(nodes []*node, key, path string) ([]*node, error) {
+	var found []*node
+	var known []string
+	closed := false
+	for _, n := range allHere(nodes) {
+		children := n.field(key)
+		found = append(found, children...)
+		known = append(known, sorted(n.properties)...)
+		shut := n.additionalProperties != nil && n.additionalProperties.always != nil && !*n.additionalProperties.always
+		closed = closed || shut && len(children) == 0
+	}
+	if len(found) == 0 && closed {
+		return nil, fault.New(fault.Input, "the contract has no field %s", quote(path)).WithHint("%s", knownHint(key, known))
+	}
+	return found, nil
+}
+
+// field lists the schemas that apply to a field of that name.
+func (n *node) field(key string) []*node {
+	var nodes []*node
+	if child, ok := n.properties[key]; ok {
+		nodes = append(nodes, child)
+	}
+	for _, p := range n.patterns {
+		if p.re.MatchString(key) {
+			nodes = append(nodes, p.schema)
+		}
+	}
+	if extra := n.additionalProperties; len(nodes) == 0 && extra != nil && extra.always == nil {
+		nodes = append(nodes, extra)
+	}
+	return nodes
+}
+
+func knownHint(key string, known []string) string {
+	slices.Sort(known)
+	known = slices.Compact(known)
+	if near := nearest(key, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "it allows no fields there"
+	}
+	return "it has " + show(strings.Join(known, ", "))
+}
+
+// fields lists the schemas of each top-level property.
+func (s *Schema) fields() map[string][]*node {
+	fields := map[string][]*node{}
+	for _, n := range allHere([]*node{s.root}) {
+		for key, child := range n.properties {
+			fields[key] = append(fields[key], allHere([]*node{child})...)
+		}
+	}
+	return fields
+}

@@ -1,0 +1,146 @@
+package contract
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// FileRef is a string in a payload that the contract declares to name a file.
+type FileRef struct {
+	Pointer string // into the payload
+	Name    string // relative, with slashes, clean; "" with Err
+	Err     error  // a *fault.Error that says why the name is refused
+}
+
+// FileRefs lists the file references of a payload, taking the absolute form of any
+// stage, each once, in the order of their pointers. A string that stands where any
+// applicable part of the contract says file_path is one.
+func (s *Schema) FileRefs(p Payload) []FileRef { return s.FileRefsAt(p, AnyStage) }
+
+// FileRefsAt lists the file references of a payload at a stage: names in another
+// stage's absolute form are refused. A payload too large to be walked, which
+// Validate refuses, gives one reference with an error.
+func (s *Schema) FileRefsAt(p Payload, stage Stage) []FileRef {
+	var refs []FileRef
+	seen := map[string]bool{}
+	_, ok := walk(s.root, p.value(), func(n *node, v any, at *place) {
+		name, isString := v.(string)
+		if !n.filePath || !isString {
+			return
+		}
+		pointer := at.pointer()
+		if seen[pointer] {
+			return
+		}
+		seen[pointer] = true
+		clean, err := CleanName(name, stage)
+		refs = append(refs, FileRef{Pointer: pointer, Name: clean, Err: err})
+	})
+	if !ok {
+		return []FileRef{{Err: fault.New(fault.TooLarge, "the payload is too large for this contract").WithHint("send less in one call")}}
+	}
+	slices.SortFunc(refs, func(a, b FileRef) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return refs
+}
+
+// CheckFiles reports each file reference that isn't a regular file under root, the
+// directory of the stage. It opens nothing and follows no link, not even between
+// directories: whatever else stands there is named for what it is. The directory may
+// change afterwards, so whoever opens the files has to be as careful. At most
+// MaxFindings are reported.
+func (s *Schema) CheckFiles(p Payload, stage Stage, root *os.Root) []fault.Finding {
+	var found []fault.Finding
+	known := map[string]fault.Finding{} // by name: a payload may name one file often
+	for _, ref := range s.FileRefsAt(p, stage) {
+		f, ok := known[ref.Name]
+		if !ok || ref.Err != nil {
+			f = checkRef(ref, stage, root)
+			known[ref.Name] = f
+		}
+		if f.Message == "" {
+			continue
+		}
+		if len(found) == MaxFindings {
+			return append(found, fault.Finding{Message: "there are more problems with files than these"})
+		}
+		f.Pointer = ref.Pointer
+		found = append(found, f)
+	}
+	return found
+}
+
+// checkRef returns a finding with a message if the reference can't be followed.
+func checkRef(ref FileRef, stage Stage, root *os.Root) fault.Finding {
+	if ref.Err != nil {
+		public := fault.Public(ref.Err)
+		return fault.Finding{Message: public.Msg, Hint: public.Hint}
+	}
+	name := quote(ref.Name)
+	parts := strings.Split(ref.Name, "/")
+	for i := range parts {
+		info, err := root.Lstat(strings.Join(parts[:i+1], "/"))
+		switch last := i == len(parts)-1; {
+		case errors.Is(err, fs.ErrNotExist):
+			return fault.Finding{Message: fmt.Sprintf("names file %s, which is not in %s", name, stage), Hint: missingHint(stage)}
+		case err != nil:
+			return fault.Finding{Message: fmt.Sprintf("names file %s, which can't be looked at in %s", name, stage), Hint: "check the permissions of its directory"}
+		case !last && !info.IsDir():
+			return fault.Finding{Message: fmt.Sprintf("names file %s, but a directory on the way is %s", name, what(info.Mode())), Hint: "use real directories: nothing else is followed"}
+		case last && !info.Mode().IsRegular():
+			return fault.Finding{Message: fmt.Sprintf("names file %s, which is %s, not a regular file", name, what(info.Mode())), Hint: irregularHint(info.Mode(), stage)}
+		}
+	}
+	return fault.Finding{}
+}
+
+func missingHint(stage Stage) string {
+	if stage == StageInput || stage == StageIncoming {
+		return "hand the file over with --file field=PATH"
+	}
+	return fmt.Sprintf("write the file to %s before the result is returned", stage)
+}
+
+// what names the kind of a directory entry.
+func what(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a file"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something special"
+}
+
+func irregularHint(mode fs.FileMode, stage Stage) string {
+	if mode.IsDir() {
+		return "name a file; to pass a whole directory make an archive of it"
+	}
+	return fmt.Sprintf("copy the content into a regular file in %s", stage)
+}
+
+// FileFields lists the top-level properties that are file references, sorted.
+func (s *Schema) FileFields() []string {
+	var names []string
+	for name, nodes := range s.fields() {
+		if slices.ContainsFunc(nodes, func(n *node) bool { return n.filePath }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

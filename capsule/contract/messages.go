@@ -1,0 +1,91 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xeipuuv/gojsonschema"
+)
+
+// redundant are errors that only say that another one stands beside them.
+var redundant = map[string]bool{"number_all_of": true, "condition_then": true, "condition_else": true}
+
+const closestHint = "what else is said of this place is how the closest alternative differs"
+
+// plain are the sentences that need no detail.
+var plain = map[string]string{
+	"number_not":                "is of a form that the contract excludes",
+	"false":                     "is not allowed by the contract",
+	"contains":                  "no item is of the form that one must have",
+	"array_no_additional_items": "has more items than the contract describes",
+	"internal":                  "could not be compared with the allowed values",
+}
+
+// detailed are the sentences with details of the contract, never of the payload.
+var detailed = map[string]struct{ format, detail string }{
+	"missing_dependency":   {"field %s is required beside another field that is there", "dependency"},
+	"array_min_items":      {"has too few items: at least %s", "min"},
+	"array_max_items":      {"has too many items: at most %s", "max"},
+	"array_min_properties": {"has too few fields: at least %s", "min"},
+	"array_max_properties": {"has too many fields: at most %s", "max"},
+	"string_gte":           {"is too short: at least %s characters", "min"},
+	"string_lte":           {"is too long: at most %s characters", "max"},
+	"multiple_of":          {"must be a multiple of %s", "multiple"},
+	"number_gte":           {"must be at least %s", "min"},
+	"number_gt":            {"must be greater than %s", "min"},
+	"number_lte":           {"must be at most %s", "max"},
+	"number_lt":            {"must be less than %s", "max"},
+	"pattern":              {"does not match the pattern %s", "pattern"},
+	"enum":                 {"is not one of the allowed values: %s", "allowed"},
+	"const":                {"is not the allowed value: %s", "allowed"},
+}
+
+// formats are examples for the people who meet a format.
+var formats = map[string]string{
+	"date": "2006-01-02", "time": "15:04:05Z", "date-time": "2006-01-02T15:04:05Z", "email": "name@example.com",
+	"uri": "https://example.com/path", "uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8 (lower case)", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+	"hostname": "example.com",
+}
+
+// explain says in plain words what is wrong and, where it isn't plain, how to mend it.
+func explain(e gojsonschema.ResultError) (message, hint string) {
+	details := e.Details()
+	if d, ok := detailed[e.Type()]; ok {
+		return fmt.Sprintf(d.format, show(fmt.Sprint(details[d.detail]))), ""
+	}
+	if text, ok := plain[e.Type()]; ok {
+		return text, ""
+	}
+	name := quote(fmt.Sprint(details["property"]))
+	switch e.Type() {
+	case "required":
+		return fmt.Sprintf("required field %s is missing", name), ""
+	case "additional_property_not_allowed":
+		return fmt.Sprintf("unexpected field %s", name), "remove it, or check its spelling against the contract"
+	case "invalid_property_name":
+		return fmt.Sprintf("the name of field %s is not allowed", name), "what else is said of this place is about the name"
+	case "invalid_type":
+		return fmt.Sprintf("expected %s, got %s", typeList(fmt.Sprint(details["expected"])), details["given"]), ""
+	case "number_any_of":
+		return "matches none of the alternatives (anyOf)", closestHint
+	case "number_one_of":
+		return "must match exactly one of the alternatives (oneOf)", ""
+	case "unique":
+		return fmt.Sprintf("items %v and %v are equal, but all must differ", details["i"], details["j"]), ""
+	case "format":
+		return explainFormat(fmt.Sprint(details["format"]))
+	}
+	return "breaks the contract (" + e.Type() + ")", ""
+}
+
+// typeList reads gojsonschema's "[string,null]".
+func typeList(list string) string {
+	return strings.ReplaceAll(strings.Trim(list, "[]"), ",", " or ")
+}
+
+func explainFormat(format string) (message, hint string) {
+	if example, ok := formats[format]; ok {
+		hint = "write it like " + example
+	}
+	return fmt.Sprintf("is not a valid %s", show(format)), hint
+}

@@ -1,0 +1,17 @@
+// Package capsule reads what a capsule is: a directory with a Dockerfile, agent.yaml,
+// tools.yaml, schema.json, a bridge and its logic. It knows no engine and runs nothing.
+//
+// A directory comes from anybody. Every file is bounded, must be a regular file and
+// is never reached through a link, and nothing that stands in one is trusted.
+//
+// The main path, in call order:
+//
+//	Load (load.go)             every problem of the directory at once, or a Capsule
+//	Capsule.Context (context.go)  what is sent to the builder, and its digest
+//	Context.WriteTar (tar.go)     the same bytes for the same content, always
+//	Capsule.Cases (cases.go)      tests/*.json
+//	DiffJSON (diff.go)            what differs between two results, for a person
+//	Scaffold (scaffold.go)        a new directory that runs as it is
+//
+// The contract itself (schema.json) lives in the package contract below.
+package capsule

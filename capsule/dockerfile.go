@@ -1,0 +1,183 @@
+package capsule
+
+import (
+	"regexp"
+	"strings"
+)
+
+// baseImage is the image that capsules stand on unless they bring their own.
+const baseImage = "aod/base"
+
+// dockerfile is what AOD wants to know of a Dockerfile. The builder alone decides
+// whether the rest is right.
+type dockerfile struct {
+	bases  []string // what the FROM lines name, in order
+	starts bool     // the last stage sets CMD or ENTRYPOINT
+}
+
+var (
+	escapeDirective = regexp.MustCompile("(?i)^#\\s*escape\\s*=\\s*([\\\\`])\\s*$")
+	directive       = regexp.MustCompile(`^#\s*[A-Za-z]+\s*=`)
+	heredoc         = regexp.MustCompile(`<<-?["']?([A-Za-z_][A-Za-z0-9_]*)["']?`)
+)
+
+// parseDockerfile reads the instructions that decide how the image starts.
+func parseDockerfile(raw []byte) dockerfile {
+	var d dockerfile
+	stages := map[string]bool{} // name -> sets CMD or ENTRYPOINT
+	stage := ""
+	for _, fields := range instructions(string(raw)) {
+		switch strings.ToUpper(fields[0]) {
+		case "FROM":
+			image, name := fromLine(fields[1:])
+			d.bases = append(d.bases, image)
+			d.starts = stages[strings.ToLower(image)]
+			stage = strings.ToLower(name)
+		case "CMD", "ENTRYPOINT":
+			d.starts = true
+		}
+		if stage != "" {
+			stages[stage] = d.starts
+		}
+	}
+	return d
+}
+
+// fromLine returns the image and the stage's name of "[--platform=p] image [AS name]".
+func fromLine(args []string) (image, stage string) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "--") {
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		image = args[0]
+	}
+	if len(args) == 3 && strings.EqualFold(args[1], "as") {
+		stage = args[2]
+	}
+	return image, stage
+}
+
+// instructions splits a Dockerfile into its instructions and those into words.
+// Continued lines are joined; comments and the bodies of here-documents are left out.
+func instructions(text string) [][]string {
+	var all [][]string
+	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
+	escape := escapeOf(lines)
+	for len(lines) > 0 {
+		var joined string
+		joined, lines = joinLine(lines, escape)
+		fields := strings.Fields(joined)
+		if len(fields) == 0 {
+			continue
+		}
+		all = append(all, fields)
+		lines = skipHeredocs(fields[0], joined, lines)
+	}
+	return all
+}
+
+// escapeOf returns the character that continues a line, which a directive at the
+// file's top may set.
+func escapeOf(lines []string) string {
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if m := escapeDirective.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		if !directive.MatchString(line) {
+			break
+		}
+	}
+	return `\`
+}
+
+// joinLine takes one instruction, with the lines that continue it, off the front.
+func joinLine(lines []string, escape string) (joined string, rest []string) {
+	var b strings.Builder
+	for i, line := range lines {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || (line == "" && b.Len() > 0) {
+			if b.Len() == 0 {
+				return "", lines[i+1:]
+			}
+			continue
+		}
+		before, continued := strings.CutSuffix(line, escape)
+		b.WriteString(before + " ")
+		if !continued {
+			return b.String(), lines[i+1:]
+		}
+	}
+	return b.String(), nil
+}
+
+// skipHeredocs drops the bodies of the here-documents that an instruction opens.
+func skipHeredocs(instruction, line string, lines []string) []string {
+	switch strings.ToUpper(instruction) {
+	case "RUN", "COPY", "ADD":
+	default:
+		return lines
+	}
+	for _, m := range heredoc.FindAllStringSubmatch(line, -1) {
+		for i, l := range lines {
+			if strings.TrimLeft(strings.TrimRight(l, "\r"), "\t") == m[1] {
+				lines = lines[i+1:]
+				break
+			}
+		}
+	}
+	return lines
+}
+
+// UsesBase reports whether a FROM line of the Dockerfile names the image aod/base, in
+// whatever tag or digest. A FROM whose image is an ARG is not resolved.
+func (c *Capsule) UsesBase() bool {
+	for _, image := range c.dockerfile.bases {
+		image, _, _ = strings.Cut(image, "@")
+		if image == baseImage || strings.HasPrefix(image, baseImage+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkDockerfile reads the Dockerfile and reports what is wrong with it.
+func (l *loader) checkDockerfile() dockerfile {
+	raw, ok := l.readFile("Dockerfile", "add one; FROM "+baseImage+" and COPY . /capsule are enough")
+	if !ok {
+		return dockerfile{starts: true} // one missing file is one finding, not two
+	}
+	d := parseDockerfile(raw)
+	switch {
+	case len(instructions(string(raw))) == 0:
+		l.report("Dockerfile", 0, "it is empty", "FROM "+baseImage+" and COPY . /capsule are enough")
+	case len(d.bases) == 0:
+		l.report("Dockerfile", 1, "it has no FROM", "begin with FROM "+baseImage)
+	}
+	return d
+}
+
+var (
+	callsBridge    = regexp.MustCompile(`(?m)^[^#\n]*\baod\.run\s*\(|^\s*from\s+aod\s+import\s+[^#\n]*\brun\b`)
+	definesExecute = regexp.MustCompile(`(?m)^(async[ \t]+)?def[ \t]+execute[ \t]*\(|^execute[ \t]*=|^from[ \t]+\S+[ \t]+import[ \t]+[^#\n]*\bexecute\b`)
+)
+
+// checkProgram checks the bridge and the logic behind it, as far as they are asked for:
+// a Dockerfile that says itself what to start may start anything, in any language.
+func (l *loader) checkProgram(d dockerfile) {
+	const bridge, logic = "run.py", "src/main.py"
+	var raw []byte
+	var ok bool
+	if d.starts {
+		raw, ok = l.readOptional(bridge)
+	} else {
+		raw, ok = l.readFile(bridge, "add it (two lines: import aod, aod.run()), or set CMD in the Dockerfile")
+	}
+	if !ok || !callsBridge.Match(raw) {
+		return
+	}
+	raw, ok = l.readFile(logic, "add it with a function: def execute(payload: dict) -> dict")
+	if ok && !definesExecute.Match(raw) {
+		l.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
+	}
+}

@@ -1,0 +1,99 @@
+package capsule
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestCheckName(t *testing.T) {
+	for _, name := range []string{"a", "csv-report", "a.b_c-d", "1st", strings.Repeat("a", 63)} {
+		t.Run("takes "+name, func(t *testing.T) {
+			if err := CheckName(name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	bad := map[string]string{
+		"":                      "",
+		"My Capsule":            "my-capsule",
+		"-x-":                   "x",
+		"a--b":                  "a-b",
+		"a/b":                   "a-b",
+		"../etc":                "etc",
+		"ÄÖ":                    "",
+		"x\n":                   "x",
+		strings.Repeat("a", 64): strings.Repeat("a", 63),
+	}
+	for name, suggestion := range bad {
+		t.Run("refuses and suggests for "+quote(name), func(t *testing.T) {
+			err := CheckName(name)
+			if !fault.Is(err, fault.Input) {
+				t.Fatalf("CheckName = %v", err)
+			}
+			if hint := fault.Public(err).Hint; suggestion != "" && !strings.HasSuffix(hint, " "+suggestion) {
+				t.Errorf("hint %q doesn't suggest %q", hint, suggestion)
+			}
+			if s := suggestName(name); s != "" && nameProblem(s) != "" {
+				t.Errorf("the suggestion %q is no name itself", s)
+			}
+		})
+	}
+}
+
+func FuzzSuggestName(f *testing.F) {
+	f.Add("My Capsule")
+	f.Add("..__--")
+	f.Fuzz(func(t *testing.T, name string) {
+		if s := suggestName(name); s != "" && nameProblem(s) != "" {
+			t.Errorf("suggestName(%q) = %q: %s", name, s, nameProblem(s))
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"name", "network", "temperature", "timeout", "memory", "max_tokens"}
+	for word, want := range map[string]string{
+		"Name": "name", "nme": "name", "temprature": "temperature", "time-out": "timeout",
+		"maxTokens": "max_tokens", "netwrok": "network", "xyz": "", "": "",
+	} {
+		if got := nearest(word, known); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	good := map[any]int64{
+		"512MiB": 512 * mib, "512m": 512 * mib, "512MB": 512 * mib, "512 MiB": 512 * mib,
+		"1.5g": 3 * gib / 2, "2T": 2 * tib, "10B": 10, "10": 10, int64(4096): 4096, 4096.0: 4096,
+	}
+	for in, want := range good {
+		if got, err := parseSize(in, 1, 16*tib); err != nil || got != want {
+			t.Errorf("parseSize(%v) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []any{"", "m", "-1m", "1e9", "1 2", "512 elephants", "0", "999999999999999t", -5.0, "0x10"} {
+		if got, err := parseSize(in, 1, 16*tib); err == nil {
+			t.Errorf("parseSize(%v) = %d, want an error", in, got)
+		}
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for in, want := range map[string]time.Duration{"30s": 30 * time.Second, "1h30m": 90 * time.Minute, "1.5s": 1500 * time.Millisecond, "168h": 168 * time.Hour} {
+		if got, err := parseDuration(in, time.Millisecond, 168*time.Hour); err != nil || got != want {
+			t.Errorf("parseDuration(%q) = %s, %v; want %s", in, got, err, want)
+		}
+	}
+	for _, in := range []any{"", "30", 30.0, "-1s", "1d", "0s", "169h", "1us", "30 s", strings.Repeat("1h", 50)} {
+		if got, err := parseDuration(in, time.Millisecond, 168*time.Hour); err == nil {
+			t.Errorf("parseDuration(%v) = %s, want an error", in, got)
+		}
+	}
+	if got := brief(90 * time.Minute); got != "1h30m" {
+		t.Errorf("brief = %q", got)
+	}
+}

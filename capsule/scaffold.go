@@ -1,0 +1,142 @@
+package capsule
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+//go:embed all:templates
+var templates embed.FS
+
+// Template is a capsule to start from.
+type Template struct {
+	Name, Description string
+	// File is a field of the input that needs a file, and Sample one, relative to the
+	// capsule; both are empty where the capsule runs without any input.
+	File, Sample string
+}
+
+// Templates lists what Scaffold can write, the simplest first.
+func Templates() []Template {
+	return []Template{
+		{Name: "basic", Description: "JSON in, JSON out: counts the words of a text"},
+		{Name: "files", Description: "a file in, a file out: cleans a CSV", File: "table", Sample: "tests/data/orders.csv"},
+		{Name: "ai", Description: "software first, AI second: sorts a support message, by rules or by a model"},
+	}
+}
+
+// Scaffold writes a capsule that runs as it is into the directory name below parent, and
+// returns the files that it wrote, relative to parent and sorted. The error is an Input
+// fault for a name or a template that can't be, or a directory that isn't empty: nothing
+// is ever overwritten. When it fails halfway, it takes away what it wrote.
+func Scaffold(parent, name, template string) (files []string, err error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	from, err := templateFS(template)
+	if err != nil {
+		return nil, err
+	}
+	root, err := newDir(filepath.Join(parent, name))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	w := writer{root: root, name: name}
+	if err := walkInto(&w, from); err != nil {
+		w.undo()
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, name), reason(err)).
+			WithHint("look at the directory's permissions and the free space")
+	}
+	for _, f := range w.files {
+		files = append(files, filepath.Join(name, filepath.FromSlash(f)))
+	}
+	return files, nil
+}
+
+func templateFS(template string) (fs.FS, error) {
+	var names []string
+	for _, t := range Templates() {
+		if t.Name == template {
+			return fs.Sub(templates, "templates/"+template)
+		}
+		names = append(names, t.Name)
+	}
+	return nil, fault.New(fault.Input, "there is no template %s", quote(template)).
+		WithHint("choose one of: %s", strings.Join(names, ", "))
+}
+
+// newDir makes a directory, or takes one that is empty.
+func newDir(dir string) (*os.Root, error) {
+	err := os.Mkdir(dir, 0o777)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.Wrap(fault.NotFound, err, "there is no directory %s", filepath.Dir(dir)).WithHint("create it first")
+	case err != nil && !errors.Is(err, fs.ErrExist):
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be created: %s", dir, reason(err)).WithHint("look at the permissions of %s", filepath.Dir(dir))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "%s can't be used as a directory: %s", dir, reason(err)).WithHint("choose another name")
+	}
+	there, err := fs.ReadDir(root.FS(), ".")
+	if err != nil || len(there) > 0 {
+		_ = root.Close()
+		return nil, fault.New(fault.Input, "%s exists and isn't empty", dir).WithHint("choose another name, or empty the directory; nothing is overwritten")
+	}
+	return root, nil
+}
+
+// writer copies a template into a directory and remembers what it made.
+type writer struct {
+	root  *os.Root
+	name  string
+	files []string
+	made  []string // files and directories, in order
+}
+
+func walkInto(w *writer, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error { return w.visit(from, name, d, err) })
+}
+
+func (w *writer) visit(from fs.FS, name string, d fs.DirEntry, err error) error {
+	if err != nil || name == "." {
+		return err
+	}
+	if d.IsDir() {
+		if err := w.root.Mkdir(name, 0o777); err != nil {
+			return err
+		}
+		w.made = append(w.made, name)
+		return nil
+	}
+	raw, err := fs.ReadFile(from, name)
+	if err != nil {
+		return err
+	}
+	w.files = append(w.files, name)
+	return w.write(name, strings.ReplaceAll(string(raw), "{{NAME}}", w.name))
+}
+
+func (w *writer) write(name, text string) error {
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	w.made = append(w.made, name)
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// undo removes what was made, the last first; the directory itself stays, empty.
+func (w *writer) undo() {
+	for i := len(w.made) - 1; i >= 0; i-- {
+		_ = w.root.Remove(w.made[i])
+	}
+}

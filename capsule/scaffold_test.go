@@ -1,0 +1,216 @@
+package capsule
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// standard are the files that the standard lists, and those that every capsule profits
+// from.
+var standard = []string{
+	"Dockerfile", "agent.yaml", "tools.yaml", "schema.json", "run.py", "src/main.py",
+	"src/ai/system.md", "src/ai/task.md", ".dockerignore", "README.md",
+}
+
+func TestScaffold(t *testing.T) {
+	for _, template := range Templates() {
+		t.Run(template.Name+" is a capsule without a problem", func(t *testing.T) {
+			parent := t.TempDir()
+			files, err := Scaffold(parent, "my-thing", template.Name)
+			must(t, err)
+			for _, name := range standard {
+				if !slices.Contains(files, filepath.Join("my-thing", name)) {
+					t.Errorf("no %s", name)
+				}
+			}
+			if !slices.IsSorted(files) {
+				t.Errorf("not sorted: %v", files)
+			}
+			for _, name := range files {
+				text, err := os.ReadFile(filepath.Join(parent, name))
+				must(t, err)
+				if strings.Contains(string(text), "{{") {
+					t.Errorf("%s has a placeholder left", name)
+				}
+			}
+			c := loaded(t, filepath.Join(parent, "my-thing"))
+			if c.Name != "my-thing" || c.Description == "" || len(c.Warnings) > 0 || !c.UsesBase() {
+				t.Errorf("%+v", c)
+			}
+			for _, name := range contextOf(t, c.Dir).Files() {
+				if strings.HasPrefix(name, "tests") || name == "README.md" {
+					t.Errorf("%s goes into the image", name)
+				}
+			}
+			cases, err := c.Cases()
+			must(t, err)
+			if len(cases) < 2 {
+				t.Errorf("%d test cases", len(cases))
+			}
+			for _, test := range cases {
+				t.Run(test.Name, func(t *testing.T) { passes(t, c, test) })
+			}
+		})
+	}
+}
+
+// harness calls execute as the bridge does, with files below the working directory.
+const harness = `
+import json, sys, types
+root = sys.argv[1]
+aod = types.ModuleType("aod")
+aod.input_path = lambda name: "input/" + name
+aod.output_path = lambda name: "output/" + name
+aod.log = lambda message: print(message, file=sys.stderr)
+sys.modules["aod"] = aod
+sys.dont_write_bytecode = True
+sys.path[:0] = [root, root + "/src"]
+from src.main import execute
+try:
+    print(json.dumps({"output": execute(json.load(sys.stdin))}))
+except Exception as error:
+    print(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
+`
+
+// passes runs a template's case with the Python of this machine, in no sandbox: the
+// templates are our own.
+func passes(t *testing.T, c *Capsule, test Case) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 on this machine")
+	}
+	work := t.TempDir()
+	input := caseInput(t, test, work)
+	checkPayload(t, c.Contract.Input, input)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-c", harness, c.Dir)
+	cmd.Dir, cmd.Stdin, cmd.Stderr = work, strings.NewReader(string(input)), os.Stderr
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	out, err := cmd.Output()
+	must(t, err)
+	var result struct {
+		Output json.RawMessage
+		Error  *ExpectError
+	}
+	must(t, json.Unmarshal(out, &result))
+	compare(t, c, test.Expect, result.Output, result.Error)
+	for field, f := range test.Expect.Files {
+		var names map[string]any
+		must(t, json.Unmarshal(result.Output, &names))
+		name, _ := names[field].(string)
+		got, err := os.ReadFile(filepath.Join(work, "output", name))
+		must(t, err)
+		want, err := os.ReadFile(f.SameAs)
+		must(t, err)
+		if string(got) != string(want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", field, got, want)
+		}
+	}
+}
+
+func caseInput(t *testing.T, test Case, work string) []byte {
+	input := map[string]any{}
+	must(t, json.Unmarshal(test.Input, &input))
+	must(t, os.Mkdir(filepath.Join(work, "input"), 0o755))
+	must(t, os.Mkdir(filepath.Join(work, "output"), 0o755))
+	for field, file := range test.Files {
+		raw, err := os.ReadFile(file)
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(work, "input", filepath.Base(file)), raw, 0o644))
+		input[field] = filepath.Base(file)
+	}
+	raw, err := json.Marshal(input)
+	must(t, err)
+	return raw
+}
+
+func compare(t *testing.T, c *Capsule, want Expect, output json.RawMessage, failure *ExpectError) {
+	if want.Error != nil {
+		if failure == nil || failure.Type != want.Error.Type || !strings.Contains(failure.Message, want.Error.Message) {
+			t.Errorf("error %+v, want %+v", failure, want.Error)
+		}
+		return
+	}
+	if failure != nil {
+		t.Fatalf("failed: %+v", failure)
+	}
+	checkPayload(t, c.Contract.Output, output)
+	for _, line := range DiffJSON(want.Output, output, want.Subset) {
+		t.Error(line)
+	}
+}
+
+func checkPayload(t *testing.T, schema *contract.Schema, raw []byte) {
+	t.Helper()
+	p, err := contract.Decode(raw, 0)
+	must(t, err)
+	for _, f := range schema.Validate(p) {
+		t.Errorf("breaks the contract: %s", f)
+	}
+}
+
+func TestScaffoldRefuses(t *testing.T) {
+	parent := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(parent, "taken", "sub"), 0o755))
+	must(t, os.WriteFile(filepath.Join(parent, "file"), []byte("mine"), 0o644))
+	cases := []struct {
+		name, parent, dir, template string
+		kind                        fault.Kind
+	}{
+		{"a name that can't be one", parent, "My Thing", "basic", fault.Input},
+		{"a name that leads out", parent, "../x", "basic", fault.Input},
+		{"a template that there isn't", parent, "a", "nope", fault.Input},
+		{"a template that leads out", parent, "a", "../templates/basic", fault.Input},
+		{"a directory that isn't empty", parent, "taken", "basic", fault.Input},
+		{"a file of that name", parent, "file", "basic", fault.Input},
+		{"a parent that isn't there", filepath.Join(parent, "no", "where"), "a", "basic", fault.NotFound},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			files, err := Scaffold(c.parent, c.dir, c.template)
+			if !fault.Is(err, c.kind) || fault.Public(err).Hint == "" || files != nil {
+				t.Errorf("Scaffold = %v, %v", files, err)
+			}
+		})
+	}
+	if got, err := os.ReadFile(filepath.Join(parent, "file")); err != nil || string(got) != "mine" {
+		t.Error("something was overwritten")
+	}
+	t.Run("but takes an empty directory", func(t *testing.T) {
+		must(t, os.Mkdir(filepath.Join(parent, "empty"), 0o755))
+		if _, err := Scaffold(parent, "empty", "basic"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestScaffoldUndoesWhatItMade(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	from, err := templateFS("basic")
+	must(t, err)
+	w := writer{root: root, name: "x"}
+	must(t, w.root.Mkdir("src", 0o700)) // in the way
+	if err := walkInto(&w, from); err == nil {
+		t.Fatal("nothing was in the way")
+	}
+	w.undo()
+	left, err := os.ReadDir(dir)
+	must(t, err)
+	if len(left) != 1 || left[0].Name() != "src" {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,48 @@
+package capsule
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+// A key that the schema lists and the code doesn't read would be accepted and lost.
+func TestSchemaAndCodeKnowTheSameKeys(t *testing.T) {
+	agent := parseSchema(schemas.Agent())
+	tool := parseSchema(schemas.Tools())["items"].(map[string]any)
+	testcase := parseSchema(schemas.TestCase())
+	delete(testcase["properties"].(map[string]any), "$schema")
+	expect := subschema(testcase, "expect")
+	cases := []struct {
+		name   string
+		schema map[string]any
+		value  any
+	}{
+		{"agent.yaml", agent, agentYAML{}},
+		{"its limits", subschema(agent, "limits"), limitsYAML{}},
+		{"its budgets", subschema(agent, "budgets"), Budgets{}},
+		{"a tool", tool, Tool{}},
+		{"a case", testcase, caseJSON{}},
+		{"what a case expects", expect, caseJSON{}.Expect},
+		{"what it expects of a file", subschema(subschema(expect, "files"), "x"), expectFileJSON{}},
+		{"what it expects of an error", subschema(expect, "error"), ExpectError{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			want := slices.Sorted(maps.Keys(c.schema["properties"].(map[string]any)))
+			var got []string
+			for _, f := range reflect.VisibleFields(reflect.TypeOf(c.value)) {
+				got = append(got, f.Tag.Get("json"))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package capsule
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxFileBytes bounds every file that is read whole: far more than a person writes.
+const maxFileBytes = 256 << 10
+
+// A source reads files below one directory, never through a link and never anything
+// but a regular file.
+type source struct{ root *os.Root }
+
+func openSource(dir string) (source, error) {
+	root, err := os.OpenRoot(dir)
+	return source{root: root}, err
+}
+
+func (s source) close() { _ = s.root.Close() } // nothing was written
+
+// problem is what is wrong with a file as a file, for a finding.
+type problem struct{ message, hint string }
+
+func (p *problem) Error() string { return p.message }
+
+// read returns the content of a file of at most the given number of bytes. The error
+// is fs.ErrNotExist or a *problem.
+func (s source) read(name string, most int64) ([]byte, error) {
+	f, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, &problem{"it can't be read: " + reason(err), ""}
+	}
+	if int64(len(raw)) > most {
+		return nil, &problem{fmt.Sprintf("it is larger than %s", sizeText(most)), "keep large data in a file of its own"}
+	}
+	return raw, nil
+}
+
+// open opens a regular file for reading. The errors are those of read.
+func (s source) open(name string) (*os.File, error) {
+	before, err := s.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	// Without O_NONBLOCK a FIFO that took the file's place would hold us for ever.
+	f, err := s.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, &problem{"it can't be opened: " + reason(err), "make it readable"}
+	}
+	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+		_ = f.Close()
+		return nil, &problem{"it was replaced while it was read", "try again"}
+	}
+	return f, nil
+}
+
+// stat describes a regular file that is reached without a link.
+func (s source) stat(name string) (fs.FileInfo, error) {
+	if err := s.checkParents(name); err != nil {
+		return nil, err
+	}
+	info, err := s.lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &problem{"it is " + kindOf(info.Mode()) + ", not a regular file", "put the file itself there"}
+	}
+	return info, nil
+}
+
+func (s source) checkParents(name string) error {
+	for i, r := range name {
+		if r != '/' {
+			continue
+		}
+		info, err := s.lstat(name[:i])
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return &problem{path.Base(name[:i]) + "/ is " + kindOf(info.Mode()) + ", not a directory", "put the directory itself there"}
+		}
+	}
+	return nil
+}
+
+func (s source) lstat(name string) (fs.FileInfo, error) {
+	info, err := s.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, &problem{"it can't be read: " + reason(err), ""}
+	}
+	return info, nil
+}
+
+// kindOf names what a file is, with its article.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a regular file"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// reason is the innermost cause of a file error, without the path, which the message
+// names already.
+func reason(err error) string {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return strings.TrimSpace(err.Error())
+}

@@ -1,0 +1,148 @@
+package capsule
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+const (
+	toolsFile = "tools.yaml"
+	maxTools  = 256
+)
+
+// toolShape is the schema of a single entry; the list around it is checked by hand.
+var toolShape = sync.OnceValue(func() shape {
+	items, _ := parseSchema(schemas.Tools())["items"].(map[string]any)
+	return mustShape(items, true)
+})
+
+// readTools reads tools.yaml. Without the file a capsule has no tools.
+func (l *loader) readTools() []Tool {
+	raw, ok := l.readOptional(toolsFile)
+	if !ok {
+		return nil
+	}
+	doc, findings := parseYAML(toolsFile, raw)
+	if doc == nil {
+		l.findings = append(l.findings, findings...)
+		return nil
+	}
+	tools, more := toolsOf(doc)
+	l.findings = append(l.findings, byLine(append(findings, more...))...)
+	return tools
+}
+
+func toolsOf(doc *document) ([]Tool, []fault.Finding) {
+	list, ok := doc.value.([]any)
+	at := fault.Finding{File: doc.file, Line: doc.lineAt("")}
+	switch {
+	case doc.value == nil:
+		return nil, nil
+	case !ok:
+		at.Message, at.Hint = "it must be a list", "begin each tool with - name: …, or write [] for none"
+		return nil, []fault.Finding{at}
+	case len(list) > maxTools:
+		at.Message = fmt.Sprintf("it lists more than %d tools", maxTools)
+		at.Hint = "one capsule does one task: give it fewer tools"
+		return nil, []fault.Finding{at}
+	}
+	var tools []Tool
+	var findings []fault.Finding
+	for i, entry := range list {
+		tool, more := toolOf(entry)
+		tools = append(tools, tool)
+		findings = append(findings, placed(more, doc, "/"+strconv.Itoa(i))...)
+	}
+	return tools, append(findings, duplicates(tools, doc)...)
+}
+
+// toolOf reads one entry.
+func toolOf(entry any) (Tool, []fault.Finding) {
+	object, ok := entry.(map[string]any)
+	if !ok {
+		return Tool{}, []fault.Finding{{Message: "a tool must have keys with values", Hint: "write it as {name, capsule, description, parameters}"}}
+	}
+	known := append(checkTarget(object), checkParameters(object)...)
+	findings := toolShape().check(object, known)
+
+	var tool Tool
+	if raw, err := json.Marshal(object); err == nil {
+		_ = json.Unmarshal(raw, &tool) // what has the wrong type was just reported
+	}
+	return tool, findings
+}
+
+// checkTarget finds the tools that nobody could answer: a capsule's tool that doesn't
+// say which capsule, and a function that doesn't say what it is.
+func checkTarget(object map[string]any) []fault.Finding {
+	target, names := object["capsule"]
+	name, _ := target.(string)
+	switch {
+	case names && (target == nil || target == ""):
+		return []fault.Finding{{Pointer: "/capsule", Message: "the tool has no target: capsule is empty", Hint: "name the capsule that it calls, or leave capsule out for a function of your own"}}
+	case names && name != "" && nameProblem(name) != "":
+		return []fault.Finding{{Pointer: "/capsule", Message: nameProblem(name), Hint: nameHint(name)}}
+	case names:
+		return nil
+	}
+	var lacks []string
+	for _, key := range []string{"description", "parameters"} {
+		if _, ok := object[key]; !ok {
+			lacks = append(lacks, key)
+		}
+	}
+	if lacks == nil {
+		return nil
+	}
+	what := strings.Join(lacks, " and ")
+	return []fault.Finding{{
+		Message: "the tool has no target: it names no capsule, and for a function of your own it lacks " + what,
+		Hint:    "add capsule: NAME, or for a function " + what,
+	}}
+}
+
+// checkParameters checks that the parameters are a JSON Schema of an object.
+func checkParameters(object map[string]any) []fault.Finding {
+	parameters, ok := object["parameters"].(map[string]any)
+	if !ok {
+		return nil // missing, or the schema's to report
+	}
+	const at = "/parameters"
+	if parameters["type"] != "object" {
+		return []fault.Finding{{Pointer: at, Message: "the parameters are no JSON Schema of an object", Hint: "write {type: object, properties: {…}}"}}
+	}
+	raw, err := json.Marshal(parameters)
+	if err != nil {
+		return []fault.Finding{{Pointer: at, Message: "the parameters can't be written as JSON", Hint: "write a JSON Schema"}}
+	}
+	_, findings := contract.Compile(raw)
+	for i := range findings {
+		findings[i].Pointer = at + findings[i].Pointer
+	}
+	return findings
+}
+
+func duplicates(tools []Tool, doc *document) []fault.Finding {
+	var findings []fault.Finding
+	first := map[string]int{}
+	for i, t := range tools {
+		pointer := fmt.Sprintf("/%d/name", i)
+		line, taken := first[t.Name]
+		if taken && t.Name != "" {
+			findings = append(findings, fault.Finding{
+				File: doc.file, Line: doc.lineAt(pointer), Pointer: pointer,
+				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", quote(t.Name), line), Hint: "give it another name",
+			})
+			continue
+		}
+		first[t.Name] = doc.lineAt(pointer)
+	}
+	return findings
+}
