@@ -1,0 +1,46 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+var (
+	// forwarded signals go to the program's process group.
+	forwarded = []os.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
+	}
+	// absorbed signals would end the Go runtime when a program inside sends them.
+	absorbed = []os.Signal{
+		syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
+		syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS, syscall.SIGTRAP,
+	}
+)
+
+// terminated is set before the program can end by what it tells of.
+var terminated atomic.Bool
+
+// catchSignals catches from now on; what arrives before forward runs is kept. The
+// absorbed go to a channel that nobody reads. Nothing is ignored in the kernel's sense,
+// since the program would inherit that.
+func catchSignals() <-chan os.Signal {
+	signals := make(chan os.Signal, 2*len(forwarded))
+	signal.Notify(signals, forwarded...)
+	signal.Notify(make(chan os.Signal, 1), absorbed...)
+	return signals
+}
+
+// forward never returns; it ends with the process.
+func forward(signals <-chan os.Signal, pgid int) {
+	for s := range signals {
+		if s == syscall.SIGTERM || s == syscall.SIGINT {
+			terminated.Store(true)
+		}
+		_ = syscall.Kill(-pgid, s.(syscall.Signal)) // a group that has gone needs no signal
+	}
+}

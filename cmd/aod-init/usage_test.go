@@ -1,0 +1,112 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
+
+// layouts are /sys/fs/cgroup as containers see it.
+var layouts = []struct {
+	name  string
+	files map[string]string
+	want  usage // without maxRSS
+}{
+	{
+		"version 2",
+		map[string]string{
+			"cgroup.type":   "domain\n",
+			"cpu.stat":      "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\nnr_periods 0\n",
+			"memory.peak":   "4096000\n",
+			"memory.events": "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0\n",
+			"pids.events":   "max 17\n",
+		},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup2, peakMemory: 4096000, oomKills: 2, pidsLimitHits: 17},
+	},
+	{
+		"version 1",
+		map[string]string{
+			"cpuacct/cpuacct.usage":            "1500000000\n",
+			"memory/memory.max_usage_in_bytes": "4096000\n",
+			"memory/memory.oom_control":        "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+			"pids/pids.events":                 "max 17\n",
+		},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup1, peakMemory: 4096000, oomKills: 2, pidsLimitHits: 17},
+	},
+	{
+		"version 1 with joined controllers",
+		map[string]string{"cpu,cpuacct/cpuacct.usage": "1500000000\n", "cpu,cpuacct/cpu.stat": "nr_periods 0\n"},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup1},
+	},
+	{
+		"version 1 with controllers joined the other way",
+		map[string]string{"cpuacct,cpu/cpuacct.usage": "1500000000\n"},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup1},
+	},
+	{
+		"hybrid with every controller in version 1",
+		map[string]string{
+			"cpu,cpuacct/cpuacct.usage":        "1500000000\n",
+			"memory/memory.max_usage_in_bytes": "4096000\n",
+			"unified/cgroup.type":              "domain\n",
+			"unified/cpu.stat":                 "usage_usec 9\n",
+		},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup1, peakMemory: 4096000},
+	},
+	{
+		"hybrid with every controller in version 2",
+		map[string]string{
+			"unified/cgroup.type":   "domain\n",
+			"unified/cpu.stat":      "usage_usec 1500000\n",
+			"unified/memory.peak":   "4096000\n",
+			"unified/memory.events": "oom_kill 2\n",
+			"unified/pids.events":   "max 17\n",
+		},
+		usage{cpuSeconds: 1.5, source: initreport.Cgroup2, peakMemory: 4096000, oomKills: 2, pidsLimitHits: 17},
+	},
+	{
+		"the whole machine's version 2, which is not ours",
+		map[string]string{"cpu.stat": "usage_usec 999000000\n"},
+		usage{source: initreport.Rusage},
+	},
+	{
+		"files without sense",
+		map[string]string{
+			"cgroup.type":           "domain\n",
+			"cpu.stat":              "usage_usec -5\n",
+			"cpuacct/cpuacct.usage": "9999999999999999999999\n",
+			"memory.peak":           "max\n",
+			"memory.events":         "oom_kill\noom 1\noom_kill x\n",
+			"pids.events":           strings.Repeat("x", 10_000),
+		},
+		usage{source: initreport.Rusage},
+	},
+	{"nothing", nil, usage{source: initreport.Rusage}},
+}
+
+func TestReadUsage(t *testing.T) {
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			root := t.TempDir()
+			for name, content := range l.files {
+				writeFile(t, filepath.Join(root, name), content, 0o644)
+			}
+			self := rusage()
+			got, want := readUsage(root), l.want
+			want.maxRSS = self.maxRSS
+			if want.source == initreport.Rusage {
+				want.cpuSeconds = self.cpuSeconds
+			}
+			if want.peakMemory == 0 {
+				want.peakMemory = self.maxRSS
+			}
+			if got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+const socketName = "aod.sock"
+
+// Outgoing is where the program leaves files for those that it calls. It lies beside io, in
+// which the program may rename what it likes, and is mounted over it.
+func (l Layout) Outgoing() string { return l.path("outgoing") }
+
+// Incoming is where it finds the files of those that it called.
+func (l Layout) Incoming() string { return l.path("incoming") }
+
+// Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. One that
+// a dead process left is replaced.
+func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
+	dir, err := os.Open(l.path("aod"))
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	defer func() { _ = dir.Close() }() // holds no data
+	if err := os.Remove(l.path("aod/" + socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unwritable(err)
+	}
+	listener, err := listenIn(ctx, dir)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	if err := os.Chmod(l.path("aod/"+socketName), 0o666); err != nil { // who may enter the sandbox may speak
+		return nil, errors.Join(unwritable(err), listener.Close())
+	}
+	return listener, nil
+}
+
+// maxSocketPath is what the address of a socket has room for on every system.
+const maxSocketPath = 103
+
+// listenIn names the socket by its open directory where its own path is too long.
+func listenIn(ctx context.Context, dir *os.File) (net.Listener, error) {
+	path := filepath.Join(dir.Name(), socketName)
+	if len(path) > maxSocketPath {
+		path = filepath.Join(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), socketName)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // it goes with its directory
+	return listener, nil
+}

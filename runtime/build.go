@@ -1,0 +1,62 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// tagDigits of a context's digest make the tag: 64 bits, no accident in sight.
+const tagDigits = 16
+
+// Recipe is an image by its content: two recipes with the same name and digest make
+// the same image.
+type Recipe struct {
+	Name         string // the image's repository, e.g. "aod-capsule/hello"
+	Digest       string // hex sha256 of all that goes into it
+	Labels       map[string]string
+	WriteContext func(io.Writer) error
+	AlsoTag      string // a second tag that moves along, or ""
+}
+
+// Tag returns the image's reference.
+func (r Recipe) Tag() string { return r.Name + ":" + r.Digest[:min(tagDigits, len(r.Digest))] }
+
+// ImageBuilder is the part of an Engine that EnsureImage uses.
+type ImageBuilder interface {
+	Images
+	Builder
+}
+
+// EnsureImage returns the recipe's image and builds it where the engine doesn't have
+// it. An image that is there costs one question.
+func EnsureImage(ctx context.Context, engine ImageBuilder, recipe Recipe, progress func(BuildEvent)) (image Image, built bool, err error) {
+	image, err = engine.Image(ctx, recipe.Tag())
+	if err == nil {
+		return image, false, nil
+	}
+	if !fault.Is(err, fault.NotFound) {
+		return Image{}, false, fmt.Errorf("look up image: %w", err)
+	}
+	image, err = BuildImage(ctx, engine, recipe, progress)
+	return image, true, err
+}
+
+// BuildImage builds the recipe's image, with what the engine has in its cache.
+func BuildImage(ctx context.Context, engine ImageBuilder, recipe Recipe, progress func(BuildEvent)) (Image, error) {
+	tags := []string{recipe.Tag()}
+	if recipe.AlsoTag != "" {
+		tags = append(tags, recipe.AlsoTag)
+	}
+	spec := BuildSpec{Tags: tags, Labels: recipe.Labels, WriteContext: recipe.WriteContext}
+	if _, err := engine.Build(ctx, spec, progress); err != nil {
+		return Image{}, fmt.Errorf("build image: %w", err)
+	}
+	image, err := engine.Image(ctx, recipe.Tag())
+	if err != nil {
+		return Image{}, fmt.Errorf("look up built image: %w", err)
+	}
+	return image, nil
+}

@@ -1,0 +1,162 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/versions"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Build makes an image with BuildKit, or with the classic builder where the engine
+// has no other. The end of ctx ends the build on the engine too.
+//
+// A failed classic build leaves the layers that it finished as untagged images, as
+// it does for `docker build`: they are its cache, and the next attempt starts there.
+func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+	if progress == nil {
+		progress = func(runtime.BuildEvent) {}
+	}
+	if !spec.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
+		id, err := e.buildWith(ctx, build.BuilderBuildKit, spec, progress)
+		if !lacksBuildKit(err) {
+			return id, err
+		}
+		e.classicOnly.Store(true)
+	}
+	return e.buildWith(ctx, build.BuilderV1, spec, progress)
+}
+
+func (e *Engine) hasBuildKitAPI(ctx context.Context) bool {
+	_ = e.cli.NewVersionError(ctx, "1.0", "") // negotiates, once
+	return versions.GreaterThanOrEqualTo(e.cli.ClientVersion(), "1.39")
+}
+
+// errNoBuildKit says that another try with the classic builder makes sense.
+var errNoBuildKit = errors.New("the engine builds without BuildKit")
+
+func lacksBuildKit(err error) bool { return errors.Is(err, errNoBuildKit) }
+
+// refusesBuildKit recognises the answers of engines that have no BuildKit, have it
+// switched off, or want a session for it, which this package doesn't hold.
+func refusesBuildKit(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "buildkit not enabled") || strings.Contains(text, "buildkit is not") ||
+		strings.Contains(text, "buildkit is only") || strings.Contains(text, "no active session") ||
+		(strings.Contains(text, "version") && strings.Contains(text, "build") && strings.Contains(text, "support"))
+}
+
+func (e *Engine) buildWith(ctx context.Context, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+	tar := sendContext(spec.WriteContext)
+	id, err := e.buildFrom(ctx, tar.reader, version, spec, progress)
+	if writeErr := tar.close(); writeErr != nil && err != nil && ctx.Err() == nil {
+		// The engine complains about half a tar. What matters is why it was half.
+		return "", fmt.Errorf("build context: %w", writeErr)
+	}
+	return id, err
+}
+
+func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+	resp, err := e.cli.ImageBuild(ctx, tar, build.ImageBuildOptions{
+		Version:     version,
+		Tags:        spec.Tags,
+		Labels:      spec.Labels,
+		Dockerfile:  spec.Dockerfile,
+		NoCache:     spec.NoCache,
+		Remove:      true,
+		ForceRemove: true,
+	})
+	if err != nil {
+		return "", e.buildRefused(ctx, version, err)
+	}
+	defer resp.Body.Close()
+	log := newBuildLog(progress)
+	err = log.read(resp.Body)
+	switch {
+	case err == nil:
+		return log.imageID, nil
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("build: %w", ctx.Err())
+	case errors.As(err, new(*stepError)):
+		if version == build.BuilderBuildKit && refusesBuildKit(err.Error()) {
+			return "", errNoBuildKit
+		}
+		return "", log.failure(err)
+	}
+	return "", e.faultOf(ctx, call{"build", "an image", ""}, connectionLost{err})
+}
+
+// buildRefused is for the answer to a build that never began: a Dockerfile that the
+// classic builder can't parse, or an engine without BuildKit.
+func (e *Engine) buildRefused(ctx context.Context, version build.BuilderVersion, err error) error {
+	if ctx.Err() == nil && !isConnection(err) {
+		text := err.Error()
+		switch {
+		case version == build.BuilderBuildKit && (refusesBuildKit(text) || cerrdefs.IsNotImplemented(err)):
+			return errNoBuildKit
+		case cerrdefs.IsInvalidArgument(err) || strings.Contains(text, "ockerfile"):
+			return newBuildLog(nil).failure(&stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
+		}
+	}
+	return e.faultOf(ctx, call{"build", "an image", ""}, err)
+}
+
+// contextPipe is a build context on its way.
+type contextPipe struct {
+	reader *io.PipeReader
+	result chan error
+}
+
+func sendContext(write func(io.Writer) error) contextPipe {
+	reader, writer := io.Pipe()
+	result := make(chan error, 1)
+	go func() {
+		err := write(writer)
+		writer.CloseWithError(err)
+		result <- err
+	}()
+	return contextPipe{reader, result}
+}
+
+// close ends the writer, waits for it and returns its error, unless that is only
+// that nobody wanted to read on.
+func (p contextPipe) close() error {
+	p.reader.Close()
+	err := <-p.result
+	if errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}
+
+// failure makes the Build fault of a failed build.
+func (l *buildLog) failure(err error) error {
+	step := l.failed
+	reason := buildReason(err.Error())
+	if image := step.baseImage(); image != "" {
+		return baseImageFault(image, err)
+	}
+	if step == nil {
+		return fault.Wrap(fault.Build, err, "the build failed: %s", reason)
+	}
+	msg := fmt.Sprintf("the build failed in step %s: %s", step.name, reason)
+	if len(step.tail) > 0 {
+		msg += "\n" + strings.Join(step.tail, "\n")
+	}
+	return fault.Wrap(fault.Build, err, "%s", msg)
+}
+
+func baseImageFault(image string, err error) error {
+	f := fault.Wrap(fault.Build, err, "the base image %s is not on the engine and its registry doesn't give it", image)
+	if registryUnreachable(err.Error()) {
+		f.Msg = fmt.Sprintf("the base image %s is not on the engine and no registry could be reached for it", image)
+	}
+	return f.WithHint("check the name after FROM; build or load %s on this engine first (`docker load`), or give the engine a way to its registry", image)
+}

@@ -1,0 +1,171 @@
+package docker
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// NextExit subscribes to the container's next exit; the engine has acknowledged when
+// it returns. The end of ctx ends the subscription and nothing is sent then.
+func (e *Engine) NextExit(ctx context.Context, id string) (<-chan runtime.Exit, error) {
+	results, errs := e.cli.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	select {
+	case err := <-errs: // refused before it began
+		return nil, e.faultOf(ctx, onContainer("wait for", id), err)
+	default:
+	}
+	exits := make(chan runtime.Exit, 1)
+	go func() {
+		// The client always sends on one of the two, also at the end of ctx, and
+		// its own goroutine hangs for ever if nobody takes it.
+		select {
+		case r := <-results:
+			exits <- exitOf(id, r)
+		case err := <-errs:
+			if ctx.Err() == nil {
+				exits <- runtime.Exit{Err: e.faultOf(ctx, onContainer("wait for", id), connectionLost{err})}
+			}
+		}
+	}()
+	return exits, nil
+}
+
+func exitOf(id string, r container.WaitResponse) runtime.Exit {
+	if r.Error != nil && r.Error.Message != "" {
+		err := fault.New(fault.Internal, "%s", r.Error.Message)
+		return runtime.Exit{Err: fault.Wrap(fault.Internal, err, "the engine could not wait for %s", onContainer("", id))}
+	}
+	return runtime.Exit{Code: int(r.StatusCode)}
+}
+
+// Start starts a created container. Of several calls at once the engine does one, and it
+// has nothing to do for a container that is running.
+func (e *Engine) Start(ctx context.Context, id string) error {
+	err := e.cli.ContainerStart(ctx, id, container.StartOptions{})
+	return e.faultOf(ctx, onContainer("start", id), err)
+}
+
+// Stop sends SIGTERM and, after the grace time rounded up to seconds, SIGKILL.
+func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
+	seconds := int(math.Ceil(max(grace, 0).Seconds()))
+	err := e.cli.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
+	if isIdle(err) {
+		return nil
+	}
+	return e.faultOf(ctx, onContainer("stop", id), err)
+}
+
+// Kill sends SIGKILL.
+func (e *Engine) Kill(ctx context.Context, id string) error {
+	err := e.cli.ContainerKill(ctx, id, "SIGKILL")
+	if isIdle(err) {
+		return nil
+	}
+	return e.faultOf(ctx, onContainer("kill", id), err)
+}
+
+// The engine learns of an exit and of its cause, the memory limit, in two messages.
+// The second came up to 13 ms after the first on a busy machine.
+const (
+	oomPatience = 100 * time.Millisecond
+	oomPause    = 5 * time.Millisecond
+)
+
+// Inspect returns the container's state. When a container with a memory limit was
+// killed, it asks again for up to a tenth of a second until the engine names memory
+// as the reason: by then it was something else.
+func (e *Engine) Inspect(ctx context.Context, id string) (runtime.ContainerState, error) {
+	state, limited, err := e.inspect(ctx, id)
+	for deadline := time.Now().Add(oomPatience); err == nil && limited && reasonMayCome(state) && time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+			return state, nil
+		case <-time.After(oomPause):
+		}
+		state, limited, err = e.inspect(ctx, id)
+	}
+	return state, err
+}
+
+// reasonMayCome reports that the state is what a container killed for its memory
+// looks like before the engine knows why.
+func reasonMayCome(state runtime.ContainerState) bool {
+	return !state.Running && state.ExitCode == 137 && !state.OOMKilled
+}
+
+func (e *Engine) inspect(ctx context.Context, id string) (state runtime.ContainerState, memoryLimited bool, err error) {
+	found, err := e.cli.ContainerInspect(ctx, id)
+	if err != nil {
+		return state, false, e.faultOf(ctx, onContainer("inspect", id), err)
+	}
+	if found.ContainerJSONBase == nil || found.State == nil {
+		return state, false, fault.New(fault.Internal, "the engine told nothing about %s", onContainer("", id))
+	}
+	state = runtime.ContainerState{
+		Status:     found.State.Status,
+		Running:    found.State.Running,
+		ExitCode:   found.State.ExitCode,
+		OOMKilled:  found.State.OOMKilled,
+		Error:      found.State.Error,
+		StartedAt:  parseTime(found.State.StartedAt),
+		FinishedAt: parseTime(found.State.FinishedAt),
+	}
+	if !state.Running && !state.FinishedAt.IsZero() && state.FinishedAt.Before(state.StartedAt) {
+		// The engine notes the start of a program after the start: a very short one
+		// has ended by then.
+		state.FinishedAt = state.StartedAt
+	}
+	return state, found.HostConfig != nil && found.HostConfig.Memory > 0, nil
+}
+
+// parseTime returns the zero time for what is no time: the engine's way to say never.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Remove kills and removes a container with its anonymous volumes.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	err := e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	if isGone(err) {
+		return nil
+	}
+	return e.faultOf(ctx, onContainer("remove", id), err)
+}
+
+// ContainersByLabel lists containers in any state that carry all the labels.
+func (e *Engine) ContainersByLabel(ctx context.Context, labels map[string]string) ([]runtime.ContainerRef, error) {
+	// The client looks at its API version here before it negotiates it, and the first
+	// calls of others may do so at the same moment; see apiURL.
+	_ = e.cli.NewVersionError(ctx, "1.0", "")
+	found, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: labelFilter(labels)})
+	if err != nil {
+		return nil, e.faultOf(ctx, call{"list", "containers", ""}, err)
+	}
+	refs := make([]runtime.ContainerRef, 0, len(found))
+	for _, c := range found {
+		refs = append(refs, runtime.ContainerRef{ID: c.ID, Labels: c.Labels, State: c.State})
+	}
+	return refs, nil
+}
+
+func labelFilter(labels map[string]string) filters.Args {
+	args := filters.NewArgs()
+	for name, value := range labels {
+		if value != "" {
+			name += "=" + value
+		}
+		args.Add("label", name)
+	}
+	return args
+}

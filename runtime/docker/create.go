@@ -1,0 +1,158 @@
+package docker
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Create makes a container from the spec and starts nothing. A CPU limit above what
+// the engine has becomes what it has: asking for eight of two CPUs means all of them.
+// Where this process runs in a container of the engine's, the sources of the mounts are
+// its own paths; one that the engine's host doesn't have is an Unsupported fault.
+func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ string, err error) {
+	if spec.Mounts, err = e.hostMounts(ctx, spec.Mounts); err != nil {
+		return "", err
+	}
+	config, host := containerConfig(spec)
+	if most := e.maxNanoCPUs.Load(); most > 0 {
+		host.NanoCPUs = min(host.NanoCPUs, most)
+	}
+	made, err := e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	if most, tooMany := cpusOffered(err); tooMany && host.NanoCPUs > most {
+		e.maxNanoCPUs.Store(most)
+		host.NanoCPUs = most
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
+	if err != nil {
+		// What the engine doesn't find when it creates is the image.
+		return "", e.faultOf(ctx, call{"create a container from", "image", spec.Image}, err)
+	}
+	return made.ID, nil
+}
+
+// containerConfig decides everything about a container that the spec does not: no
+// capabilities, no new privileges, no swap, no log files without an end, no core dumps,
+// no health checks of the image, no init and no removal by the engine.
+func containerConfig(spec runtime.ContainerSpec) (container.Config, container.HostConfig) {
+	config := container.Config{
+		Image:           spec.Image,
+		Entrypoint:      spec.Entrypoint,
+		Cmd:             spec.Cmd,
+		Env:             spec.Env,
+		WorkingDir:      spec.WorkingDir,
+		User:            spec.User,
+		Hostname:        spec.Hostname,
+		Labels:          spec.Labels,
+		AttachStdout:    true,
+		AttachStderr:    true,
+		StopSignal:      "SIGTERM",
+		Healthcheck:     &container.HealthConfig{Test: []string{"NONE"}},
+		NetworkDisabled: bareNetwork(spec),
+	}
+	noInit := false
+	host := container.HostConfig{
+		NetworkMode:    container.NetworkMode(spec.Network),
+		ExtraHosts:     spec.ExtraHosts,
+		Runtime:        spec.Runtime,
+		ReadonlyRootfs: spec.ReadOnly,
+		Tmpfs:          spec.Tmpfs,
+		Mounts:         mounts(spec.Mounts),
+		ShmSize:        spec.Limits.ShmBytes,
+		IpcMode:        container.IPCModePrivate,
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges"},
+		LogConfig:      logConfig(spec.LogBytes),
+		Init:           &noInit,
+		Resources:      resources(spec.Limits),
+	}
+	return config, host
+}
+
+// logConfig keeps the container's output in two files that take turns: at least one of
+// them is full of the latest output before anything is lost. Each line becomes an object
+// with its time, and some characters six, so that the files need more room than the
+// output. Only very short lines need more than that.
+func logConfig(logBytes int64) container.LogConfig {
+	if logBytes <= 0 {
+		return container.LogConfig{Type: "none"}
+	}
+	const least, most = 2 << 20, 1 << 40
+	size := least + 3*min(logBytes, most)
+	return container.LogConfig{Type: "json-file", Config: map[string]string{
+		"max-size": strconv.FormatInt(size, 10),
+		"max-file": "2",
+	}}
+}
+
+// bareNetwork reports that the container needs no networking of the engine's: the
+// kernel gives it a network namespace with lo and nothing else, which halves the time
+// of a start. But /etc/hosts and ExtraHosts are part of the engine's networking, so
+// the spec must bring a hosts file of its own; and only the default runtime is known
+// to bring lo up by itself.
+func bareNetwork(spec runtime.ContainerSpec) bool {
+	ownHosts := slices.ContainsFunc(spec.Mounts, func(m runtime.Mount) bool { return m.Target == "/etc/hosts" })
+	return spec.Network == "none" && ownHosts && len(spec.ExtraHosts) == 0 && spec.Runtime == ""
+}
+
+// mounts uses the API's Mounts, not Binds: a missing source is an error there, and
+// an empty directory made by the engine with the other. Propagation is left to the engine:
+// it is private, but for sources below the engine's own directory, such as those of
+// volumes, where it insists on rslave.
+func mounts(from []runtime.Mount) []mount.Mount {
+	var to []mount.Mount
+	for _, m := range from {
+		to = append(to, mount.Mount{
+			Type:     mount.TypeBind,
+			Source:   m.Source,
+			Target:   m.Target,
+			ReadOnly: m.ReadOnly,
+		})
+	}
+	return to
+}
+
+func resources(limits runtime.ContainerLimits) container.Resources {
+	r := container.Resources{
+		Memory:     limits.MemoryBytes,
+		MemorySwap: limits.MemoryBytes, // both together, so there is no swap
+		NanoCPUs:   int64(math.Round(limits.CPUs * 1e9)),
+		Ulimits:    []*container.Ulimit{ulimit("core", 0)},
+	}
+	if limits.PIDs > 0 {
+		r.PidsLimit = &limits.PIDs
+	}
+	if limits.OpenFiles > 0 {
+		r.Ulimits = append(r.Ulimits, ulimit("nofile", limits.OpenFiles))
+	}
+	if limits.FileBytes > 0 {
+		r.Ulimits = append(r.Ulimits, ulimit("fsize", limits.FileBytes))
+	}
+	return r
+}
+
+func ulimit(name string, value int64) *container.Ulimit {
+	return &container.Ulimit{Name: name, Soft: value, Hard: value}
+}
+
+var cpuRefusal = regexp.MustCompile(`(?i)range of CPUs is from .* there are only (\d{1,6}) CPUs`)
+
+// cpusOffered reads from a refusal how many nano-CPUs the engine has.
+func cpusOffered(err error) (nanoCPUs int64, refused bool) {
+	if err == nil {
+		return 0, false
+	}
+	m := cpuRefusal.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	return n * 1e9, err == nil && n > 0
+}

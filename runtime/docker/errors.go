@@ -1,0 +1,152 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// call names what was asked of the engine, for the public side of an error. The
+// engine's own words stay on the private side: they hold paths and names.
+type call struct {
+	verb string // "start"
+	noun string // "container"
+	name string // an id or a reference
+}
+
+func onContainer(verb, id string) call { return call{verb, "container", shortID(id)} }
+
+func (c call) String() string { return strings.TrimSpace(c.noun + " " + bounded(c.name, 200)) }
+
+// refusals are answers of the engine that a user can do something about.
+var refusals = []struct {
+	text string // lower case, part of the engine's message
+	kind fault.Kind
+	msg  string
+	hint string
+}{
+	{
+		"bind source path does not exist", fault.Internal,
+		"a directory to mount does not exist on the engine's host",
+		"the engine must see the same files as this program: it may run on another machine or in a virtual machine that doesn't share the data directory",
+	},
+	{
+		"is already in use by", fault.Conflict,
+		"a container of this name is there already",
+		"it is of the same run; remove it first",
+	},
+	{
+		"does not support reading", fault.Unsupported,
+		"the engine has not kept the container's output",
+		"only output of durable runs is kept",
+	},
+	{
+		"runtime name", fault.Unsupported, "the engine has no such isolation runtime",
+		"`docker info` lists its runtimes; install the one that is asked for, or ask for none",
+	},
+	{
+		"unknown runtime", fault.Unsupported, "the engine has no such isolation runtime",
+		"`docker info` lists its runtimes; install the one that is asked for, or ask for none",
+	},
+	{
+		"minimum memory limit", fault.Unsupported, "the memory limit is lower than the engine can set",
+		"give it at least 16 MiB",
+	},
+}
+
+// faultOf turns an error of the Docker client into a *fault.Error. An error that
+// came with the end of ctx stays the context's.
+func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s %s: %w", c.verb, c, ctx.Err())
+	case errors.As(err, &known):
+		return err
+	case cerrdefs.IsNotFound(err):
+		return fault.Wrap(fault.NotFound, err, "the engine has no %s", c)
+	case isConnection(err):
+		return e.unavailable(err)
+	}
+	text := strings.ToLower(err.Error())
+	for _, r := range refusals {
+		if strings.Contains(text, r.text) {
+			return fault.Wrap(r.kind, err, "%s", r.msg).WithHint("%s", r.hint)
+		}
+	}
+	return fault.Wrap(fault.Internal, err, "the engine could not %s %s", c.verb, c)
+}
+
+func isConnection(err error) bool {
+	var network *net.OpError
+	return client.IsErrConnectionFailed(err) || errors.As(err, &network) || errors.As(err, &connectionLost{})
+}
+
+// unavailable says why the engine doesn't answer and what to do about it.
+func (e *Engine) unavailable(err error) error {
+	at := e.endpoint
+	if at.local() && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")) {
+		return fault.Wrap(fault.Unavailable, err, "no permission to use the Docker engine at %s", at).
+			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use rootless Docker")
+	}
+	if path := at.socket(); at.local() && path != "" {
+		if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+			return fault.Wrap(fault.Unavailable, err, "there is no Docker engine at %s: the socket does not exist", at).
+				WithHint("%s", at.hint())
+		}
+	}
+	return fault.Wrap(fault.Unavailable, err, "the Docker engine at %s does not answer", at).WithHint("%s", at.hint())
+}
+
+// isGone reports that a container is not there, or on its way out.
+func isGone(err error) bool {
+	return cerrdefs.IsNotFound(err) || refused(err, "removal of container", "already in progress")
+}
+
+// isIdle reports that a container isn't running, which who wants it stopped wanted.
+func isIdle(err error) bool {
+	return cerrdefs.IsNotFound(err) || refused(err, "not running")
+}
+
+func refused(err error, texts ...string) bool {
+	if err == nil || isConnection(err) {
+		return false
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			return false
+		}
+	}
+	return true
+}
+
+func shortID(id string) string {
+	if len(id) > 12 {
+		return id[:12]
+	}
+	return id
+}
+
+// bounded cuts s to at most limit bytes of valid UTF-8.
+func bounded(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// connectionLost marks an error of a stream that had begun: the engine went away.
+type connectionLost struct{ error }
+
+func (c connectionLost) Unwrap() error { return c.error }

@@ -1,0 +1,73 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
+
+// drainTime bounds the wait for the last log lines of an ended container.
+const drainTime = 5 * time.Second
+
+// End is how a sandbox ended. None of it is an error of ours.
+type End struct {
+	ExitCode  int
+	OOMKilled bool
+	Cause     error // why we stopped it: a context's cause or a *LimitError; nil if it ended by itself
+	// Outside says that neither we nor the program ended it, as far as can be told:
+	// the engine shut down, or somebody stopped or killed the container. A program
+	// that signals its own init looks the same.
+	Outside     bool
+	EngineError string
+	StartedAt   time.Time
+	FinishedAt  time.Time
+	Report      initreport.Report // as the init reported it; zero where it couldn't
+	Reported    bool
+}
+
+func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error) {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if exit.Err != nil {
+		return End{Cause: cause}, fmt.Errorf("wait for sandbox: %w", exit.Err)
+	}
+	state, err := s.engine.Inspect(ctx, s.id)
+	if err != nil {
+		return End{Cause: cause}, fmt.Errorf("inspect sandbox: %w", err)
+	}
+	s.waitDrained()
+	end := End{
+		ExitCode: exit.Code, OOMKilled: state.OOMKilled, EngineError: state.Error, Cause: cause,
+		StartedAt: state.StartedAt, FinishedAt: state.FinishedAt,
+	}
+	if report, err := s.layout.Report(); err == nil {
+		end.Report, end.Reported = report, true
+	}
+	end.Outside = end.fromOutside()
+	return end, nil
+}
+
+// fromOutside: the init lives longer than its program and can't be killed by it, so
+// that only the kernel or somebody outside keeps it from its report.
+func (e End) fromOutside() bool {
+	const killed = 128 + 9
+	switch {
+	case e.Cause != nil:
+		return false
+	case e.Reported:
+		return e.Report.Terminated
+	}
+	return e.ExitCode == killed && !e.OOMKilled
+}
+
+// waitDrained waits for the streams' end, which the engine owes us after the exit.
+func (s *Sandbox) waitDrained() {
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-s.drained:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,135 @@
+package initbin
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// mode lets every user of every container run the program, and nobody write it.
+const mode fs.FileMode = 0o555
+
+// Install makes sure that dir holds the init program for arch and returns its path.
+// The name is made of its digest, so programs of several versions stand side by side
+// and one that running sandboxes use is never changed. dir is created when it isn't
+// there; it must be writable by trusted users only.
+//
+// The content is compared once for each path and process; after that a call costs one
+// lstat. Any number of processes may install at once. Errors are those of Binary, and
+// Internal when the file can't be written.
+func Install(dir, arch string) (path string, err error) {
+	program, err := Binary(arch)
+	if err != nil {
+		return "", err
+	}
+	return install(dir, program)
+}
+
+func install(dir string, program []byte) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, "find the directory of the init program")
+	}
+	sum := sha256.Sum256(program)
+	path := filepath.Join(dir, "aod-init-"+hex.EncodeToString(sum[:])[:12])
+	if err := slotOf(path).ensure(path, program, sum); err != nil {
+		return "", fault.Wrap(fault.Internal, err, "install the init program").
+			WithHint("check the data directory's permissions and its free space")
+	}
+	return path, nil
+}
+
+// slot is what this process knows of one path.
+type slot struct {
+	mu       sync.Mutex
+	verified bool
+}
+
+var slots sync.Map // path -> *slot
+
+func slotOf(path string) *slot {
+	s, _ := slots.LoadOrStore(path, new(slot))
+	return s.(*slot)
+}
+
+// ensure is a sync.Once that tries again after a failure, and when the file has gone.
+func (s *slot) ensure(path string, program []byte, sum [sha256.Size]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.verified && looksRight(path, len(program)) {
+		return nil
+	}
+	s.verified = false
+	if !looksRight(path, len(program)) || !holds(path, len(program), sum) {
+		if err := replace(path, program); err != nil {
+			return err
+		}
+	}
+	s.verified = true
+	return nil
+}
+
+// looksRight reports whether a regular file of the right size and mode is there.
+func looksRight(path string, size int) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode() == mode && info.Size() == int64(size)
+}
+
+// holds reports whether the file at path is the program.
+func holds(path string, size int, want [sha256.Size]byte) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, int64(size)+1)); err != nil {
+		return false
+	}
+	return bytes.Equal(h.Sum(nil), want[:])
+}
+
+// replace puts a new file in the place of whatever is there, at once and whole.
+func replace(path string, program []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	temp, err := writeTemp(filepath.Dir(path), program)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp) // best effort: the rename's error says more
+		return err
+	}
+	return nil
+}
+
+func writeTemp(dir string, program []byte) (name string, err error) {
+	f, err := os.CreateTemp(dir, ".aod-init-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			_ = os.Remove(f.Name()) // best effort: the first error says more
+		}
+	}()
+	if _, err := f.Write(program); err != nil {
+		return "", err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return "", err
+	}
+	return f.Name(), f.Sync()
+}

@@ -1,0 +1,109 @@
+package initreport
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Path is where init looks for the report file in the container. It writes no report
+// when nothing is there.
+const Path = "/run/aod/report"
+
+// Version is the format's version.
+const Version = 1
+
+// Begun is what stands in the file from the start of init until the report does. An init
+// that finds anything there runs nothing: its container ran before.
+const Begun = "begun"
+
+// MaxStartError is the longest StartError in bytes; Append cuts a longer one.
+const MaxStartError = 512
+
+// MaxBytes is more than any report takes.
+const MaxBytes = 64 << 10
+
+// Source says who counted Report.CPUSeconds.
+type Source string
+
+// The sources. A counter that its source doesn't have is 0.
+const (
+	Cgroup1 Source = "cgroup1" // the container's version 1 control groups
+	Cgroup2 Source = "cgroup2" // its version 2 control group
+	Rusage  Source = "rusage"  // getrusage(2) of all reaped processes
+)
+
+// Report is what init knows at the end of a sandbox.
+//
+// It is advice, not evidence: init writes it when everything else in the container is
+// dead, but if init itself was killed, the file holds whatever the capsule put there.
+type Report struct {
+	Version  int `json:"version"`
+	ExitCode int `json:"exit_code"` // init's own: the program's, 128+Signal, or 125 to 127
+	Signal   int `json:"signal"`    // that ended the main program; 0 for none
+	// StartError says why the main program could not be started; empty when it was.
+	StartError string `json:"start_error"`
+	// Terminated says that init was sent SIGTERM or SIGINT before the main program
+	// ended, and passed it on.
+	Terminated bool    `json:"terminated"`
+	CPUSeconds float64 `json:"cpu_seconds"` // user and system, all processes
+	// PeakMemoryBytes is the container's peak, page cache included. It equals
+	// MaxRSSBytes where the kernel keeps no peak (version 2 before Linux 5.19).
+	PeakMemoryBytes int64  `json:"peak_memory_bytes"`
+	OOMKills        int64  `json:"oom_kills"`       // processes killed for memory
+	PIDsLimitHits   int64  `json:"pids_limit_hits"` // forks refused
+	MaxRSSBytes     int64  `json:"max_rss_bytes"`   // of the largest single process
+	Source          Source `json:"source"`
+}
+
+// Append appends the report as JSON to b. The form is canonical: equal reports give
+// equal bytes, without spaces and in the order of the fields.
+func (r Report) Append(b []byte) []byte {
+	b = appendInt(b, `{"version":`, int64(r.Version))
+	b = appendInt(b, `,"exit_code":`, int64(r.ExitCode))
+	b = appendInt(b, `,"signal":`, int64(r.Signal))
+	b = appendString(b, `,"start_error":`, cut(r.StartError, MaxStartError))
+	b = strconv.AppendBool(append(b, `,"terminated":`...), r.Terminated)
+	b = append(b, `,"cpu_seconds":`...)
+	b = strconv.AppendFloat(b, r.CPUSeconds, 'f', 6, 64)
+	b = appendInt(b, `,"peak_memory_bytes":`, r.PeakMemoryBytes)
+	b = appendInt(b, `,"oom_kills":`, r.OOMKills)
+	b = appendInt(b, `,"pids_limit_hits":`, r.PIDsLimitHits)
+	b = appendInt(b, `,"max_rss_bytes":`, r.MaxRSSBytes)
+	b = appendString(b, `,"source":`, string(r.Source))
+	return append(b, '}')
+}
+
+func appendInt(b []byte, key string, n int64) []byte {
+	return strconv.AppendInt(append(b, key...), n, 10)
+}
+
+// appendString writes a JSON string; bytes that are no UTF-8 become U+FFFD.
+func appendString(b []byte, key, s string) []byte {
+	b = append(append(b, key...), '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}
+
+const hex = "0123456789abcdef"
+
+// cut shortens valid UTF-8 made of s to at most n bytes.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

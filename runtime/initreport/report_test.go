@@ -1,0 +1,54 @@
+package initreport
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAppendWritesTheWholeReport(t *testing.T) {
+	r := Report{
+		Version: 1, ExitCode: 137, Signal: 9, StartError: "a\"b\\c\n\x01é", Terminated: true, CPUSeconds: 1.25,
+		PeakMemoryBytes: 1 << 40, OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4096, Source: Cgroup2,
+	}
+	const want = `{"version":1,"exit_code":137,"signal":9,"start_error":"a\"b\\c\u000a\u0001é","terminated":true,` +
+		`"cpu_seconds":1.250000,"peak_memory_bytes":1099511627776,"oom_kills":2,"pids_limit_hits":3,` +
+		`"max_rss_bytes":4096,"source":"cgroup2"}`
+	got := string(r.Append(nil))
+	if got != want {
+		t.Errorf("Append wrote\n%s\nwant\n%s", got, want)
+	}
+	var back Report
+	if err := json.Unmarshal([]byte(got), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("the report changed on its way (-want +got):\n%s", diff)
+	}
+}
+
+func TestAppendCutsTheStartError(t *testing.T) {
+	for name, text := range map[string]string{
+		"a long text":                        strings.Repeat("x", 10_000),
+		"a rune across the limit":            strings.Repeat("x", MaxStartError-1) + "é",
+		"bytes that are no UTF-8":            strings.Repeat("\xff", 1000),
+		"control characters, six bytes each": strings.Repeat("\x00", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := Report{StartError: text}.Append(nil)
+			var back Report
+			if err := json.Unmarshal(raw, &back); err != nil {
+				t.Fatal(err)
+			}
+			if len(back.StartError) > MaxStartError || !utf8.ValidString(back.StartError) {
+				t.Errorf("%d bytes of start error came back", len(back.StartError))
+			}
+			if len(raw) > MaxBytes {
+				t.Errorf("the report takes %d bytes", len(raw))
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/agent-on-demand/aod/runtime/initbin"
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
+
+// Where things stand inside the container (DESIGN: /io, what a capsule sees).
+const (
+	ioDir        = "/io"
+	inputDir     = "/io/input"
+	incomingDir  = "/io/handoff/incoming"
+	outgoingDir  = "/io/handoff/outgoing"
+	workspaceDir = "/workspace"
+	aodDir       = "/run/aod"
+	initPath     = "/run/aod/init"
+	reportPath   = "/run/aod/report"
+)
+
+// Layout is the directory of one run on this host. What is below it is written by
+// untrusted code as soon as the container runs; the directory itself is closed to
+// other users of the host.
+type Layout struct {
+	Dir    string // absolute
+	Input  string // absolute: what the run sees as /io/input; "" is below Dir
+	Output string // absolute: where /io/output lies after its publication; "" is below Dir
+}
+
+// NewLayout makes the run's directories below dir, which must exist. The init is
+// taken from initFile, an installed init binary (see initbin.Install).
+func NewLayout(dir, initFile string) (Layout, error) { return NewLayoutWith(dir, initFile, "") }
+
+// NewLayoutWith is NewLayout for a run whose input files lie in a directory of their
+// own, which exists and which the sandbox's user can read; "" is none.
+func NewLayoutWith(dir, initFile, input string) (Layout, error) {
+	l := Layout{Dir: dir, Input: input}
+	return l, unwritable(l.make(initFile))
+}
+
+// OpenLayout returns the layout of directories that NewLayoutWith made before, maybe in
+// another process.
+func OpenLayout(dir, input string) Layout { return Layout{Dir: dir, Input: input} }
+
+func (l Layout) make(initFile string) error {
+	if err := os.Chmod(l.Dir, 0o700); err != nil {
+		return err
+	}
+	for _, dir := range []string{"io", "io/input", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing", "incoming", "workspace"} {
+		if err := mkdir(l.path(dir), 0o777); err != nil {
+			return err
+		}
+	}
+	if err := mkdir(l.path("aod"), 0o755); err != nil {
+		return err
+	}
+	if err := l.placeInit(initFile); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if err := l.makeReport(); err != nil {
+		return err
+	}
+	return writeFile(l.path("aod/hosts"), []byte(hosts), 0o644)
+}
+
+// hosts is the /etc/hosts of a sandbox without a network. What looks for the engine's
+// host finds the sandbox itself, where the capsule API belongs.
+const hosts = "127.0.0.1 localhost sandbox host.docker.internal\n::1 localhost ip6-localhost ip6-loopback\n"
+
+// placeInit links the init binary to where /run/aod is bound, or copies it where the
+// two lie on different file systems.
+func (l Layout) placeInit(initFile string) error {
+	if os.Link(initFile, l.path("aod/init")) == nil {
+		return nil
+	}
+	in, err := os.Open(initFile)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // read only
+	root, err := os.OpenRoot(l.path("aod"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	return copyFile(in, root, "init", 0o555)
+}
+
+// WriteInput writes /io/input.json.
+func (l Layout) WriteInput(payload []byte) error {
+	return unwritable(writeFile(l.path("io/input.json"), payload, 0o666))
+}
+
+func (l Layout) makeReport() error { return writeFile(l.path("aod/report"), nil, 0o666) }
+
+// renewReport takes away what an earlier attempt has left: the init of the next one
+// would think that it had run already.
+func (l Layout) renewReport() error {
+	if err := os.Remove(l.path("aod/report")); err != nil {
+		return unwritable(err)
+	}
+	return unwritable(l.makeReport())
+}
+
+// Report reads what the init wrote of the run's usage. It is advisory: a program
+// with the same user id can write there as well.
+func (l Layout) Report() (initreport.Report, error) {
+	raw, err := readRegular(l.path("aod"), "report", initreport.MaxBytes)
+	if err != nil {
+		return initreport.Report{}, err
+	}
+	return initbin.ParseReport(raw)
+}
+
+func (l Layout) input() string { return cmp.Or(l.Input, l.path("io/input")) }
+
+func (l Layout) output() string { return cmp.Or(l.Output, l.path("io/output")) }
+
+func (l Layout) path(rel string) string { return filepath.Join(l.Dir, filepath.FromSlash(rel)) }
+
+// mounts are the binds of a sandbox. The read-only ones lie over the writable ones, so
+// that their order matters. A directory of /io that the image declares as a volume is
+// bound by itself: else something would be laid over it that nobody collects. A hosts
+// file of our own saves the engine from setting up a network that isn't one, which is
+// half the time of a start.
+func (l Layout) mounts(network string, volumes []string) []Mount {
+	mounts := []Mount{{Source: l.path("io"), Target: ioDir}}
+	for _, dir := range []string{"/io/output", "/io/handoff"} {
+		if slices.Contains(volumes, dir) {
+			mounts = append(mounts, Mount{Source: l.path(dir), Target: dir})
+		}
+	}
+	mounts = append(
+		mounts,
+		Mount{Source: l.input(), Target: inputDir, ReadOnly: true},
+		Mount{Source: l.Incoming(), Target: incomingDir, ReadOnly: true},
+		Mount{Source: l.Outgoing(), Target: outgoingDir},
+		Mount{Source: l.path("workspace"), Target: workspaceDir},
+		Mount{Source: l.path("aod"), Target: aodDir, ReadOnly: true},
+		Mount{Source: l.path("aod/report"), Target: reportPath},
+	)
+	if network == "none" {
+		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
+	}
+	return mounts
+}
+
+// unprivileged is who a sandbox runs as where AOD itself is root.
+const unprivileged = 65532
+
+// sandboxUser returns "uid:gid" for the container: AOD's own user, whose files both
+// sides can then read and remove, or an unprivileged one where AOD is root.
+func sandboxUser() string {
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid <= 0 {
+		uid, gid = unprivileged, unprivileged
+	}
+	return strconv.Itoa(uid) + ":" + strconv.Itoa(gid)
+}

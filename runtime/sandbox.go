@@ -1,0 +1,228 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	// stopGrace is what a program has between SIGTERM and SIGKILL.
+	stopGrace = 2 * time.Second
+	// cleanupTime bounds what has to be done after a run's own time is over.
+	cleanupTime = 30 * time.Second
+)
+
+// Sandbox is a started container of one run. It is used once.
+type Sandbox struct {
+	engine Containers
+	id     string
+	layout Layout
+	limits Limits
+
+	streams   *Streams
+	exit      <-chan Exit
+	release   context.CancelFunc // of the exit's subscription
+	drained   chan struct{}      // closed when both streams have ended
+	timings   Timings
+	startedAt time.Time
+}
+
+// Timings say how long the engine took.
+type Timings struct {
+	Create time.Duration
+	Start  time.Duration
+}
+
+// Start makes a sandbox from the spec and starts it. What it made is gone again
+// when it returns an error, unless ctx ended with ErrDetach: what has begun is left to be
+// adopted then. The run goes on when ctx, which bounds the start, ends.
+func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
+	s := newSandbox(engine, spec, layout)
+	if err := s.create(ctx, spec); err != nil {
+		return nil, err
+	}
+	err := s.start(ctx, log)
+	switch {
+	case err == nil:
+		return s, nil
+	case detached(ctx):
+		s.Release()
+		return nil, fmt.Errorf("%w: %w", ErrDetach, err)
+	}
+	return nil, errors.Join(err, s.Remove(ctx))
+}
+
+func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
+	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, drained: make(chan struct{})}
+}
+
+// create isn't broken off by ctx: nobody would know the container that it made.
+func (s *Sandbox) create(ctx context.Context, spec Spec) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("create sandbox: %w", err)
+	}
+	if err := s.layout.renewReport(); err != nil {
+		return err
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	began := time.Now()
+	id, err := s.engine.Create(ctx, spec.container(s.layout))
+	if err != nil {
+		return errors.Join(fmt.Errorf("create sandbox: %w", err), s.disown(ctx, spec, err))
+	}
+	s.id, s.timings.Create = id, time.Since(began)
+	return nil
+}
+
+// disown removes what a creation made whose answer got lost on its way to us.
+func (s *Sandbox) disown(ctx context.Context, spec Spec, lost error) error {
+	if !fault.Is(lost, fault.Unavailable) && !fault.Is(lost, fault.Deadline) {
+		return nil // the engine said no
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	return removeLabelled(ctx, s.engine, map[string]string{
+		LabelRun: spec.Run, LabelOwner: spec.Owner, LabelAttempt: strconv.Itoa(spec.attempt()),
+	})
+}
+
+func (s *Sandbox) start(ctx context.Context, log *Log) error {
+	began := time.Now()
+	if err := s.connect(ctx, log); err != nil {
+		return err
+	}
+	if err := s.engine.Start(ctx, s.id); err != nil {
+		return fmt.Errorf("start sandbox: %w", err)
+	}
+	s.startedAt, s.timings.Start = began, time.Since(began)
+	return nil
+}
+
+// connect attaches and subscribes, before the start, so that nothing is missed.
+func (s *Sandbox) connect(ctx context.Context, log *Log) error {
+	streams, err := s.engine.Attach(ctx, s.id)
+	if err != nil {
+		return fmt.Errorf("attach to sandbox: %w", err)
+	}
+	s.drain(streams, log)
+	return s.subscribe(ctx)
+}
+
+func (s *Sandbox) drain(streams *Streams, log *Log) {
+	s.streams = streams
+	go func() {
+		log.drain(streams)
+		close(s.drained)
+	}()
+}
+
+func (s *Sandbox) subscribe(ctx context.Context) (err error) {
+	subscription, release := context.WithCancel(context.WithoutCancel(ctx))
+	s.release = release
+	if s.exit, err = s.engine.NextExit(subscription, s.id); err != nil {
+		return fmt.Errorf("watch sandbox: %w", err)
+	}
+	return nil
+}
+
+// ID returns the engine's id of the container.
+func (s *Sandbox) ID() string { return s.id }
+
+// Timings returns how long the engine took to create and to start.
+func (s *Sandbox) Timings() Timings { return s.timings }
+
+// StartedAt returns when the program started: by the engine's clock where the sandbox was
+// adopted, and just before, by ours, where this process started it.
+func (s *Sandbox) StartedAt() time.Time { return s.startedAt }
+
+// Wait returns when the container has ended and its output is read. When ctx ends
+// first, or the run goes over its disk limit, it stops the container, and End.Cause
+// says why. When ctx ends with ErrDetach, Wait returns that and the container goes on.
+// Any other error is for an engine that doesn't answer any more.
+func (s *Sandbox) Wait(ctx context.Context) (End, error) {
+	watched, end := context.WithCancelCause(ctx)
+	var disk sync.WaitGroup
+	disk.Go(func() { s.layout.watchDisk(watched, s.limits.DiskBytes, end) })
+	defer disk.Wait()
+	defer end(nil)
+	select {
+	case exit := <-s.exit: // what has ended counts, also when its time ran out unwatched
+		return s.ended(ctx, exit, nil)
+	default:
+	}
+	select {
+	case exit := <-s.exit: // perhaps because of what ended ctx, such as calls of its own
+		return s.ended(ctx, exit, wanted(watched))
+	case <-watched.Done():
+	}
+	cause := context.Cause(watched)
+	if errors.Is(cause, ErrDetach) {
+		return End{}, fmt.Errorf("wait for sandbox: %w", cause)
+	}
+	exit, err := s.stop(ctx)
+	if err != nil {
+		return End{Cause: cause}, err
+	}
+	return s.ended(ctx, exit, cause)
+}
+
+// wanted returns why the container should end, if it should.
+func wanted(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrDetach) {
+		return cause
+	}
+	return nil
+}
+
+// stop ends the container: SIGTERM, SIGKILL after the grace, and a kill of our own
+// where the engine's stop failed.
+func (s *Sandbox) stop(ctx context.Context) (Exit, error) {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if err := s.engine.Stop(ctx, s.id, stopGrace); err != nil {
+		if err := s.engine.Kill(ctx, s.id); err != nil {
+			return Exit{}, fmt.Errorf("stop sandbox: %w", err)
+		}
+	}
+	select {
+	case exit := <-s.exit:
+		return exit, nil
+	case <-ctx.Done():
+		return Exit{}, fault.New(fault.Unavailable, "the engine did not say that the container %.12s has ended", s.id)
+	}
+}
+
+// Remove removes the container, also a running one that nobody waits for, and waits
+// for what this sandbox has going on. It works when ctx is over already, and again.
+// An error is ErrLeftBehind.
+func (s *Sandbox) Remove(ctx context.Context) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	err := s.engine.Remove(ctx, s.id)
+	s.Release()
+	return leftBehind(err)
+}
+
+// Release lets go of the container without touching it, and waits for what this sandbox
+// has going on, except for Wait, which has returned by then. It may be called again.
+func (s *Sandbox) Release() {
+	if s.release != nil {
+		s.release()
+	}
+	if s.streams != nil {
+		_ = s.streams.Close() // nobody reads them any more
+		<-s.drained
+	}
+}
+
+// cleanup returns a context of its own for what must be done also after ctx's end.
+func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+}

@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// A directory of untrusted code's may be nested without end: nothing here follows it
+// further than this in one go, so that neither paths nor open files run out.
+const (
+	maxTreeDepth = 128
+	readDirStep  = 256 // entries looked at in one go: memory stays bounded whatever is there
+)
+
+// eachEntry calls do for every entry of a directory below root, with what lstat says
+// of it, until it returns an error.
+func eachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
+	dir, err := openDir(root, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // read only
+	for {
+		batch, err := dir.ReadDir(readDirStep)
+		for _, entry := range batch {
+			if err := do(entry); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func openDir(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, unblocked|syscall.O_DIRECTORY, 0)
+}
+
+// RemoveTree deletes a path that untrusted code could write to, with everything in
+// it, also where directories were closed to their owner or are nested so deep that
+// os.RemoveAll would run out of open files.
+func RemoveTree(path string) error {
+	tame(path)
+	return os.RemoveAll(path)
+}
+
+// tame opens the directories of a tree to us and brings up to its top what is nested
+// deeper than maxTreeDepth. What goes wrong, the removal will say.
+func tame(dir string) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return
+	}
+	_ = os.Chmod(dir, 0o700)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	for tops := []string{"."}; len(tops) > 0; tops = tops[1:] {
+		tops = append(tops, flatten(root, tops[0], 0)...)
+	}
+}
+
+// flatten returns the new names of the directories that it moved up to root.
+func flatten(root *os.Root, name string, depth int) (moved []string) {
+	_ = eachEntry(root, name, func(entry fs.DirEntry) error {
+		if !entry.IsDir() {
+			return nil
+		}
+		child := path.Join(name, entry.Name())
+		_ = root.Chmod(child, 0o700)
+		if depth < maxTreeDepth {
+			moved = append(moved, flatten(root, child, depth+1)...)
+			return nil
+		}
+		top := rand.Text()
+		if root.Rename(child, top) == nil {
+			moved = append(moved, top)
+		}
+		return nil
+	})
+	return moved
+}
