@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// settle fills in what follows from other settings.
+func (l *loader) settle() {
+	c := l.config
+	if c.Concurrency == 0 {
+		c.Concurrency = 2 * runtime.NumCPU()
+	}
+	if c.Starts == 0 {
+		c.Starts = runtime.NumCPU()
+	}
+	if c.TokenFile == "" {
+		c.TokenFile = filepath.Join(c.Data, "server", "token")
+	}
+	for name, u := range c.Unit {
+		c.Unit[name] = l.settleUnit(unitKey(name), u)
+	}
+}
+
+// settleUnit lets a unit inherit what was not set for it, with the place where it was
+// set.
+func (l *loader) settleUnit(unit string, u UnitConfig) UnitConfig {
+	c := l.config
+	if _, own := c.sources[join(unit, "queue")]; !own {
+		u.Queue, c.sources[join(unit, "queue")] = c.Queue, c.sources["queue"]
+	}
+	if u.Access == ReadWrite && u.Concurrency == 0 {
+		u.Concurrency = 1
+	}
+	return u
+}
+
+// check reports settings that contradict one another.
+func (l *loader) check() {
+	c := l.config
+	if c.NoAuth && !isLoopback(c.Listen) {
+		l.contradiction("no_auth", "listen",
+			fmt.Sprintf("everybody who can reach %s could run what they like", c.Listen),
+			"listen on 127.0.0.1, or leave no_auth out and give callers the token")
+	}
+	if c.PayloadLimit > c.UploadLimit {
+		l.contradiction("payload_limit", "upload_limit",
+			fmt.Sprintf("a payload of %s doesn't fit into a request of upload_limit, %s", sizeText(c.PayloadLimit), sizeText(c.UploadLimit)),
+			"raise upload_limit, or lower payload_limit")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
+		l.checkUnit(unitKey(name), c.Unit[name])
+	}
+}
+
+func (l *loader) checkUnit(unit string, u UnitConfig) {
+	if u.Access == ReadWrite && u.Concurrency > 1 {
+		l.contradiction(unit+".concurrency", unit+".access",
+			"runs of a unit with access: read-write go one at a time",
+			"leave it out, or say access: read-only")
+	}
+	if u.Timeout > l.config.MaxTimeout {
+		l.contradiction(unit+".timeout", "max_timeout",
+			fmt.Sprintf("it is longer than max_timeout, %s", brief(l.config.MaxTimeout)),
+			"shorten it, or raise max_timeout")
+	}
+}
+
+// contradiction is reported at the first of two keys, or at the other where the first
+// is at its default.
+func (l *loader) contradiction(key, other, message, hint string) {
+	at, set := l.config.sources[key]
+	if !set {
+		at = l.config.sources[other]
+	}
+	l.report(at, key+": "+message, hint)
+}

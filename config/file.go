@@ -1,0 +1,185 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// maxFile is the largest configuration that is read, in bytes.
+const maxFile = 1 << 20
+
+// file reads one YAML file into a loader's Config.
+type file struct {
+	*loader
+	name string // as the user gave it
+	base string // where its relative paths begin
+}
+
+func (f *file) read() {
+	raw, err := readBounded(f.name)
+	if err != nil {
+		f.report(place{name: f.name}, err.Error(), "name a YAML file with --config or AOD_CONFIG, or leave both out")
+		return
+	}
+	root, finding := parseYAML(f.name, raw)
+	if finding != nil {
+		f.findings = append(f.findings, *finding)
+		return
+	}
+	if root == nil || isNull(root) {
+		return
+	}
+	keys := f.readers("", f.rows)
+	keys["unit"] = f.units
+	f.object("", root.Line, root, keys)
+}
+
+func readBounded(name string) ([]byte, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case len(raw) > maxFile:
+		return nil, fmt.Errorf("it is larger than %s", sizeText(maxFile))
+	}
+	return raw, nil
+}
+
+// unreadable leaves out the file's name, which stands beside the message.
+func unreadable(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("it can't be read: %w", err)
+}
+
+// reader takes the value of a key that was found in a given line.
+type reader func(line int, n *yaml.Node)
+
+// readers returns what reads each setting of a table.
+func (f *file) readers(under string, rows []setting) map[string]reader {
+	readers := make(map[string]reader, len(rows)+1)
+	for _, s := range rows {
+		readers[s.key] = func(line int, n *yaml.Node) { f.setting(s, join(under, s.key), line, n) }
+	}
+	return readers
+}
+
+// object reads a mapping whose keys are all known.
+func (f *file) object(under string, line int, n *yaml.Node, keys map[string]reader) {
+	for key, value := range f.pairs(under, line, n) {
+		if read, ok := keys[key.Value]; ok {
+			read(key.Line, value)
+			continue
+		}
+		hint := "aod config lists what there is"
+		if meant := nearest(key.Value, slices.Collect(maps.Keys(keys))); meant != "" {
+			hint = "did you mean " + meant + "?"
+		}
+		f.report(f.at(key.Line), "there is no setting "+quote(join(under, key.Value)), hint)
+	}
+}
+
+// pairs yields the keys of a mapping with their values, each key once.
+func (f *file) pairs(under string, line int, n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if n.Kind != yaml.MappingNode {
+			f.report(f.at(line), named(under, "it must hold keys with values"), "write them as key: value")
+			return
+		}
+		firstAt := map[string]int{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			first, taken := firstAt[key.Value]
+			switch {
+			case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
+				f.report(f.at(key.Line), named(under, "a key must be a text"), "put it in quotes")
+			case taken:
+				f.report(f.at(key.Line), fmt.Sprintf("%s stands twice, first in line %d", quote(join(under, key.Value)), first), "keep one of them")
+			default:
+				firstAt[key.Value] = key.Line
+				if !yield(key, follow(n.Content[i+1])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// units reads the settings of single units, by name.
+func (f *file) units(line int, n *yaml.Node) {
+	for key, value := range f.pairs("unit", line, n) {
+		if err := capsule.CheckName(key.Value); err != nil {
+			public := fault.Public(err)
+			f.report(f.at(key.Line), named("unit", public.Msg), public.Hint)
+			continue
+		}
+		f.unit(key.Value, key.Line, value)
+	}
+}
+
+func (f *file) unit(name string, line int, n *yaml.Node) {
+	var u UnitConfig
+	rows := u.settings()
+	setDefaults(rows)
+	f.object(unitKey(name), line, n, f.readers(unitKey(name), rows))
+	f.config.Unit[name] = u
+}
+
+// setting reads the value of one setting, if YAML has it of the right type.
+func (f *file) setting(s setting, key string, line int, n *yaml.Node) {
+	if field, ok := s.into.(several); ok && n.Kind == yaml.SequenceNode {
+		f.list(s, field, key, line, n)
+		return
+	}
+	if !fits(s.into, n) {
+		f.report(f.at(line), key+": it can't be "+describe(n), s.into.hint())
+		return
+	}
+	f.set(s, key, f.at(line), f.base, s.into.set(n.Value))
+}
+
+// list reads a list, and reports each item where it stands.
+func (f *file) list(s setting, field several, key string, line int, n *yaml.Node) {
+	items := make([]string, 0, len(n.Content))
+	for _, item := range n.Content {
+		item = follow(item)
+		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" {
+			f.report(f.at(item.Line), key+": an item can't be "+describe(item), field.hint())
+			continue
+		}
+		if _, err := field.check(item.Value); err != nil {
+			f.report(f.at(item.Line), key+": "+err.Error(), field.hint())
+			continue
+		}
+		items = append(items, item.Value)
+	}
+	f.set(s, key, f.at(line), f.base, field.setAll(items))
+}
+
+func (f *file) at(line int) place { return place{f.name, line} }
+
+// named puts the key that a message is about before it.
+func named(key, message string) string {
+	if key == "" {
+		return message
+	}
+	return key + ": " + message
+}

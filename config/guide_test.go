@@ -1,0 +1,111 @@
+package config
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/xeipuuv/gojsonschema"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+var fences = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// blocks returns the guide's fenced blocks in a language.
+func blocks(t *testing.T, language string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(guideFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, m := range fences.FindAllStringSubmatch(string(raw), -1) {
+		if m[1] == language {
+			found = append(found, m[2])
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s has no %s", guideFile, language)
+	}
+	return found
+}
+
+func TestTheGuidesFilesLoad(t *testing.T) {
+	for _, text := range blocks(t, "yaml") {
+		mustLoad(t, given{file: text})
+		if problems := againstSchema(t, text); len(problems) > 0 {
+			t.Errorf("the schema refuses it: %v", problems)
+		}
+	}
+}
+
+func TestTheGuideShowsWhatAODPrints(t *testing.T) {
+	example, shown := blocks(t, "yaml")[0], blocks(t, "console")[0]
+	c := mustLoad(t, given{file: example, env: map[string]string{"AOD_QUEUE": "10"}, args: []string{"--log-format", "text"}})
+	var printed strings.Builder
+	for _, v := range c.Values() {
+		printed.WriteString(v.Key + " " + v.Value + " " + v.Source + "\n")
+	}
+	for _, line := range strings.Split(strings.TrimSpace(shown), "\n")[2:] {
+		fields := strings.Join(strings.Fields(line), " ")
+		if fields != "..." && !strings.Contains(printed.String(), fields+"\n") {
+			t.Errorf("%s is not in\n%s", fields, printed.String())
+		}
+	}
+}
+
+// What an editor accepts by the schema and what Load accepts must not drift apart in
+// what a schema can say.
+func TestTheSchemaAgreesWithLoad(t *testing.T) {
+	cases := []struct {
+		text string
+		good bool
+	}{
+		{"queue: 5", true},
+		{"queue: 0", false},
+		{"queue: '5'", false},
+		{"queue: 1.5", false},
+		{"retention_age: 0", true},
+		{"retention_age: 5", false},
+		{"retention_age: 5d", false},
+		{"queue_wait: 0", false},
+		{"upload_limit: 5000000", true},
+		{"upload_limit: 5.5", false},
+		{"units: [a]", true},
+		{"units: a", false},
+		{"units: ['']", false},
+		{"units:", false},
+		{"log_level: loud", false},
+		{"no_auth: yes", false},
+		{"no_auth: true", true},
+		{"lisen: x", false},
+		{"unit: {a: {access: read-write}}", true},
+		{"unit: {A: {}}", false},
+		{"unit: {a: {colour: 1}}", false},
+	}
+	for _, c := range cases {
+		_, err := load(t, given{file: c.text})
+		if got := err == nil; got != c.good {
+			t.Errorf("%s: Load says %v", c.text, err)
+		}
+		if problems := againstSchema(t, c.text); (len(problems) == 0) != c.good {
+			t.Errorf("%s: the schema says %v", c.text, problems)
+		}
+	}
+}
+
+func againstSchema(t *testing.T, text string) []gojsonschema.ResultError {
+	t.Helper()
+	var document any
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	result, err := gojsonschema.Validate(gojsonschema.NewBytesLoader(schemas.Config()), gojsonschema.NewGoLoader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Errors()
+}

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule"
+)
+
+// several is a value of any number of texts: a list in the file, a flag that may be
+// repeated, and one text with separators in the environment.
+type several interface {
+	value
+	check(item string) (string, error) // returns the item as it is kept
+	setAll(items []string) error
+}
+
+// list is a list of texts of one form.
+type list struct {
+	into      *[]string
+	name      string
+	advice    string
+	separator string // between items in the environment
+	form      func(item string) (string, error)
+}
+
+func (v list) kind() string                      { return v.name }
+func (v list) hint() string                      { return v.advice }
+func (v list) String() string                    { return strings.Join(*v.into, v.separator) }
+func (v list) check(item string) (string, error) { return v.form(item) }
+
+func (v list) set(text string) error {
+	items := strings.Split(text, v.separator)
+	for i, item := range items {
+		items[i] = strings.TrimSpace(item)
+	}
+	return v.setAll(slices.DeleteFunc(items, func(item string) bool { return item == "" }))
+}
+
+// setAll keeps the first of items that are the same.
+func (v list) setAll(items []string) error {
+	kept := make([]string, 0, len(items))
+	for _, item := range items {
+		item, err := v.form(item)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(kept, item) {
+			kept = append(kept, item)
+		}
+	}
+	*v.into = kept
+	return nil
+}
+
+// paths is a list of directories; in the environment it is written like PATH.
+type paths struct{ list }
+
+func directories(into *[]string) paths {
+	return paths{list{into, "paths", "write a list of directories", string(filepath.ListSeparator), checkPath}}
+}
+
+func (v paths) root(base string) {
+	for i, name := range *v.into {
+		(*v.into)[i] = absolute(base, name)
+	}
+}
+
+// unitNames is a list of names of units.
+func unitNames(into *[]string) list {
+	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", func(name string) (string, error) {
+		return name, capsule.CheckName(name)
+	}}
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Options say where Load looks.
+type Options struct {
+	File   string                   // a YAML file; where it is "", AOD_CONFIG may name one
+	Flags  *pflag.FlagSet           // parsed; nil for none. Those that aren't settings are passed over
+	Getenv func(name string) string // as os.Getenv; "" is not set. nil for no environment
+	Data   string                   // the data directory by default
+}
+
+// Load reads the settings: a flag wins over an environment variable, that over the
+// file, that over the default. Relative paths begin at the file's directory where the
+// file has them, else at the working directory. All that is wrong, also with values
+// that others overrule, comes back at once as the findings of an Input fault.
+func Load(opts Options) (*Config, error) {
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find working directory: %w", err)
+	}
+	l := newLoader(absolute(work, opts.Data))
+	if opts.Getenv == nil {
+		opts.Getenv = func(string) string { return "" }
+	}
+	if opts.File == "" {
+		opts.File = opts.Getenv("AOD_CONFIG")
+	}
+	if opts.File != "" {
+		f := file{loader: l, name: opts.File, base: absolute(work, filepath.Dir(opts.File))}
+		f.read()
+	}
+	l.environment(opts.Getenv, work)
+	l.flags(opts.Flags, work)
+	l.settle()
+	l.check()
+	if len(l.findings) > 0 {
+		return nil, problems(l.findings)
+	}
+	return l.config, nil
+}
+
+func problems(findings []fault.Finding) error {
+	if len(findings) == 1 {
+		return fault.New(fault.Input, "there is a problem with the configuration").WithFindings(findings)
+	}
+	return fault.New(fault.Input, "there are %d problems with the configuration", len(findings)).WithFindings(findings)
+}
+
+// place is where a value was found. The zero place is the default.
+type place struct {
+	name string // of a file, or "flag --listen", "environment AOD_LISTEN"
+	line int    // from 1; 0 where there are no lines
+}
+
+func (p place) String() string {
+	switch {
+	case p.name == "":
+		return "default"
+	case p.line > 0:
+		return fmt.Sprintf("%s:%d", p.name, p.line)
+	}
+	return p.name
+}
+
+// loader fills a Config and gathers what is wrong.
+type loader struct {
+	config   *Config
+	rows     []setting
+	findings []fault.Finding
+}
+
+// newLoader returns a loader whose Config holds the defaults.
+func newLoader(data string) *loader {
+	c := &Config{Data: data, Unit: map[string]UnitConfig{}, sources: map[string]place{}}
+	rows := c.settings()
+	setDefaults(rows)
+	return &loader{config: c, rows: rows}
+}
+
+// setDefaults leaves alone what has no fallback. A fallback that can't be read is a
+// mistake of the table, which a test finds.
+func setDefaults(rows []setting) {
+	for _, s := range rows {
+		if s.fallback == "" {
+			continue
+		}
+		if err := s.into.set(s.fallback); err != nil {
+			panic("config: " + s.key + ": " + err.Error())
+		}
+	}
+}
+
+func (l *loader) environment(getenv func(string) string, work string) {
+	for _, s := range l.rows {
+		if text := getenv(s.env()); text != "" {
+			l.set(s, s.key, place{name: "environment " + s.env()}, work, s.into.set(text))
+		}
+	}
+}
+
+func (l *loader) flags(fs *pflag.FlagSet, work string) {
+	if fs == nil {
+		return
+	}
+	for _, s := range l.rows {
+		if f := fs.Lookup(s.flag()); f != nil && f.Changed {
+			l.set(s, s.key, place{name: "flag --" + s.flag()}, work, s.take(f.Value))
+		}
+	}
+}
+
+// take sets what a flag was given.
+func (s setting) take(given pflag.Value) error {
+	items, repeated := given.(pflag.SliceValue)
+	field, ok := s.into.(several)
+	if repeated && ok {
+		return field.setAll(items.GetSlice())
+	}
+	return s.into.set(given.String())
+}
+
+// set concludes the setting of a value: it notes where it comes from, or why it
+// couldn't be set.
+func (l *loader) set(s setting, key string, from place, base string, err error) {
+	if err != nil {
+		l.report(from, key+": "+err.Error(), s.into.hint())
+		return
+	}
+	if field, ok := s.into.(rooted); ok {
+		field.root(base)
+	}
+	l.config.sources[key] = from
+}
+
+func (l *loader) report(at place, message, hint string) {
+	l.findings = append(l.findings, fault.Finding{File: at.name, Line: at.line, Message: message, Hint: hint})
+}

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// setting is one row of the table: a key, the field that it sets, and what is in force
+// where nobody says anything.
+type setting struct {
+	key      string
+	into     value
+	fallback string // as a person would write it
+	doc      string // one line, without backquotes
+}
+
+// flag is the setting's name on a command line.
+func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
+
+// env is the setting's name in the environment.
+func (s setting) env() string { return "AOD_" + strings.ToUpper(s.key) }
+
+const (
+	day = 24 * time.Hour
+	pib = 1024 * tib
+)
+
+// settings is the table of the server's settings, bound to the fields of c. It is the
+// only place where they are listed.
+func (c *Config) settings() []setting {
+	return []setting{
+		{"listen", address{&c.Listen}, "127.0.0.1:7070", "where the HTTP API listens; port 0 takes a free one"},
+		{"data", path{&c.Data}, "", "where runs, their files and the record live; $XDG_DATA_HOME/aod or ~/.local/share/aod by default"},
+		{"units", directories(&c.Units), "", "directories in which units are found"},
+		{"token_file", path{&c.TokenFile}, "", "the file with the token that every request must show; server/token in the data directory by default"},
+		{"no_auth", boolean{&c.NoAuth}, "false", "ask for no token; refused unless listen is a loopback address"},
+		{"hosts", hosts(&c.Hosts), "", "further names that a request's Host header may have"},
+		{"origins", origins(&c.Origins), "", "web origins whose pages may call the API"},
+
+		{"concurrency", integer{&c.Concurrency, 0, 10_000}, "0", "runs at once; 0 is twice the number of CPUs"},
+		{"starts", integer{&c.Starts, 0, 1_000}, "0", "containers that start at once; 0 is the number of CPUs"},
+		{"queue", integer{&c.Queue, 1, 100_000}, "100", "runs of one unit that may wait; further ones are refused"},
+		{"queue_wait", duration{&c.QueueWait, time.Millisecond, 7 * day}, "10m", "the longest that a run waits for its turn"},
+		{"retries", integer{&c.Retries, 0, 100}, "3", "further attempts after an error that may pass"},
+		{"retry_delay", duration{&c.RetryDelay, time.Millisecond, time.Hour}, "1s", "the pause before the first further attempt; it doubles each time"},
+		{"max_timeout", duration{&c.MaxTimeout, time.Millisecond, 7 * day}, "24h", "the longest timeout that a run may ask for"},
+
+		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
+		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
+
+		{"upload_limit", size{&c.UploadLimit, 1, 16 * tib}, "1GiB", "the largest body of one request"},
+		{"payload_limit", size{&c.PayloadLimit, 1, gib}, "1MiB", "the largest input or output of a run, without its files"},
+		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the data directory below which new runs are refused; 0 never refuses"},
+		{"retention_age", duration{&c.RetentionAge, 0, 3660 * day}, "168h", "how long a run is kept after its end; 0 keeps it for ever"},
+		{"retention_size", size{&c.RetentionSize, 0, pib}, "10GiB", "what all kept runs may take before the oldest go; 0 is no bound"},
+		{"sweep_interval", duration{&c.SweepInterval, 100 * time.Millisecond, day}, "10m", "the time between two clean-ups"},
+
+		{"grace", duration{&c.Grace, 0, day}, "10s", "how long running runs may go on after SIGTERM"},
+		{"drain", boolean{&c.Drain}, "false", "wait for all running runs after SIGTERM, however long they take"},
+		{"file_roots", directories(&c.FileRoots), "", "directories from which POST /execute may take files; none by default"},
+
+		{"log_format", word{&c.LogFormat, []string{"text", "json"}}, "text", "how log lines are written"},
+		{"log_level", word{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "info", "the least that is logged"},
+	}
+}
+
+// settings is the table of what can be set for one unit, in the file only.
+func (u *UnitConfig) settings() []setting {
+	return []setting{
+		{"concurrency", integer{&u.Concurrency, 0, 10_000}, "0", "runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's"},
+		{"queue", integer{&u.Queue, 1, 100_000}, "", "runs of the unit that may wait; the server's queue by default"},
+		{"retries", integer{&u.Retries, UnitsOwn, 100}, "-1", "further attempts after an error that may pass; -1 is what its agent.yaml says, else the server's retries"},
+		{"access", word{&u.Access, []string{ReadOnly, ReadWrite}}, ReadOnly, "read-write where runs change something outside their sandboxes: then they run one at a time"},
+		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
+		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
+		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, up to max_timeout; 0 is what its agent.yaml says"},
+	}
+}

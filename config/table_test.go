@@ -1,0 +1,208 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is made from the table is written by these tests with -update, and compared
+// without.
+var update = flag.Bool("update", false, "write the schema and the guide's tables")
+
+const (
+	schemaFile = "../schemas/config.schema.json"
+	guideFile  = "../docs/configuration.md"
+)
+
+func TestTheSchemaIsThatOfTheTable(t *testing.T) {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(schema()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, schemaFile, raw.String())
+}
+
+func TestTheGuidesTablesAreWhole(t *testing.T) {
+	raw, err := os.ReadFile(guideFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := replaceSection(t, string(raw), "settings", markdown(new(Config).settings()))
+	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
+	golden(t, guideFile, text)
+}
+
+func TestEveryRowOfTheTable(t *testing.T) {
+	for _, s := range append(new(Config).settings(), new(UnitConfig).settings()...) {
+		t.Run(s.key+" is documented on one line", func(t *testing.T) {
+			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
+				t.Errorf("%q", s.doc)
+			}
+			if s.into.hint() == "" || s.into.kind() == "" {
+				t.Error("it has no hint or no kind")
+			}
+		})
+		t.Run(s.key+" has a default that is written as it is shown", func(t *testing.T) {
+			if s.fallback == "" {
+				return
+			}
+			if err := s.into.set(s.fallback); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.into.String(); got != s.fallback {
+				t.Errorf("%s is shown as %s", s.fallback, got)
+			}
+		})
+	}
+}
+
+// golden compares a file with what it should hold, or writes it.
+func golden(t *testing.T, name, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s differs from the table; go test ./config -update writes it (-table +file):\n%s", name, diff)
+	}
+}
+
+func replaceSection(t *testing.T, text, name, table string) string {
+	t.Helper()
+	begin := "<!-- " + name + ": written by go test ./config -update -->\n"
+	before, after, found := strings.Cut(text, begin)
+	_, after, ended := strings.Cut(after, "<!-- end -->")
+	if !found || !ended {
+		t.Fatalf("%s has no section for %s", guideFile, name)
+	}
+	return before + begin + table + "<!-- end -->" + after
+}
+
+func markdown(rows []setting) string {
+	var b strings.Builder
+	b.WriteString("| key | type | default | what it is |\n|---|---|---|---|\n")
+	for _, s := range rows {
+		kind := strings.ReplaceAll(s.into.kind(), "|", `\|`)
+		if w, ok := s.into.(word); ok {
+			kind = "`" + strings.Join(w.known, "`, `") + "`"
+		}
+		fallback := ""
+		if s.fallback != "" {
+			fallback = "`" + s.fallback + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.key, kind, fallback, s.doc)
+	}
+	return b.String()
+}
+
+// object keeps the order of its keys, as a person would write a schema.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		raw, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%q:%s", m.key, raw)
+	}
+	return []byte("{" + b.String() + "}"), nil
+}
+
+func schema() object {
+	unit := object{
+		{"type", "object"},
+		{"additionalProperties", false},
+		{"properties", properties(new(UnitConfig).settings())},
+	}
+	units := object{
+		{"description", "What is set for single units, by their names."},
+		{"type", "object"},
+		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
+		{"additionalProperties", unit},
+	}
+	return object{
+		{"$schema", "http://json-schema.org/draft-07/schema#"},
+		{"$id", "https://github.com/agent-on-demand/aod/schemas/config.schema.json"},
+		{"title", "The server's configuration"},
+		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
+		{"type", "object"},
+		{"additionalProperties", false},
+		{"properties", append(properties(new(Config).settings()), member{"unit", units})},
+	}
+}
+
+func properties(rows []setting) object {
+	all := object{}
+	for _, s := range rows {
+		all = append(all, member{s.key, property(s)})
+	}
+	return all
+}
+
+func property(s setting) object {
+	doc := strings.ToUpper(s.doc[:1]) + s.doc[1:] + "."
+	return append(object{{"description", doc}}, append(typeOf(s.into), defaultOf(s)...)...)
+}
+
+func typeOf(v value) object {
+	switch v := v.(type) {
+	case integer:
+		return object{{"type", "integer"}, {"minimum", v.least}, {"maximum", v.most}}
+	case boolean:
+		return object{{"type", "boolean"}}
+	case word:
+		return object{{"type", "string"}, {"enum", v.known}}
+	case duration:
+		if v.least == 0 {
+			return object{{"type", []string{"string", "integer"}}, {"pattern", "^(0|([0-9]+(\\.[0-9]+)?(ms|s|m|h))+)$"}, {"maximum", 0}, {"minimum", 0}}
+		}
+		return object{{"type", "string"}, {"pattern", durationRule.String()}}
+	case size:
+		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
+	case several:
+		return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}}}}
+	}
+	return object{{"type", "string"}, {"minLength", 1}}
+}
+
+func defaultOf(s setting) object {
+	if s.fallback == "" {
+		return nil
+	}
+	switch s.into.(type) {
+	case integer:
+		n, _ := strconv.Atoi(s.fallback)
+		return object{{"default", n}}
+	case boolean:
+		return object{{"default", s.fallback == "true"}}
+	}
+	return object{{"default", s.fallback}}
+}

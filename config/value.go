@@ -1,0 +1,127 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// value is a field of a Config that reads and writes itself as text.
+type value interface {
+	kind() string          // a word for help texts and tables
+	hint() string          // what to write there
+	set(text string) error // where it fails, the field keeps what it had
+	String() string
+}
+
+// rooted is a value that holds relative paths.
+type rooted interface {
+	root(base string) // makes them absolute
+}
+
+// integer is a whole number between two bounds, which belong to it.
+type integer struct {
+	into        *int
+	least, most int
+}
+
+var integerRule = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,17})$`)
+
+func (v integer) kind() string   { return "int" }
+func (v integer) String() string { return strconv.Itoa(*v.into) }
+func (v integer) hint() string {
+	return fmt.Sprintf("write a whole number from %d to %d", v.least, v.most)
+}
+
+func (v integer) set(text string) error {
+	if !integerRule.MatchString(text) {
+		return fmt.Errorf("%s isn't a whole number", quote(text))
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < v.least || n > v.most {
+		return fmt.Errorf("%s is out of range", text)
+	}
+	*v.into = n
+	return nil
+}
+
+type boolean struct{ into *bool }
+
+func (v boolean) kind() string   { return "bool" }
+func (v boolean) String() string { return strconv.FormatBool(*v.into) }
+func (v boolean) hint() string   { return "write true or false" }
+
+func (v boolean) set(text string) error {
+	switch strings.ToLower(text) {
+	case "true", "1":
+		*v.into = true
+	case "false", "0":
+		*v.into = false
+	default:
+		return fmt.Errorf("%s is neither true nor false", quote(text))
+	}
+	return nil
+}
+
+// word is one of a few.
+type word struct {
+	into  *string
+	known []string
+}
+
+func (v word) kind() string   { return strings.Join(v.known, "|") }
+func (v word) String() string { return *v.into }
+func (v word) hint() string   { return "write one of " + strings.Join(v.known, ", ") }
+
+func (v word) set(text string) error {
+	if !slices.Contains(v.known, text) {
+		return fmt.Errorf("%s isn't known here", quote(text))
+	}
+	*v.into = text
+	return nil
+}
+
+// path is the name of a file or a directory, which need not be there.
+type path struct{ into *string }
+
+// maxPath is the kernel's bound, in bytes.
+const maxPath = 4096
+
+func (v path) kind() string     { return "path" }
+func (v path) String() string   { return *v.into }
+func (v path) hint() string     { return "write a path; neither ~ nor a variable is expanded" }
+func (v path) root(base string) { *v.into = absolute(base, *v.into) }
+
+func (v path) set(text string) error {
+	text, err := checkPath(text)
+	if err == nil {
+		*v.into = text
+	}
+	return err
+}
+
+func checkPath(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errors.New("the path is empty")
+	case len(text) > maxPath:
+		return "", fmt.Errorf("the path is longer than %d bytes", maxPath)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "", fmt.Errorf("%s has control characters in it", quote(text))
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		return "", fmt.Errorf("%s: only a shell knows what ~ is", quote(text))
+	}
+	return text, nil
+}
+
+func absolute(base, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(base, name)
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// address is where a server listens: HOST:PORT, where no host means every interface.
+type address struct{ into *string }
+
+func (v address) kind() string   { return "HOST:PORT" }
+func (v address) String() string { return *v.into }
+func (v address) hint() string   { return "write HOST:PORT, such as 127.0.0.1:7070" }
+
+func (v address) set(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%s isn't a host and a port", quote(text))
+	}
+	if err := checkPort(port); err != nil {
+		return err
+	}
+	if host != "" {
+		if _, err := checkHost(host); err != nil {
+			return err
+		}
+	}
+	*v.into = text
+	return nil
+}
+
+func checkPort(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 16); err != nil || strconv.FormatUint(n, 10) != text {
+		return fmt.Errorf("%s isn't a port from 0 to 65535", quote(text))
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// hosts is a list of names and IP addresses.
+func hosts(into *[]string) list {
+	return list{into, "hosts", "write a list of names without scheme and port, such as aod.example.com", ",", checkHost}
+}
+
+var hostRule = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
+
+// checkHost returns a host's name or IP address in lower case, the latter without
+// brackets.
+func checkHost(text string) (string, error) {
+	host := strings.ToLower(text)
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Zone() == "" {
+		return host, nil
+	}
+	if len(host) > 253 || !hostRule.MatchString(host) {
+		return "", fmt.Errorf("%s isn't a host's name", quote(text))
+	}
+	return host, nil
+}
+
+// origins is a list of web origins (RFC 6454), as browsers write them.
+func origins(into *[]string) list {
+	return list{into, "origins", "write a list of SCHEME://HOST or SCHEME://HOST:PORT, such as https://app.example.com", ",", checkOrigin}
+}
+
+var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
+
+func checkOrigin(text string) (string, error) {
+	if text == "*" {
+		return "", errors.New("* would let every web page call; name those that may")
+	}
+	u, err := url.Parse(strings.ToLower(text))
+	if err != nil || defaultPorts[u.Scheme] == "" {
+		return "", fmt.Errorf("%s isn't a web origin", quote(text))
+	}
+	if u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
+		return "", fmt.Errorf("%s has more in it than scheme, host and port", quote(text))
+	}
+	if _, err := checkHost(u.Hostname()); err != nil {
+		return "", err
+	}
+	if u.Port() != "" || strings.HasSuffix(u.Host, ":") {
+		if err := checkPort(u.Port()); err != nil {
+			return "", err
+		}
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(u.Host, defaultPorts[u.Scheme]), nil
+}
