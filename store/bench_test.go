@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+)
+
+// among returns a store with n finished runs of two units, one of ten failed.
+func among(b *testing.B, n int) *Store {
+	b.Helper()
+	s := openAt(b, filepath.Join(b.TempDir(), "aod.db"))
+	tx, err := s.writer.db.Begin()
+	must(b, err)
+	for i := range n {
+		r := ended(aRun(i))
+		if i%10 == 0 {
+			r.State = "failed"
+		}
+		must(b, insert(context.Background(), tx, r, Key{Value: r.ID}, []Event{event("state"), event("end")}))
+	}
+	must(b, tx.Commit())
+	b.ResetTimer()
+	return s
+}
+
+func benchmarkList(b *testing.B, n int) {
+	s := among(b, n)
+	must(b, s.Insert(b.Context(), aRun(n), Key{}))
+	for name, f := range map[string]Filter{
+		"all": {}, "unit": {Unit: "hello"}, "states": {Unit: "hello", States: []string{"failed", "timeout", "running"}}, "unfinished": {Unfinished: true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := s.Runs(b.Context(), f)
+				must(b, err)
+			}
+		})
+	}
+	b.Run("recovery", func(b *testing.B) {
+		for b.Loop() {
+			_, err := s.Unfinished(b.Context())
+			must(b, err)
+		}
+	})
+}
+
+func BenchmarkListAmong100(b *testing.B)  { benchmarkList(b, 100) }
+func BenchmarkListAmong100k(b *testing.B) { benchmarkList(b, 100_000) }
+
+func benchmarkInsert(b *testing.B, n int) {
+	s := among(b, n)
+	for b.Loop() {
+		r := aRun(n)
+		must(b, s.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
+		must(b, s.Save(b.Context(), ended(r), event("end")))
+	}
+}
+
+// Each is a submit and its end, the disk reached twice.
+func BenchmarkInsertAmong0(b *testing.B)    { benchmarkInsert(b, 0) }
+func BenchmarkInsertAmong100k(b *testing.B) { benchmarkInsert(b, 100_000) }
+
+// BenchmarkInsertTogether is the same by 64 at once, which share the disk.
+func BenchmarkInsertTogether(b *testing.B) {
+	s := among(b, 0)
+	b.SetParallelism(32)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			r := aRun(1)
+			must(b, s.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
+			must(b, s.Save(b.Context(), ended(r), event("end")))
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// The pragmas of every connection. A writer of another process is waited for (10 s);
+// a commit is on the disk when it returns; the write-ahead log doesn't stay as large as
+// it once was (64 MiB).
+var pragmas = []string{
+	"busy_timeout(10000)",
+	"synchronous(FULL)",
+	"foreign_keys(ON)",
+	"journal_size_limit(67108864)",
+}
+
+// makeFile makes the file unless it is there. An existing file isn't opened: closing
+// it would take away the locks that this process may hold on it by another Store.
+func makeFile(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// prepare returns the writer's database, checked and of this version.
+func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
+	db, err := connect(path, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := bringUp(context.Background(), db, logger); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// bringUp looks before it changes anything: the file may not be ours.
+func bringUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+	if _, err := versionOf(ctx, db); err != nil {
+		return err
+	}
+	if err := useWAL(ctx, db); err != nil {
+		return err
+	}
+	return migrate(ctx, db, logger)
+}
+
+// useWAL lets readers and the writer work side by side. The file remembers it.
+func useWAL(ctx context.Context, db *sql.DB) error {
+	var mode string
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fault.New(fault.Unsupported, "the database can't have a write-ahead log where it is").
+			WithHint("put the data directory on a local file system")
+	}
+	return nil
+}
+
+func openReaders(path string) (*sql.DB, error) {
+	return connect(path, max(4, runtime.NumCPU()), "query_only(ON)")
+}
+
+// connect returns a pool of at most n connections. They are kept, not made anew.
+func connect(path string, n int, more ...string) (*sql.DB, error) {
+	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": append(more, pragmas...)}
+	file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", file.String())
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Event is something that happened in a run.
+type Event struct {
+	Seq  int64 // 1, 2, 3, ... within the run, given by the store
+	At   time.Time
+	Type string
+	Data []byte // JSON
+}
+
+// Events returns the events of a run whose Seq is greater than after, in order: at most
+// limit, and never more than 1000, which is also what a limit of 0 means. A run that
+// isn't there has none.
+func (s *Store) Events(ctx context.Context, run string, after int64, limit int) ([]Event, error) {
+	events, err := query(ctx, s.readers, scanEvent, selectEvents, run, after, atMost(limit))
+	return events, s.explain(ctx, "read events", err)
+}
+
+const selectEvents = `SELECT seq, at, type, data FROM events
+	WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
+
+// atMost bounds a limit of the program's own.
+func atMost(limit int) int {
+	if limit <= 0 || limit > maxLimit {
+		return maxLimit
+	}
+	return limit
+}
+
+func scanEvent(row scanner) (Event, error) {
+	var e Event
+	var at int64
+	err := row.Scan(&e.Seq, &at, &e.Type, &e.Data)
+	e.At = fromNanos(at)
+	return e, err
+}
+
+// addEvents continues the run's numbers. The writer is the only one who may.
+func addEvents(ctx context.Context, tx *sql.Tx, seq int64, events []Event) error {
+	const insert = `INSERT INTO events (run, seq, at, type, data)
+		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = ?1), ?2, ?3, ?4)`
+	for _, e := range events {
+		if _, err := tx.ExecContext(ctx, insert, seq, nanos(e.At), e.Type, e.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

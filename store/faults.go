@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// errClosed is what a call on a closed Store returns.
+var errClosed = fault.New(fault.Unavailable, "the store is closed").WithHint("try again when AOD is up again")
+
+// Taken says that an idempotency key belongs to a run already. Nothing was stored.
+type Taken struct {
+	Run         string // the id of the run that was inserted with the key
+	Fingerprint string // of the request that it was inserted for
+}
+
+func (t *Taken) Error() string { return "the idempotency key belongs to run " + t.Run }
+
+func unknown(run string) error { return fault.New(fault.NotFound, "there is no run %.64s", run) }
+
+// explain makes a fault of an error of SQLite's and adds the operation to any other.
+// Faults and *Taken go through. It is the one place that knows SQLite's codes.
+func (s *Store) explain(ctx context.Context, operation string, err error) error {
+	var known *fault.Error
+	var taken *Taken
+	var foreign *sqlite.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known), errors.As(err, &taken):
+		return err
+	case errors.As(err, &foreign):
+		return s.explainCode(ctx, foreign.Code(), fmt.Errorf("%s: %w", operation, err))
+	case s.writer != nil && s.writer.closed():
+		return errClosed
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return s.unopened(fmt.Errorf("%s: %w", operation, err))
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
+// explainCode goes by the primary code, which is the lowest byte.
+func (s *Store) explainCode(ctx context.Context, code int, err error) error {
+	switch code & 0xff {
+	case sqlite3.SQLITE_INTERRUPT:
+		return errors.Join(ctx.Err(), err)
+	case sqlite3.SQLITE_FULL:
+		return fault.Wrap(fault.Unavailable, err, "the disk of the database is full; nothing was stored").
+			WithHint("make room on the disk of the data directory, then try again")
+	case sqlite3.SQLITE_IOERR:
+		return fault.Wrap(fault.Unavailable, err, "the database could not be read or written").
+			WithHint("look after the disk of the data directory: it may be full or failing")
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fault.Wrap(fault.Unavailable, err, "the database is damaged").
+			WithHint("stop AOD and move %[1]s (with %[1]s-wal and %[1]s-shm) away; a new one is made at the next start, without the runs of before", s.name)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fault.Wrap(fault.Unavailable, err, "another process is using the database").
+			WithHint("wait for it to end, then try again")
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return s.unopened(err)
+	case sqlite3.SQLITE_TOOBIG:
+		return fault.Wrap(fault.TooLarge, err, "a document is larger than the database takes")
+	}
+	return err
+}
+
+func (s *Store) unopened(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "the database can't be opened or written").
+		WithHint("see that the directory of %s exists and that AOD may write to it and to the file", s.name)
+}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// maxKey bounds an idempotency key, in bytes.
+const maxKey = 1024
+
+// Key makes a submission idempotent.
+type Key struct {
+	Value       string // "" for none; at most 1024 bytes
+	Fingerprint string // of the request
+}
+
+// ByKey returns the run that was inserted with a key and the fingerprint of its
+// request, or a NotFound fault.
+func (s *Store) ByKey(ctx context.Context, key string) (run, fingerprint string, err error) {
+	taken, err := findKey(ctx, s.readers, key)
+	if err != nil {
+		return "", "", s.explain(ctx, "read key", err)
+	}
+	if taken == nil {
+		return "", "", fault.New(fault.NotFound, "there is no run of this idempotency key")
+	}
+	return taken.Run, taken.Fingerprint, nil
+}
+
+// Keys returns the keys that begin with a prefix, in their order.
+func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := query(ctx, s.readers, scanID, "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix, prefix+"\U0010FFFF")
+	return keys, s.explain(ctx, "read keys", err)
+}
+
+// findKey returns nil for a key that was never seen.
+func findKey(ctx context.Context, db rower, key string) (*Taken, error) {
+	var t Taken
+	err := db.QueryRowContext(ctx,
+		"SELECT runs.id, keys.fingerprint FROM keys JOIN runs ON runs.seq = keys.run WHERE keys.value = ?", key).
+		Scan(&t.Run, &t.Fingerprint)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &t, err
+}
+
+// take gives a key to a run, unless it has one already.
+func take(ctx context.Context, tx *sql.Tx, key Key, seq int64) error {
+	taken, err := findKey(ctx, tx, key.Value)
+	if err != nil {
+		return err
+	}
+	if taken != nil {
+		return taken
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)", key.Value, key.Fingerprint, seq)
+	return err
+}

@@ -1,0 +1,25 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestKeysByPrefix(t *testing.T) {
+	s, err := Open(t.TempDir()+"/aod.db", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, key := range []string{"a/1", "a/2", "a", "ab", "b/1", "a/\u00ff"} {
+		r := Run{ID: string(rune('p' + i)), Unit: "u", Root: "r", State: "idle", CreatedAt: time.Now(), Record: []byte("{}"), Private: []byte("{}"), Input: []byte("{}")}
+		if err := s.Insert(t.Context(), r, Key{Value: key, Fingerprint: "f"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := s.Keys(t.Context(), "a/")
+	if want := []string{"a/1", "a/2", "a/\u00ff"}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("keys %q, %v, want %q", keys, err, want)
+	}
+}

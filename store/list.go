@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	// maxStates bounds Filter.States, each of which is a part of the statement.
+	maxStates = 32
+)
+
+// Filter says which runs to list. Its zero value is all of them.
+type Filter struct {
+	Unit, Parent, Root string    // "": any
+	States             []string  // any of at most 32; empty: all
+	Unfinished         bool      // only those that go on
+	Since, Until       time.Time // of CreatedAt; Since inclusive, Until exclusive; zero: open
+	Cursor             string    // Page.Next of the page before
+	Limit              int       // 1..1000; 0 is 50
+}
+
+// Page is a part of a list.
+type Page struct {
+	Runs []Run
+	Next string // the cursor of the next page; "" at the end; clients don't look into it
+}
+
+// Runs lists runs, newest first, without Input, Output and Private. A limit out of its
+// range, too many states or a cursor that isn't one are Input faults. Going from page
+// to page skips nothing and repeats nothing, whatever is inserted meanwhile.
+func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
+	if err := f.check(); err != nil {
+		return Page{}, err
+	}
+	upTo, err := f.upTo()
+	if err != nil {
+		return Page{}, err
+	}
+	limit := f.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	text, args := f.statement(upTo, limit+1)
+	rows, err := query(ctx, s.readers, scanListed, text, args...)
+	if err != nil {
+		return Page{}, s.explain(ctx, "list runs", err)
+	}
+	return page(rows, limit), nil
+}
+
+func (f Filter) check() error {
+	if f.Limit < 0 || f.Limit > maxLimit {
+		return fault.New(fault.Input, "the limit is %d; it can be 1 to %d", f.Limit, maxLimit)
+	}
+	if len(f.States) > maxStates {
+		return fault.New(fault.Input, "there are %d states to look for; %d are allowed", len(f.States), maxStates)
+	}
+	return nil
+}
+
+// upTo is where the list begins: below the cursor and below Until.
+func (f Filter) upTo() (position, error) {
+	upTo := position{created: math.MaxInt64, seq: math.MaxInt64}
+	if f.Cursor != "" {
+		var err error
+		if upTo, err = parseCursor(f.Cursor); err != nil {
+			return position{}, err
+		}
+	}
+	if !f.Until.IsZero() {
+		if until := nanos(f.Until); until <= upTo.created {
+			upTo = position{created: until} // no seq is below 1, so the time itself is out
+		}
+	}
+	return upTo, nil
+}
+
+// statement names the index, so that no filter can make SQLite walk or sort the table.
+// An index with a state gives the order for one state only: several are merged.
+func (f Filter) statement(upTo position, limit int) (string, []any) {
+	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
+	index, byState := f.index(len(states) > 0)
+	parts := [][]string{states}
+	if byState {
+		parts = slices.Collect(slices.Chunk(states, 1))
+	}
+	var texts []string
+	var args []any
+	for _, part := range parts {
+		terms, values := f.terms(part, upTo)
+		texts = append(texts, "SELECT "+searched+", runs.seq, runs.record FROM runs INDEXED BY "+index+" WHERE "+terms)
+		args = append(args, values...)
+	}
+	return strings.Join(texts, " UNION ALL ") + " ORDER BY runs.created_at DESC, runs.seq DESC LIMIT ?", append(args, limit)
+}
+
+// index returns the index that leaves the least to look through, and whether it is one
+// by state.
+func (f Filter) index(byState bool) (string, bool) {
+	switch {
+	case f.Parent != "":
+		return "runs_by_parent", false
+	case f.Root != "":
+		return "runs_by_root", false
+	case f.Unfinished:
+		return "runs_unfinished", false
+	case f.Unit != "" && byState:
+		return "runs_by_unit_state", true
+	case f.Unit != "":
+		return "runs_by_unit", false
+	case byState:
+		return "runs_by_state", true
+	}
+	return "runs_by_time", false
+}
+
+// terms is the condition of one part of the statement.
+func (f Filter) terms(states []string, upTo position) (string, []any) {
+	terms := []string{"runs.created_at >= ?", "(runs.created_at, runs.seq) < (?, ?)"}
+	args := []any{f.since(), upTo.created, upTo.seq}
+	add := func(term string, values ...any) {
+		terms, args = append(terms, term), append(args, values...)
+	}
+	if f.Unit != "" {
+		add("runs.unit = ?", f.Unit)
+	}
+	if f.Parent != "" {
+		add("runs.parent = ? AND runs.parent <> ''", f.Parent) // the second is the index's own condition
+	}
+	if f.Root != "" {
+		add("runs.root = ?", f.Root)
+	}
+	if f.Unfinished {
+		add("runs.finished = 0")
+	}
+	if len(states) > 0 {
+		in, values := anyOf(states)
+		add("runs.state IN "+in, values...)
+	}
+	return strings.Join(terms, " AND "), args
+}
+
+func (f Filter) since() int64 {
+	if f.Since.IsZero() {
+		return math.MinInt64
+	}
+	return nanos(f.Since)
+}
+
+// anyOf returns "(?,?,...)" and what to bind.
+func anyOf(values []string) (string, []any) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return "(" + strings.TrimSuffix(strings.Repeat("?,", len(values)), ",") + ")", args
+}
+
+// listed is a run and its place in the order.
+type listed struct {
+	run Run
+	seq int64
+}
+
+func scanListed(row scanner) (listed, error) {
+	var l listed
+	err := scanSearched(row, &l.run, &l.seq, &l.run.Record)
+	return l, err
+}
+
+// page takes off the row that was read only to see whether there is more.
+func page(rows []listed, limit int) Page {
+	var p Page
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		p.Next = position{created: nanos(last.run.CreatedAt), seq: last.seq}.cursor()
+	}
+	for _, row := range rows {
+		p.Runs = append(p.Runs, row.run)
+	}
+	return p
+}

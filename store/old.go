@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Old says which finished runs to look for.
+type Old struct {
+	Before time.Time // of FinishedAt, exclusive; zero: any
+	Offset int       // how many of them to pass over
+	Limit  int       // at most 1000, which is also what 0 means
+}
+
+// Oldest returns finished runs by the time of their end, oldest first, without any of
+// their documents.
+func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
+	before := int64(math.MaxInt64)
+	if !o.Before.IsZero() {
+		before = nanos(o.Before)
+	}
+	runs, err := query(ctx, s.readers, scanBare, selectOldest, before, atMost(o.Limit), o.Offset)
+	return runs, s.explain(ctx, "read oldest runs", err)
+}
+
+const selectOldest = "SELECT " + searched + " FROM runs WHERE finished = 1 AND finished_at < ? ORDER BY finished_at, seq LIMIT ? OFFSET ?"
+
+func scanBare(row scanner) (Run, error) {
+	var r Run
+	err := scanSearched(row, &r)
+	return r, err
+}
+
+// Known returns those of the ids that have a row, each with true.
+func (s *Store) Known(ctx context.Context, ids []string) (map[string]bool, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, fmt.Errorf("look for runs: %w", err)
+	}
+	found, err := query(ctx, s.readers, scanID, "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
+	if err != nil {
+		return nil, s.explain(ctx, "look for runs", err)
+	}
+	known := make(map[string]bool, len(found))
+	for _, id := range found {
+		known[id] = true
+	}
+	return known, nil
+}
+
+func scanID(row scanner) (string, error) {
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
+// Totals are sums over all runs.
+type Totals struct {
+	Runs       int64
+	Unfinished int64
+	DiskBytes  int64
+}
+
+// Totals returns the sums. They are kept with every write: asking costs next to nothing.
+func (s *Store) Totals(ctx context.Context) (Totals, error) {
+	var t Totals
+	err := s.readers.QueryRowContext(ctx, "SELECT runs, unfinished, disk_bytes FROM totals").
+		Scan(&t.Runs, &t.Unfinished, &t.DiskBytes)
+	return t, s.explain(ctx, "read totals", err)
+}

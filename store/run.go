@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+)
+
+// Run is a row: the columns that are searched, and documents that the store doesn't
+// look into. Times are kept to the nanosecond and come back in UTC.
+type Run struct {
+	ID         string // UUID v7: sorts by creation
+	Unit       string
+	Kind       string // "capsule", ...
+	Parent     string // "" for a root
+	Root       string
+	State      string // "idle", "starting", "running", "completed", ...
+	Finished   bool   // nothing more will happen to it
+	CreatedAt  time.Time
+	FinishedAt time.Time // zero until Finished
+	DiskBytes  int64     // of its files
+	Record     []byte    // JSON; rewritten by every Save; small (no input, no output)
+	Private    []byte    // JSON of the orchestrator's own; rewritten by every Save
+	Input      []byte    // JSON; written by Insert only
+	Output     []byte    // JSON; nil until there is one; Save with nil leaves what is there
+}
+
+// Run returns a run with all its documents, or a NotFound fault.
+func (s *Store) Run(ctx context.Context, id string) (Run, error) {
+	run, err := scanWhole(s.readers.QueryRowContext(ctx, selectWhole+" WHERE runs.id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Run{}, unknown(id)
+	}
+	return run, s.explain(ctx, "read run", err)
+}
+
+// Unfinished returns the runs that go on with all their documents, oldest first.
+func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
+	runs, err := query(ctx, s.readers, scanWhole, selectUnfinished)
+	return runs, s.explain(ctx, "read unfinished runs", err)
+}
+
+const (
+	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
+	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
+		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
+	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
+)
+
+func scanWhole(row scanner) (Run, error) {
+	var r Run
+	err := scanSearched(row, &r, &r.Record, &r.Private, &r.Input, &r.Output)
+	return r, err
+}
+
+// scanner is one row of a result.
+type scanner interface{ Scan(dest ...any) error }
+
+// scanSearched scans the searched columns into r and the rest as told.
+func scanSearched(row scanner, r *Run, more ...any) error {
+	var created, finished int64
+	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.State, &r.Finished, &created, &finished, &r.DiskBytes}
+	err := row.Scan(append(dest, more...)...)
+	r.CreatedAt, r.FinishedAt = fromNanos(created), fromNanos(finished)
+	return err
+}
+
+// query returns what scan makes of each row.
+func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+var earliest, latest = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+
+// nanos returns a time as it is stored. What is out of range becomes its nearest end.
+func nanos(t time.Time) int64 {
+	switch {
+	case t.IsZero():
+		return 0
+	case t.Before(earliest):
+		return math.MinInt64
+	case t.After(latest):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

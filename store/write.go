@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Insert stores a new run with its first events and its key, all or nothing. Where the
+// key was seen before nothing is stored and the error is a *Taken; a run whose id is
+// there already is a Conflict fault.
+func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) error {
+	if r.ID == "" || r.CreatedAt.IsZero() {
+		return errors.New("insert run: a run needs an id and the time of its creation")
+	}
+	if len(key.Value) > maxKey {
+		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
+			WithHint("use a shorter one, such as a UUID")
+	}
+	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, tx, r, key, events) })
+	return s.explain(ctx, "insert run", err)
+}
+
+// Save updates a run and appends events, all or nothing. It writes State, Finished,
+// FinishedAt, DiskBytes, Record, Private and, unless nil, Output; the rest stays what
+// Insert made it. The error is a NotFound fault when there is no such run.
+func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
+	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return save(ctx, tx, r, events) })
+	return s.explain(ctx, "save run", err)
+}
+
+// Append appends events to a run, all or none. The error is a NotFound fault when
+// there is no such run.
+func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
+	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, seq, events)
+	})
+	return s.explain(ctx, "append events", err)
+}
+
+// Delete removes runs with their events and keys, all or none. Ids that aren't there
+// are no error. Where one of the runs goes on, the error is a Conflict fault. Other
+// writes wait meanwhile: delete some hundred at a time.
+func (s *Store) Delete(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return remove(ctx, tx, ids) })
+	return s.explain(ctx, "delete runs", err)
+}
+
+func insert(ctx context.Context, tx *sql.Tx, r Run, key Key, events []Event) error {
+	seq, err := insertRow(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	if key.Value != "" {
+		if err := take(ctx, tx, key, seq); err != nil {
+			return err
+		}
+	}
+	if r.Input != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO inputs (run, data) VALUES (?, ?)", seq, r.Input); err != nil {
+			return err
+		}
+	}
+	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
+		return err
+	}
+	return addEvents(ctx, tx, seq, events)
+}
+
+func insertRow(ctx context.Context, tx *sql.Tx, r Run) (seq int64, err error) {
+	err = tx.QueryRowContext(ctx,
+		`INSERT INTO runs (id, unit, kind, parent, root, state, finished, created_at, finished_at, disk_bytes, record, private)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.State, r.Finished, nanos(r.CreatedAt), nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private).
+		Scan(&seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fault.New(fault.Conflict, "there is a run %.64s already", r.ID)
+	}
+	return seq, err
+}
+
+func save(ctx context.Context, tx *sql.Tx, r Run, events []Event) error {
+	var seq int64
+	err := tx.QueryRowContext(ctx,
+		`UPDATE runs SET state = ?, finished = ?, finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
+		r.State, r.Finished, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID).
+		Scan(&seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return unknown(r.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
+		return err
+	}
+	return addEvents(ctx, tx, seq, events)
+}
+
+func setOutput(ctx context.Context, tx *sql.Tx, seq int64, output []byte) error {
+	if output == nil {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx,
+		"INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq, output)
+	return err
+}
+
+func seqOf(ctx context.Context, tx *sql.Tx, id string) (seq int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT seq FROM runs WHERE id = ?", id).Scan(&seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, unknown(id)
+	}
+	return seq, err
+}
+
+func remove(ctx context.Context, tx *sql.Tx, ids []string) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	var open string
+	err = tx.QueryRowContext(ctx, "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND NOT finished LIMIT 1", string(list)).Scan(&open)
+	if err == nil {
+		return fault.New(fault.Conflict, "run %.64s goes on", open).WithHint("cancel it, or wait for its end")
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
+	return err
+}

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// maxWaiting is how many writes wait in the channel; further callers wait before it.
+	maxWaiting = 256
+	// maxBatch bounds the writes of one transaction, and with them the write-ahead log.
+	maxBatch = 64
+)
+
+// change is what a write does. It may be called twice, the first time rolled back.
+type change func(ctx context.Context, tx *sql.Tx) error
+
+// write is a change that somebody waits for.
+type write struct {
+	change  change
+	claimed atomic.Bool // by the writer, who will do it, or by the caller, who gives up
+	done    chan error  // of capacity 1
+}
+
+// claim reports whether the caller is the first to decide over the write.
+func (w *write) claim() bool { return w.claimed.CompareAndSwap(false, true) }
+
+// writer does all writes, in one goroutine: who waits for a commit lets others gather
+// for the next one, so that many of them share the cost of reaching the disk.
+type writer struct {
+	db      *sql.DB // of one connection
+	logger  *slog.Logger
+	waiting chan *write
+	quit    chan struct{}
+	ended   chan struct{}
+	stop    func()
+}
+
+func newWriter(db *sql.DB, logger *slog.Logger) *writer {
+	w := &writer{
+		db: db, logger: logger, waiting: make(chan *write, maxWaiting),
+		quit: make(chan struct{}), ended: make(chan struct{}),
+	}
+	w.stop = sync.OnceFunc(func() { close(w.quit) })
+	go w.loop()
+	return w
+}
+
+// do returns when the change is committed, or wasn't done. When ctx ends before it was
+// begun it won't be; after that, ctx doesn't matter any more.
+func (w *writer) do(ctx context.Context, change change) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	one := &write{change: change, done: make(chan error, 1)}
+	select {
+	case w.waiting <- one:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.quit:
+		return errClosed
+	}
+	select {
+	case err := <-one.done:
+		return err
+	case <-ctx.Done():
+		if one.claim() {
+			return ctx.Err()
+		}
+	case <-w.ended:
+	}
+	return w.answer(one)
+}
+
+// answer waits for a write that the writer has, unless it ended without it.
+func (w *writer) answer(one *write) error {
+	select {
+	case err := <-one.done:
+		return err
+	case <-w.ended:
+	}
+	select {
+	case err := <-one.done:
+		return err
+	default:
+		return errClosed
+	}
+}
+
+// close waits for the writes that have begun.
+func (w *writer) close() error {
+	w.stop()
+	<-w.ended
+	return w.db.Close()
+}
+
+func (w *writer) closed() bool {
+	select {
+	case <-w.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *writer) loop() {
+	defer close(w.ended)
+	for !w.closed() {
+		select {
+		case first := <-w.waiting:
+			w.commit(context.Background(), w.gather(first))
+		case <-w.quit:
+		}
+	}
+}
+
+// gather claims the first write and those that are waiting already.
+func (w *writer) gather(first *write) []*write {
+	var batch []*write
+	for next := first; ; {
+		if next.claim() {
+			batch = append(batch, next)
+		}
+		if len(batch) == maxBatch {
+			return batch
+		}
+		select {
+		case next = <-w.waiting:
+		default:
+			return batch
+		}
+	}
+}
+
+// commit does the writes in one transaction and answers them. Where the transaction as
+// a whole is lost, each is done again in one of its own: one that can't be done must
+// not fail the others.
+func (w *writer) commit(ctx context.Context, batch []*write) {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		answerAll(batch, make([]error, len(batch)), err)
+		return
+	}
+	results, err := doAll(ctx, tx, batch)
+	if err == nil || len(batch) == 1 {
+		answerAll(batch, results, err)
+		return
+	}
+	w.logger.Warn("store transaction lost; doing its writes one by one", "writes", len(batch), "error", err)
+	for _, one := range batch {
+		w.commit(ctx, []*write{one})
+	}
+}
+
+// answerAll tells each caller of the result of its write, or of the transaction's.
+func answerAll(batch []*write, results []error, lost error) {
+	for i, one := range batch {
+		if results[i] == nil {
+			results[i] = lost
+		}
+		one.done <- results[i]
+	}
+}
+
+// doAll returns the result of each write. An error means that nothing was stored.
+func doAll(ctx context.Context, tx *sql.Tx, batch []*write) ([]error, error) {
+	results := make([]error, len(batch))
+	for i, one := range batch {
+		var lost error
+		if results[i], lost = doOne(ctx, tx, one.change); lost != nil {
+			_ = tx.Rollback() // mostly SQLite did that itself
+			return results, lost
+		}
+	}
+	return results, tx.Commit()
+}
+
+// doOne undoes a change that fails. It is lost, and everything with it, where SQLite
+// rolled the whole transaction back, as it does when the disk is full.
+func doOne(ctx context.Context, tx *sql.Tx, change change) (result, lost error) {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT write"); err != nil {
+		return nil, fmt.Errorf("begin write: %w", err)
+	}
+	result = change(ctx, tx)
+	if result != nil {
+		if _, err := tx.ExecContext(ctx, "ROLLBACK TO write"); err != nil {
+			return nil, fmt.Errorf("undo write: %w", result)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "RELEASE write"); err != nil {
+		return nil, fmt.Errorf("end write: %w", err)
+	}
+	return result, nil
+}

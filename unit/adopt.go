@@ -1,0 +1,165 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// serve returns what a directory has to offer: what was just read where it is good, else
+// the version that was good last, with what is wrong. The error is that very problem
+// where no version ever was good.
+func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
+	problem := f.problem
+	if problem == nil {
+		u, _, err := r.adopt(ctx, f.content, record{Name: f.name, Source: FromDirectory, Origin: f.path})
+		if !fault.Is(err, fault.Capsule) {
+			return u, err
+		}
+		problem = fault.Public(err) // it changed since it was read
+	}
+	u, err := r.current(f.name)
+	if fault.Is(err, fault.NotFound) {
+		return nil, problem
+	}
+	if err != nil {
+		return nil, err
+	}
+	u.Problem = problem
+	return u, nil
+}
+
+// adopt makes a content the current version of its unit, and stores it where it isn't
+// stored yet. It reports whether another version was current before. The error is a
+// Capsule fault where the files aren't any more what was read.
+func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Unit, changed bool, err error) {
+	rec.Kind, rec.Digest = Capsule, files.digest
+	version := versionOf(rec.Digest)
+	gate := r.writing.of(rec.Name)
+	if err := gate.enter(ctx); err != nil {
+		return nil, false, err
+	}
+	defer gate.leave()
+	if u, err = r.ensureStored(files, rec); err != nil {
+		return nil, false, err
+	}
+	before, err := r.home.current(rec.Name)
+	if err == nil && before == version {
+		return u, false, nil
+	}
+	if err := r.home.setCurrent(rec.Name, rec.Digest); err != nil { // what can't be read is written anew
+		return nil, false, err
+	}
+	r.logger.Info("unit version", "unit", rec.Name, "version", version, "source", rec.Source)
+	return u, true, nil
+}
+
+// ensureStored returns the stored version of a content. One that is damaged is replaced;
+// one that came another way before is known by the newer way from now on.
+func (r *Registry) ensureStored(files *content, rec record) (*Unit, error) {
+	version := versionOf(rec.Digest)
+	old, err := r.home.record(rec.Name, version)
+	if err == nil && old.Digest == rec.Digest {
+		if u, err := r.open(rec.Name, version); err == nil {
+			return r.relabel(u, old, rec)
+		}
+	}
+	if err := r.discard(rec.Name, version); err != nil {
+		return nil, fmt.Errorf("discard version: %w", err)
+	}
+	rec.Since = time.Now().UTC()
+	if err := r.store(files, rec); err != nil {
+		return nil, err
+	}
+	return r.open(rec.Name, version)
+}
+
+func (r *Registry) relabel(u *Unit, old, rec record) (*Unit, error) {
+	if old.Source == rec.Source && old.Origin == rec.Origin {
+		return u, nil
+	}
+	rec.Since = old.Since
+	u.Source, u.Origin = rec.Source, rec.Origin
+	return u, r.home.setRecord(r.home.version(rec.Name, u.Version), rec)
+}
+
+// store writes a version. It appears at once, when it is whole and was found good.
+func (r *Registry) store(files *content, rec record) (err error) {
+	dir, err := r.home.temp()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	target := filepath.Join(dir, rec.Name)
+	if err := files.copyTo(target); err != nil {
+		return err
+	}
+	if _, err := loadChecked(target, rec.Digest); err != nil {
+		return moved(err)
+	}
+	if err := r.home.setRecord(dir, rec); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.home.unit(rec.Name), 0o700); err != nil {
+		return unwritable(err)
+	}
+	if err := os.Rename(dir, r.home.version(rec.Name, versionOf(rec.Digest))); err != nil {
+		return unwritable(err)
+	}
+	return nil
+}
+
+// open returns a stored version. Its files are checked when they are first loaded.
+func (r *Registry) open(name, version string) (*Unit, error) {
+	rec, err := r.home.record(name, version)
+	if err != nil {
+		return nil, err
+	}
+	key := cacheKey{name, version}
+	loaded, known := r.cache.get(key)
+	if !known {
+		if loaded, err = loadChecked(r.home.files(name, version), rec.Digest); err != nil {
+			return nil, r.lost(name, version, err)
+		}
+		r.cache.put(key, loaded)
+	}
+	return &Unit{
+		Name: name, Kind: rec.Kind, Version: version, Source: rec.Source, Origin: rec.Origin,
+		Capsule: loaded, Since: rec.Since,
+	}, nil
+}
+
+// lost says why a version can't be loaded: it was pruned meanwhile, or it is damaged.
+func (r *Registry) lost(name, version string, err error) error {
+	if _, gone := r.home.record(name, version); gone != nil {
+		return gone
+	}
+	return damaged(name, version, err)
+}
+
+// loadChecked loads a copy and holds it against the digest of what was copied.
+func loadChecked(dir, digest string) (*capsule.Capsule, error) {
+	loaded, err := capsule.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := contentOf(loaded)
+	if err != nil {
+		return nil, err
+	}
+	if files.digest != digest {
+		return nil, errors.New("it isn't what was stored")
+	}
+	return loaded, nil
+}
+
+func (r *Registry) discard(name, version string) error {
+	r.cache.drop(cacheKey{name, version})
+	return r.home.discard(name, version)
+}

@@ -1,0 +1,176 @@
+package unit
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// maxNameBytes bounds names and link targets in an upload.
+const maxNameBytes = 1024
+
+// headerBytes is what a tar may take for an entry beside its content; what pads a short
+// archive to its block size is far less than a hundred of these.
+const headerBytes = 4096
+
+// openArchive returns the tar stream in an upload, which may be compressed. Neither the
+// stream nor what it is read from is longer than the limits can need.
+func openArchive(ctx context.Context, archive io.Reader, most limits) (io.Reader, error) {
+	longest := min(most.bytes, 1<<60) + (int64(most.entries)+100)*headerBytes
+	raw := bufio.NewReader(&boundedReader{ctx: ctx, from: archive, left: longest, most: most.bytes})
+	head, err := raw.Peek(2)
+	if errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.BadRequest, "the archive is empty").WithHint("send a tar of the capsule's directory, plain or gzip-compressed")
+	}
+	if err != nil {
+		return nil, unreadableArchive(err)
+	}
+	if !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return raw, nil
+	}
+	unzipped, err := gzip.NewReader(raw)
+	if err != nil {
+		return nil, unreadableArchive(err)
+	}
+	return &boundedReader{ctx: ctx, from: unzipped, left: longest, most: most.bytes}, nil
+}
+
+// boundedReader refuses to read for longer than anybody wants, or more than is allowed.
+type boundedReader struct {
+	ctx  context.Context //nolint:containedctx // it lives no longer than the call that it serves
+	from io.Reader
+	left int64
+	most int64 // to be told
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, fmt.Errorf("read archive: %w", err)
+	}
+	if b.left <= 0 {
+		return 0, tooLarge("the archive is longer than %d bytes of files can make it", b.most)
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// endReader tells whether somebody read until there was nothing left. For a tar that has
+// the mark of its end, nobody has to.
+type endReader struct {
+	from    io.Reader
+	reached bool
+}
+
+func (e *endReader) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	if n > 0 && errors.Is(err, io.EOF) {
+		return n, nil // the next one says it again
+	}
+	e.reached = e.reached || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// unreadableArchive is the fault for bytes that are no archive. What was a fault before,
+// or says that nobody waits any more, stays what it is.
+func unreadableArchive(err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	message := "it can't be read to its end"
+	if errors.Is(err, tar.ErrHeader) || errors.Is(err, gzip.ErrHeader) {
+		message = "it is no tar"
+	}
+	return fault.Wrap(fault.BadRequest, err, "the archive can't be read: %s", message).
+		WithHint("send a tar of the capsule's directory, plain or gzip-compressed")
+}
+
+func refused(name, message, hint string) *fault.Error {
+	f := fault.Finding{File: name, Message: message, Hint: hint}
+	return fault.New(fault.Input, "the archive holds %s: %s", quote(name), message).
+		WithHint("%s", hint).WithFindings([]fault.Finding{f})
+}
+
+func tooLarge(format string, args ...any) *fault.Error {
+	return fault.New(fault.TooLarge, format, args...).
+		WithHint("send only what the capsule needs: no data, no virtual environment, no version history")
+}
+
+func (u *unpacker) tooMany() *fault.Error {
+	return tooLarge("the archive holds more than %d entries", u.most.entries)
+}
+
+// kindOf names what an entry is, with its article.
+func kindOf(typeflag byte) string {
+	switch typeflag {
+	case tar.TypeDir:
+		return "a directory"
+	case tar.TypeLink:
+		return "a hard link"
+	case tar.TypeChar, tar.TypeBlock:
+		return "a device"
+	case tar.TypeFifo:
+		return "a named pipe"
+	}
+	return "something else"
+}
+
+// topDirectory returns the one directory that holds all that was unpacked, "" where the
+// capsule lies at the archive's root.
+func (u *unpacker) topDirectory() string {
+	top := ""
+	for name, kind := range u.seen {
+		first, _, below := strings.Cut(name, "/")
+		if (top != "" && first != top) || (!below && kind != tar.TypeDir && kind != implied) {
+			return ""
+		}
+		top = first
+	}
+	return top
+}
+
+// insideOf returns a check of links: each must lead to something below a directory.
+func insideOf(top string, most limits) func(link) error {
+	return func(l link) error {
+		name := l.name
+		if top != "" {
+			name = strings.TrimPrefix(name, top+"/")
+		}
+		if len(l.target) > most.name || !staysInside(name, l.target) {
+			return refused(l.name, "it is a link that leads out of the capsule", "let it point to a file of the capsule, by a relative path")
+		}
+		return nil
+	}
+}
+
+// staysInside reports whether a link can lead nowhere but below the directory that its
+// name is relative to. Steps up are allowed at the start only: behind another link, no
+// one can say from the names alone where they lead.
+func staysInside(name, target string) bool {
+	if target == "" || path.IsAbs(target) || strings.ContainsRune(target, 0) {
+		return false
+	}
+	depth, down := strings.Count(name, "/"), false
+	for part := range strings.SplitSeq(target, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part != "..":
+			down = true
+		case down || depth == 0:
+			return false
+		default:
+			depth--
+		}
+	}
+	return true
+}

@@ -1,0 +1,126 @@
+package unit
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// directory is a place where a unit is worked on, and what was last read there.
+type directory struct {
+	path string
+
+	gate   gate // guards what follows
+	looked time.Time
+	last   reading
+}
+
+// reading is what a directory held at one moment.
+type reading struct {
+	began   time.Time
+	name    string
+	content *content     // nil where there is a problem
+	problem *fault.Error // nil: it may become a version
+	watch   watch
+	print   fingerprint
+	plate   fingerprint // of agent.yaml alone
+}
+
+// nameplate is what a name depends on, beside the directory's own.
+var nameplate = watch{names: []string{"agent.yaml"}}
+
+// look returns what the directory holds, read again only where that may have changed, and
+// where it may be the unit that is looked for; "" looks for all. Whoever waited while
+// another read it takes that reading, if it began late enough.
+func (d *directory) look(ctx context.Context, r *Registry, name string) (reading, error) {
+	asked := time.Now()
+	if err := d.gate.enter(ctx); err != nil {
+		return reading{}, err
+	}
+	defer d.gate.leave()
+	if !d.last.began.Before(asked) || (r.settle > 0 && asked.Sub(d.looked) < r.settle) {
+		return d.last, nil
+	}
+	if name != "" && d.last.isAnother(name, d.path) {
+		return d.last, nil
+	}
+	d.looked = asked
+	if d.last.isStill(d.path) {
+		return d.last, nil
+	}
+	d.last = d.read(r.home)
+	d.report(r)
+	return d.last, nil
+}
+
+// isStill reports whether nothing was changed since the reading began.
+func (r reading) isStill(dir string) bool {
+	return !r.began.IsZero() && r.print.settledBefore(r.began) && r.watch.fingerprint(dir) == r.print
+}
+
+// isAnother reports whether the directory is a good unit that still has another name,
+// whatever else was changed.
+func (r reading) isAnother(name, dir string) bool {
+	return r.content != nil && r.name != name && r.plate.settledBefore(r.began) && nameplate.fingerprint(dir) == r.plate
+}
+
+func (d *directory) read(h *home) reading {
+	now := reading{began: time.Now(), plate: nameplate.fingerprint(d.path)}
+	loaded, err := capsule.Load(d.path)
+	// What is to be watched is the same for a broken capsule, as far as it can be found.
+	files, ferr := contentOf(&capsule.Capsule{Dir: d.path})
+	now.watch = watchOf(d.path, files)
+	now.print = now.watch.fingerprint(d.path)
+	if err == nil {
+		err = ferr
+	}
+	if err != nil {
+		now.name, now.problem = d.brokenName(h), fault.Public(err)
+		return now
+	}
+	now.name, now.content = loaded.Name, files
+	return now
+}
+
+var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9._-]{1,63})["']?[ \t]*(?:#.*)?\r?$`)
+
+// brokenName finds the name of what can't be loaded: the one that it had when it was good
+// last; else what agent.yaml seems to say; else the directory's.
+func (d *directory) brokenName(h *home) string {
+	if name := h.nameFrom(d.path); name != "" {
+		return name
+	}
+	raw, err := readSmall(filepath.Join(d.path, "agent.yaml"))
+	if m := nameLine.FindSubmatch(raw); err == nil && m != nil && capsule.CheckName(string(m[1])) == nil {
+		return string(m[1])
+	}
+	return filepath.Base(d.path)
+}
+
+// readSmall reads the beginning of a regular file: as much as a person writes.
+func readSmall(path string) ([]byte, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := openRegular(root, filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readUpTo(f, smallFile)
+}
+
+// report logs a reading. It is called once for each, not for each look.
+func (d *directory) report(r *Registry) {
+	r.logger.Debug("unit read", "unit", d.last.name, "took_ms", time.Since(d.last.began).Milliseconds())
+	if p := d.last.problem; p != nil {
+		r.logger.Warn("unit broken", "unit", d.last.name, "problems", len(p.Findings))
+	}
+}

@@ -1,0 +1,223 @@
+package unit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	currentFile = "current"
+	recordFile  = "unit.json"
+
+	// nascent marks what isn't whole yet, or not any more. What is older than leftover
+	// belongs to a process that died over it.
+	nascent  = ".new-"
+	leftover = time.Hour
+)
+
+// home is the directory where versions live:
+//
+//	NAME/current            the digest of the version that was good last
+//	NAME/VERSION/unit.json  its record
+//	NAME/VERSION/NAME/      its files; the directory's name counts where agent.yaml gives none
+//	.new-*                  what is being made
+type home struct{ path string }
+
+// record is what a version's unit.json says.
+type record struct {
+	Kind   Kind      `json:"kind"`
+	Name   string    `json:"name"`
+	Digest string    `json:"digest"`
+	Source string    `json:"source"`
+	Origin string    `json:"origin,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+func openHome(path string) (*home, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		err = os.MkdirAll(abs, 0o700)
+	}
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	h := &home{path: abs}
+	return h, h.sweep()
+}
+
+func unwritable(err error) *fault.Error {
+	return fault.Wrap(fault.Unavailable, err, "the unit can't be stored").
+		WithHint("is the server's disk full, or its data directory somebody else's?")
+}
+
+// sweep removes what a process left behind that died while it wrote.
+func (h *home) sweep() error {
+	entries, err := os.ReadDir(h.path)
+	if err != nil {
+		return unwritable(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), nascent) && time.Since(info.ModTime()) > leftover {
+			if err := os.RemoveAll(filepath.Join(h.path, e.Name())); err != nil {
+				return unwritable(err)
+			}
+		}
+	}
+	return nil
+}
+
+// temp makes a directory in which something can be made; remove it with os.RemoveAll.
+func (h *home) temp() (string, error) {
+	dir, err := os.MkdirTemp(h.path, nascent)
+	if err != nil {
+		return "", unwritable(err)
+	}
+	return dir, nil
+}
+
+func (h *home) unit(name string) string { return filepath.Join(h.path, name) }
+
+func (h *home) version(name, version string) string { return filepath.Join(h.unit(name), version) }
+
+// files is where a version's capsule lies.
+func (h *home) files(name, version string) string {
+	return filepath.Join(h.version(name, version), name)
+}
+
+// names lists the units that have versions, sorted.
+func (h *home) names() []string {
+	entries, _ := os.ReadDir(h.path) // where it can't be read, there is nothing to serve from it
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && capsule.CheckName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// versions lists the versions of a unit that are there.
+func (h *home) versions(name string) ([]string, error) {
+	entries, err := os.ReadDir(h.unit(name))
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	var versions []string
+	for _, e := range entries {
+		if e.IsDir() && isVersion(e.Name()) {
+			versions = append(versions, e.Name())
+		}
+	}
+	return versions, nil
+}
+
+// current returns the version of a unit that was good last; NotFound where there is none.
+func (h *home) current(name string) (string, error) {
+	raw, err := readSmall(filepath.Join(h.unit(name), currentFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fault.New(fault.NotFound, "the unit %s has no version", name)
+	}
+	digest := string(bytes.TrimSpace(raw))
+	if err != nil || !isDigest(digest) {
+		return "", damaged(name, currentFile, err)
+	}
+	return versionOf(digest), nil
+}
+
+func (h *home) setCurrent(name, digest string) error {
+	return replace(filepath.Join(h.unit(name), currentFile), []byte(digest+"\n"))
+}
+
+// record reads what a version is; NotFound where it isn't there.
+func (h *home) record(name, version string) (record, error) {
+	var rec record
+	gone := fault.New(fault.NotFound, "the unit %s has no version %s", name, quote(version)).
+		WithHint("it was pruned, or never there")
+	if !isVersion(version) {
+		return rec, gone
+	}
+	raw, err := readSmall(filepath.Join(h.version(name, version), recordFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return rec, gone
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &rec)
+	}
+	if err != nil || rec.Name != name || rec.Kind != Capsule || !isDigest(rec.Digest) || versionOf(rec.Digest) != version {
+		return rec, damaged(name, version, err)
+	}
+	return rec, nil
+}
+
+func damaged(name, what string, err error) *fault.Error {
+	return fault.Wrap(fault.Internal, err, "the stored files of the unit %s are damaged: %s", name, what).
+		WithHint("upload it again, or change its directory")
+}
+
+func (h *home) setRecord(dir string, rec record) error {
+	raw, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return replace(filepath.Join(dir, recordFile), append(raw, '\n'))
+}
+
+// nameFrom returns the name that a directory's capsule had when it was good last, "" if
+// it never was.
+func (h *home) nameFrom(origin string) string {
+	best, latest := "", time.Time{}
+	for _, name := range h.names() {
+		version, err := h.current(name)
+		if err != nil {
+			continue
+		}
+		rec, err := h.record(name, version)
+		info, serr := os.Stat(filepath.Join(h.unit(name), currentFile))
+		if err == nil && serr == nil && rec.Origin == origin && info.ModTime().After(latest) {
+			best, latest = name, info.ModTime()
+		}
+	}
+	return best
+}
+
+// discard takes a version away, at once for whoever looks.
+func (h *home) discard(name, version string) error {
+	dir, err := h.temp()
+	if err != nil {
+		return err
+	}
+	err = os.Rename(h.version(name, version), filepath.Join(dir, version))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// replace writes a file that is there either as before or whole, also after a crash.
+func replace(path string, raw []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), nascent)
+	if err != nil {
+		return unwritable(err)
+	}
+	_, err = f.Write(raw)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return unwritable(err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Put makes the capsule in an archive the current version of a unit: a tar, plain or
+// gzip-compressed, of what a capsule's directory holds, or of the directory itself. It
+// reports whether another version, or none, was current before.
+//
+// Only files, directories and links that stay inside are taken; of modes, only whether a
+// file is executable. The error is BadRequest for what is no archive, Input for entries
+// that are refused and for a name that is not the capsule's own, TooLarge beyond the
+// limits, Capsule with every problem of the capsule, Conflict where a directory has the
+// name. Nothing is left of an upload that isn't taken.
+func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *Unit, created bool, err error) {
+	if err := capsule.CheckName(name); err != nil {
+		return nil, false, err
+	}
+	if err := r.mayPut(ctx, name); err != nil {
+		return nil, false, err
+	}
+	dir, err := r.home.temp()
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	unpacked, err := r.unpack(ctx, archive, dir, name)
+	if err != nil {
+		return nil, false, err
+	}
+	files, err := r.readUpload(ctx, unpacked, name)
+	if err != nil {
+		return nil, false, err
+	}
+	return r.adopt(ctx, files, record{Name: name, Source: FromUpload})
+}
+
+// mayPut refuses the names of directories: the upload would be gone at the next Get.
+func (r *Registry) mayPut(ctx context.Context, name string) error {
+	found, err := r.lookFor(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.name == name {
+			return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded", name).
+				WithHint("change it there, or upload under another name")
+		}
+	}
+	return nil
+}
+
+// unpack writes an archive below a directory and returns where the capsule is: in a
+// directory of the unit's name, which counts where agent.yaml gives none.
+func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name string) (string, error) {
+	stream, err := openArchive(ctx, archive, r.limits)
+	if err != nil {
+		return "", err
+	}
+	in, capsuleDir := filepath.Join(dir, "in"), filepath.Join(dir, "as", name)
+	u, err := newUnpacker(in, r.limits)
+	if err != nil {
+		return "", err
+	}
+	defer u.root.Close()
+	if err := u.read(stream); err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(io.Discard, stream); err != nil { // a checksum may stand at the end
+		return "", unreadableArchive(err)
+	}
+	top := u.topDirectory()
+	if err := u.makeLinks(insideOf(top, r.limits)); err != nil {
+		return "", err
+	}
+	err = errors.Join(os.Mkdir(filepath.Dir(capsuleDir), 0o700), os.Rename(filepath.Join(in, top), capsuleDir))
+	if err != nil {
+		return "", unwritable(err)
+	}
+	return capsuleDir, nil
+}
+
+// readUpload reads an unpacked capsule, which must have the name that was asked for and
+// pass what Options.Accept asks of it.
+func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, error) {
+	loaded, err := capsule.Load(dir)
+	if err != nil {
+		public := fault.Public(err)
+		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).
+			WithHint("mend what is listed and upload it again").WithFindings(public.Findings)
+	}
+	if loaded.Name != name {
+		return nil, fault.New(fault.Input, "the uploaded capsule calls itself %s, not %s", loaded.Name, name).
+			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)
+	}
+	if r.accept != nil {
+		if err := r.accept(ctx, loaded); err != nil {
+			return nil, err
+		}
+	}
+	return contentOf(loaded)
+}

@@ -1,0 +1,182 @@
+package unit
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Limits of an upload where Options sets none.
+const (
+	DefaultMaxBytes   = 256 << 20 // unpacked
+	DefaultMaxEntries = 10_000    // files, directories and links
+)
+
+// Options are what a Registry is made with.
+type Options struct {
+	Home       string        // where versions are kept; made where it isn't there
+	Sources    []string      // directories: each a capsule, or one that holds capsules
+	MaxBytes   int64         // of an upload, unpacked; 0: DefaultMaxBytes
+	MaxEntries int           // of an upload; 0: DefaultMaxEntries
+	Settle     time.Duration // a directory is looked at no more often than this; 0: at every call
+	Logger     *slog.Logger  // nil: nothing is logged
+	// Accept has the last word on an upload before it becomes current; nil takes all.
+	Accept func(context.Context, *capsule.Capsule) error
+}
+
+// Registry finds units by name. It is safe for concurrent use. One process at a time
+// may use a home.
+type Registry struct {
+	home    *home
+	sources []string
+	limits  limits
+	settle  time.Duration
+	logger  *slog.Logger
+	accept  func(context.Context, *capsule.Capsule) error
+	cache   cache
+	writing gates // by unit: who changes its versions
+
+	mu          sync.Mutex
+	directories map[string]*directory // by absolute path
+}
+
+// New makes a registry and starts nothing. The error is an Input fault for a source that
+// is no directory, Unavailable for a home that can't be made.
+func New(opts Options) (*Registry, error) {
+	r := &Registry{
+		limits:      limits{bytes: cmp.Or(opts.MaxBytes, DefaultMaxBytes), entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes},
+		settle:      opts.Settle,
+		accept:      opts.Accept,
+		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		directories: map[string]*directory{},
+	}
+	for _, source := range opts.Sources {
+		path, err := sourceDir(source)
+		if err != nil {
+			return nil, err
+		}
+		r.sources = append(r.sources, path)
+	}
+	var err error
+	r.home, err = openHome(opts.Home)
+	return r, err
+}
+
+func sourceDir(source string) (string, error) {
+	path, err := filepath.Abs(source)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, "the working directory can't be found")
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return "", fault.Wrap(fault.Input, err, "%s is not a directory of units", quote(source)).
+			WithHint("name a directory that is a capsule, or that holds capsules")
+	}
+	return path, nil
+}
+
+// Get returns the newest good version of a unit. The error is NotFound, with a hint
+// where a name near it is known; Input for what can't be a name; or the Capsule fault of
+// a directory that never was in order.
+func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
+	if err := capsule.CheckName(name); err != nil {
+		return nil, err
+	}
+	found, err := r.lookFor(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		if f.name == name {
+			return r.serve(ctx, f)
+		}
+	}
+	if r.isUpload(name) {
+		return r.current(name)
+	}
+	return nil, r.noUnit(name, found)
+}
+
+// Version returns a given version of a unit, for a run that was accepted with it, also
+// when the unit itself is gone. The error is NotFound where it was pruned.
+func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, error) {
+	if err := capsule.CheckName(name); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.open(name, version)
+}
+
+// List returns all units, sorted by name, the broken ones as well.
+func (r *Registry) List(ctx context.Context) ([]Listed, error) {
+	found, err := r.lookFor(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var list []Listed
+	first := map[string]string{} // name -> the directory that has it
+	for _, f := range found {
+		if other, taken := first[f.name]; taken {
+			list = append(list, Listed{Name: f.name, Origin: f.path, Problem: twice(f.name, other)})
+			continue
+		}
+		first[f.name] = f.path
+		u, err := r.serve(ctx, f)
+		list = append(list, listed(f.name, f.path, u, err))
+	}
+	for _, name := range r.uploads() {
+		if _, taken := first[name]; !taken {
+			u, err := r.current(name)
+			list = append(list, listed(name, "", u, err))
+		}
+	}
+	list = append(list, r.unreadableSources()...)
+	slices.SortStableFunc(list, func(a, b Listed) int { return cmp.Compare(a.Name, b.Name) })
+	return list, ctx.Err()
+}
+
+// listed makes a line of what was found for a name.
+func listed(name, origin string, u *Unit, err error) Listed {
+	if err != nil {
+		return Listed{Name: name, Origin: origin, Problem: fault.Public(err)}
+	}
+	return Listed{Unit: u, Name: name, Origin: origin, Problem: u.Problem}
+}
+
+func twice(name, other string) *fault.Error {
+	return fault.New(fault.Conflict, "the unit %s is already found in %s", name, other).
+		WithHint("give one of the two another name in its agent.yaml")
+}
+
+// current returns the version of a unit that was good last.
+func (r *Registry) current(name string) (*Unit, error) {
+	version, err := r.home.current(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.open(name, version)
+}
+
+// isUpload reports whether the current version of a unit came by an upload.
+func (r *Registry) isUpload(name string) bool {
+	version, err := r.home.current(name)
+	if err != nil {
+		return false
+	}
+	rec, err := r.home.record(name, version)
+	return err == nil && rec.Source == FromUpload
+}
+
+func (r *Registry) uploads() []string {
+	return slices.DeleteFunc(r.home.names(), func(name string) bool { return !r.isUpload(name) })
+}

@@ -1,0 +1,103 @@
+package unit
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// marks are the files by which a directory is known to be meant as a capsule. One is
+// enough: what it lacks is told then.
+var marks = []string{"agent.yaml", "schema.json", "Dockerfile"}
+
+// found is a directory that is meant as a unit, and what it held when it was looked at.
+type found struct {
+	path string
+	reading
+}
+
+// lookFor looks at every directory that may hold a unit of a name, "" for any, and
+// returns all that are there, in the order of the sources.
+func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
+	var all []found
+	for _, d := range r.survey() {
+		what, err := d.look(ctx, r, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found{path: d.path, reading: what})
+	}
+	return all, nil
+}
+
+// survey returns the directories that are there now. What was known of others is
+// forgotten.
+func (r *Registry) survey() []*directory {
+	var paths []string
+	for _, source := range r.sources {
+		inside, _ := unitDirs(source) // a source that can't be read has its own line in a list
+		paths = append(paths, inside...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*directory
+	known := r.directories
+	r.directories = map[string]*directory{}
+	for _, path := range paths {
+		if r.directories[path] != nil {
+			continue // named twice
+		}
+		d := known[path]
+		if d == nil {
+			d = &directory{path: path, gate: newGate()}
+		}
+		r.directories[path] = d
+		all = append(all, d)
+	}
+	return all
+}
+
+// unitDirs returns the source itself where it is meant as a capsule, else the
+// directories right below it that are. Hidden ones aren't.
+func unitDirs(source string) ([]string, error) {
+	if isMarked(source) {
+		return []string{source}, nil
+	}
+	children, err := os.ReadDir(source)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, child := range children {
+		path := filepath.Join(source, child.Name())
+		if !strings.HasPrefix(child.Name(), ".") && isMarked(path) {
+			dirs = append(dirs, path)
+		}
+	}
+	return dirs, nil
+}
+
+func isMarked(dir string) bool {
+	for _, mark := range marks {
+		if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadableSources lists the sources that have gone, or that may not be read.
+func (r *Registry) unreadableSources() []Listed {
+	var list []Listed
+	for _, source := range r.sources {
+		if _, err := unitDirs(source); err != nil {
+			problem := fault.Wrap(fault.Unavailable, err, "the directory of units %s can't be read", source).
+				WithHint("is it still there, and may the server read it?")
+			list = append(list, Listed{Name: filepath.Base(source), Origin: source, Problem: problem})
+		}
+	}
+	return list
+}
