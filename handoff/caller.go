@@ -1,0 +1,61 @@
+package handoff
+
+import (
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+)
+
+// Caller is the run that asks. Its identity is the socket: one handler a run.
+type Caller struct {
+	Run, Root, Parent, Unit string
+	Path                    []Step    // from the root to the caller, which is the last
+	Deadline                time.Time // absolute; zero: none
+	Grants                  []string  // units that it may call
+
+	// Outgoing and Incoming are the caller's directories on this host. Their last three
+	// parts may be in the capsule's reach (…/io/handoff/outgoing), so that no link is
+	// followed there. Incoming itself must be mounted read-only for it: what is placed may
+	// be hard links to files of ours.
+	Outgoing, Incoming string
+	// Placed is a directory on this host that no capsule reaches, for the records of what
+	// was placed. It exists, and is this caller's own.
+	Placed string
+	Tree   *Tree // nil: one of its own
+}
+
+// Step is one run on the way from the root to a caller.
+type Step struct {
+	Run, Unit string
+	Budgets   capsule.Budgets // zero fields: not set
+	Recursion int
+}
+
+// depth is how many handoffs lie between the root and the caller.
+func (c Caller) depth() int { return max(len(c.Path)-1, 0) }
+
+// Limits are the operator's. A zero field is its default.
+type Limits struct {
+	Depth     int   // handoffs below one another; 16
+	Calls     int   // in a tree, all together; 200
+	ArgsBytes int64 // of one call's arguments; 1 MiB
+	FileBytes int64 // of all files of one call together; 1 GiB
+	Files     int   // of one call; 1000
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Depth:     orDefault(l.Depth, 16),
+		Calls:     orDefault(l.Calls, 200),
+		ArgsBytes: orDefault(l.ArgsBytes, 1<<20),
+		FileBytes: orDefault(l.FileBytes, 1<<30),
+		Files:     orDefault(l.Files, 1000),
+	}
+}
+
+func orDefault[T int | int64](v, fallback T) T {
+	if v <= 0 {
+		return fallback
+	}
+	return v
+}

@@ -1,0 +1,56 @@
+package handoff
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzHandoff sends bodies to the addresses that take one. Whatever comes, the answer is
+// JSON with a known status, and nothing but the files of outgoing is carried.
+func FuzzHandoff(f *testing.F) {
+	for _, c := range refusals {
+		if len(c.body) < 1000 {
+			f.Add([]byte(c.body), uint8(0))
+		}
+	}
+	f.Add([]byte(`{"target":"callee","args":{"f":"/io/handoff/outgoing/a","fs":["d/b","./a"],"o":{"f":"link"}},"timeout":"1s"}`), uint8(0))
+	f.Add([]byte(`{"capsule":"callee","input":{"f":"x"},"files":{"x":"a","f":"d/b"}}`), uint8(1))
+	f.Add([]byte(`{"percent":1,"step":"x","message":"y"}`), uint8(2))
+	w := newWorld(f)
+	w.out("a", "carried")
+	w.out("d/b", "carried")
+	write(f, w.path("secret"), "s3cret")
+	for link, target := range map[string]string{"link": "../../../secret", "up": "../../.."} {
+		must(f, os.Symlink(target, filepath.Join(w.caller.Outgoing, link)))
+	}
+	w.limits = Limits{Calls: 1 << 40}
+	w.renew()
+	f.Fuzz(func(t *testing.T, body []byte, address uint8) {
+		if len(body) == 0 {
+			return
+		}
+		w.t, w.runs.t = t, t
+		w.runs.calls, w.runs.copied = nil, nil
+		rec := w.do("POST", []string{"/handoff", "/execute", "/progress"}[address%3], string(body))
+		switch rec.Code {
+		case 204:
+			return
+		case 200, 400, 403, 404, 409, 413, 422:
+		default:
+			t.Fatalf("%d %s", rec.Code, rec.Body)
+		}
+		if !json.Valid(rec.Body.Bytes()) || strings.Contains(rec.Body.String(), "s3cret") {
+			t.Fatalf("%s", rec.Body)
+		}
+		for _, files := range w.runs.copied {
+			for name, content := range files {
+				if !filepath.IsLocal(name) || content != "carried" {
+					t.Fatalf("%q was carried as %q", content, name)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package handoff
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path"
+	goruntime "runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	maxRequests  = 256 // of one run at a time; most of them wait
+	maxAccepting = 4   // calls of one run that are read, checked and made at a time
+)
+
+// Handler is the capsule API of one run. It may serve any number of connections.
+type Handler struct {
+	caller    Caller
+	runs      Runs
+	limits    Limits
+	log       *slog.Logger
+	requests  chan struct{}
+	accepting chan struct{}
+	keys      keys
+	incoming  incoming
+	pace      pace
+	mux       *http.ServeMux
+}
+
+// NewHandler returns the handler for what one run asks. A nil logger drops what it gets.
+func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *Handler {
+	if caller.Tree == nil {
+		caller.Tree = NewTree()
+	}
+	if len(caller.Path) == 0 {
+		caller.Path = []Step{{Run: caller.Run, Unit: caller.Unit}}
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{
+		caller:    caller,
+		runs:      runs,
+		limits:    limits.withDefaults(),
+		log:       logger.With("run", caller.Run),
+		requests:  make(chan struct{}, maxRequests),
+		accepting: make(chan struct{}, maxAccepting),
+		keys:      keys{known: map[string]*key{}},
+		incoming:  incoming{dir: caller.Incoming, journal: journal{caller.Placed}},
+	}
+	h.mux = h.routes()
+	return h
+}
+
+// Remember marks idempotency keys of calls that an earlier process made for this run:
+// they were counted (see Tree.Restore), and are not counted again.
+func (h *Handler) Remember(keys ...string) {
+	for _, key := range keys {
+		h.keys.remember(key)
+	}
+}
+
+// action answers a request, or returns why not.
+type action func(http.ResponseWriter, *http.Request) error
+
+func (h *Handler) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, methods := range map[string]map[string]action{
+		"/handoff":                {http.MethodPost: h.postHandoff},
+		"/handoff/{id}":           {http.MethodGet: h.getHandoff, http.MethodDelete: h.deleteHandoff},
+		"/execute":                {http.MethodPost: h.postExecute},
+		"/capsules":               {http.MethodGet: h.getCapsules},
+		"/capsules/{name}/schema": {http.MethodGet: h.getSchema},
+		"/progress":               {http.MethodPost: h.postProgress},
+		"/run":                    {http.MethodGet: h.getRun},
+		"/health":                 {http.MethodGet: h.getHealth},
+	} {
+		mux.Handle(pattern, h.answering(byMethod(methods)))
+	}
+	mux.Handle("/", h.answering(unknown))
+	return mux
+}
+
+func byMethod(methods map[string]action) action {
+	allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if act, ok := methods[r.Method]; ok {
+			return act(w, r)
+		}
+		w.Header().Set("Allow", allow)
+		return errMethod
+	}
+}
+
+func unknown(http.ResponseWriter, *http.Request) error {
+	return fault.New(fault.NotFound, "there is nothing at this address").
+		WithHint("POST /handoff calls a unit, GET /capsules lists them")
+}
+
+// ServeHTTP answers a request of the run's.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	select {
+	case h.requests <- struct{}{}:
+		defer func() { <-h.requests }()
+	default:
+		h.answer(w, r, fault.New(fault.Unavailable, "this run has %d requests under way already", maxRequests).
+			WithHint("wait for some of them"))
+		return
+	}
+	if path.Clean(r.URL.Path) != r.URL.Path { // the mux would send it elsewhere
+		h.answering(unknown).ServeHTTP(w, r)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// answering makes answers of an action's errors, and of its panics.
+func (h *Handler) answering(act action) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.try(act, w, r); err != nil {
+			h.answer(w, r, err)
+		}
+	})
+}
+
+func (h *Handler) try(act action, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.log.ErrorContext(r.Context(), "handler panicked", "panic", describePanic(v), "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "%s", fault.Internal.Title())
+		}
+	}()
+	return act(w, r)
+}
+
+// describePanic leaves out a value that may hold a payload.
+func describePanic(v any) string {
+	var bug goruntime.Error
+	if err, ok := v.(error); ok && errors.As(err, &bug) {
+		return bug.Error()
+	}
+	return "a value"
+}

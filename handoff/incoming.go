@@ -1,0 +1,103 @@
+package handoff
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// incoming is the directory in which a caller finds what its callees made.
+//
+// One handoff is placed at a time, in steps that a process may die between: its plan is
+// written to the journal, its files are put into place, its record is written, the
+// journal goes. A plan without a record is undone before anything else is placed; with
+// a record it counts, and is never done again.
+type incoming struct {
+	dir     string // the caller's
+	journal journal
+	mu      sync.Mutex
+}
+
+// placedFile is a file as its caller finds it.
+type placedFile struct {
+	Name      string `json:"name"`
+	Path      string `json:"path"` // absolute, in the caller's sandbox
+	SizeBytes int64  `json:"size_bytes"`
+	SHA256    string `json:"sha256"`
+	Field     string `json:"field,omitempty"`
+}
+
+// place puts the files of a handoff into the directory, each of them whole, and says
+// where. Where one of their names is taken, all go to a directory of the handoff's own.
+// Asked again it answers the same. The error is an Unavailable or Internal fault.
+func (in *incoming) place(id string, files []Output) ([]placedFile, error) {
+	if len(files) == 0 {
+		return []placedFile{}, nil
+	}
+	if !isID(id) {
+		return nil, fault.New(fault.Internal, "a handoff has no valid id")
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if placed, ok, err := in.journal.recorded(id); err != nil || ok {
+		return placed, unplaced(err)
+	}
+	placed, err := in.placeNew(id, files)
+	return placed, unplaced(err)
+}
+
+func unplaced(err error) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, nameless(err), "the callee's files can't be put into %s", contract.StageIncoming).
+		WithHint("the call itself is done: ask again for its result")
+}
+
+func (in *incoming) placeNew(id string, files []Output) ([]placedFile, error) {
+	root, err := openOwn(in.dir)
+	if err != nil {
+		return nil, fmt.Errorf("open incoming: %w", err)
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	if err := in.undo(root); err != nil {
+		return nil, fmt.Errorf("undo what was half placed: %w", err)
+	}
+	p, err := planFor(root, id, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.journal.begin(p); err != nil {
+		return nil, err
+	}
+	placed, err := carryOut(root, p, files)
+	if err == nil {
+		err = in.journal.record(id, placed)
+	}
+	if err != nil {
+		return nil, errors.Join(err, in.undo(root))
+	}
+	in.journal.end() // what stays behind is seen to be done by the next undo
+	return placed, nil
+}
+
+// undo takes away what an interrupted placing has left.
+func (in *incoming) undo(root *os.Root) error {
+	p, ok, err := in.journal.begun()
+	if err != nil || !ok {
+		return err
+	}
+	if _, done, err := in.journal.recorded(p.ID); err != nil {
+		return err
+	} else if !done {
+		if err := p.remove(root); err != nil {
+			return err
+		}
+	}
+	return in.journal.remove()
+}

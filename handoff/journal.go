@@ -1,0 +1,91 @@
+package handoff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// journal is a directory that no capsule reaches, with a record of each handoff that was
+// placed and the plan of the one that is being placed.
+type journal struct{ dir string }
+
+const (
+	planFile    = "placing.json"
+	writingFile = "writing.tmp"
+)
+
+func (j journal) recorded(id string) ([]placedFile, bool, error) {
+	var placed []placedFile
+	ok, err := j.read(id+".json", &placed)
+	return placed, ok, err
+}
+
+func (j journal) record(id string, placed []placedFile) error { return j.write(id+".json", placed) }
+
+func (j journal) begun() (plan, bool, error) {
+	var p plan
+	ok, err := j.read(planFile, &p)
+	return p, ok, err
+}
+
+func (j journal) begin(p plan) error { return j.write(planFile, p) }
+
+// end is remove where nothing depends on it.
+func (j journal) end() { _ = j.remove() }
+
+func (j journal) remove() error {
+	return j.within(func(root *os.Root) error {
+		if err := root.Remove(planFile); err != nil && !absent(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (j journal) read(name string, into any) (there bool, err error) {
+	err = j.within(func(root *os.Root) error {
+		raw, err := root.ReadFile(name)
+		if absent(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		there = true
+		return json.Unmarshal(raw, into)
+	})
+	return there, err
+}
+
+// write replaces the file as a whole.
+func (j journal) write(name string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode journal: %w", err)
+	}
+	return j.within(func(root *os.Root) error {
+		if err := root.WriteFile(writingFile, raw, 0o600); err != nil {
+			return err
+		}
+		return root.Rename(writingFile, name)
+	})
+}
+
+func (j journal) within(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(j.dir)
+	if err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	if err := do(root); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// absent reports whether a file isn't there, because it or a directory of its isn't.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }

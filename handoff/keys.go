@@ -1,0 +1,70 @@
+package handoff
+
+import (
+	"context"
+	"sync"
+)
+
+// keys remembers the idempotency keys whose call was counted, and has the calls of one
+// key take turns: the second of two finds what became of the first.
+type keys struct {
+	mu    sync.Mutex
+	known map[string]*key
+}
+
+// key is in the map while somebody uses it, and for ever once its call was made. The
+// budget of calls bounds how many those are.
+type key struct {
+	turn  chan struct{} // holds one token while a call of this key is being made
+	users int
+	spent bool // changes under the token
+}
+
+// enter waits for the key's turn, at most until ctx ends. leave must follow.
+func (k *keys) enter(ctx context.Context, name string) (*key, error) {
+	e := k.use(name)
+	select {
+	case e.turn <- struct{}{}:
+		return e, nil
+	case <-ctx.Done():
+		k.release(name, e)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (k *keys) leave(name string, e *key) {
+	<-e.turn
+	k.release(name, e)
+}
+
+// use returns the entry of the name; without a name, one of its own.
+func (k *keys) use(name string) *key {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.known[name]
+	if e == nil {
+		e = &key{turn: make(chan struct{}, 1)}
+	}
+	if name != "" {
+		e.users++
+		k.known[name] = e
+	}
+	return e
+}
+
+func (k *keys) release(name string, e *key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e.users--
+	if e.users <= 0 && !e.spent { // without users nobody else holds the token
+		delete(k.known, name)
+	}
+}
+
+// remember marks a key whose call an earlier process made.
+func (k *keys) remember(name string) {
+	e := k.use(name)
+	e.turn <- struct{}{}
+	e.spent = true
+	k.leave(name, e)
+}

@@ -1,0 +1,102 @@
+package handoff
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// partial is the file that is being copied. Names of callees' that begin with its prefix
+// count as taken.
+const (
+	ownPrefix = ".aod-"
+	partial   = ownPrefix + "partial"
+)
+
+// plan says where the files of a handoff go.
+type plan struct {
+	ID    string   `json:"id"`
+	Names []string `json:"names"` // relative to incoming, in the order of the files
+}
+
+// planFor decides where files go, once all their names were found to be good ones.
+func planFor(root *os.Root, id string, files []Output) (plan, error) {
+	if err := distinct(files); err != nil {
+		return plan{}, err
+	}
+	dir := ""
+	for _, f := range files {
+		taken, err := taken(root, f.Name)
+		if err != nil {
+			return plan{}, err
+		}
+		if taken {
+			dir = id // which nothing else can have: names that look like it count as taken
+			break
+		}
+	}
+	p := plan{ID: id}
+	for _, f := range files {
+		p.Names = append(p.Names, path.Join(dir, f.Name))
+	}
+	return p, nil
+}
+
+// distinct checks names again that were checked before: they come from a callee.
+func distinct(files []Output) error {
+	names := make([]string, 0, len(files))
+	for _, f := range files {
+		if clean, err := contract.CleanName(f.Name, contract.StageOutput); err != nil || clean != f.Name {
+			return fault.New(fault.Internal, "a file of the callee's has a name that can't be taken over")
+		}
+		names = append(names, f.Name+"/")
+	}
+	slices.Sort(names)
+	for i := 1; i < len(names); i++ {
+		if strings.HasPrefix(names[i], names[i-1]) {
+			return fault.New(fault.Internal, "two files of the callee's have the same name")
+		}
+	}
+	return nil
+}
+
+// taken reports whether something of another handoff is in the way of a name.
+func taken(root *os.Root, name string) (bool, error) {
+	parts := strings.Split(name, "/")
+	if strings.HasPrefix(parts[0], ownPrefix) || isID(parts[0]) {
+		return true, nil
+	}
+	for i := range parts {
+		info, err := root.Lstat(strings.Join(parts[:i+1], "/"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		case i == len(parts)-1 || !info.IsDir():
+			return true, nil
+		}
+	}
+	return true, nil
+}
+
+// remove takes away what there is of the plan's files, and directories without others.
+func (p plan) remove(root *os.Root) error {
+	for _, name := range append([]string{partial}, p.Names...) {
+		if err := root.Remove(name); err != nil && !absent(err) {
+			return err
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if root.Remove(dir) != nil {
+				break // others' files are in it
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package handoff
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// problems are what is wrong with single fields.
+type problems struct{ list []fault.Finding }
+
+func (p *problems) add(pointer string, err error) {
+	if len(p.list) > contract.MaxFindings {
+		return
+	}
+	public := fault.Public(err)
+	f := fault.Finding{Pointer: pointer, Message: public.Msg, Hint: public.Hint}
+	if len(p.list) == contract.MaxFindings {
+		f = fault.Finding{Message: "there are more problems with files than these"}
+	}
+	p.list = append(p.list, f)
+}
+
+// fault is nil where nothing is wrong.
+func (p *problems) fault() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.list[:min(len(p.list), contract.MaxFindings)], func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return fault.New(fault.Input, "the arguments name files that can't be handed over").
+		WithHint("write each file to %s before the call, and name it relative to there", contract.StageOutgoing).WithFindings(p.list)
+}

@@ -1,0 +1,78 @@
+package handoff
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	maxProgressText = 1 << 10 // bytes
+	progressRate    = 10      // a second that are taken
+)
+
+func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
+	p, err := readProgress(w, r)
+	if err != nil {
+		return err
+	}
+	if h.pace.take(time.Now()) {
+		h.runs.Progress(p)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
+	f, err := readFields(w, r, smallBody)
+	if err != nil {
+		return Progress{}, as(fault.BadRequest, err)
+	}
+	var p Progress
+	err = errors.Join(f.only("percent", "step", "message"),
+		take(f, "percent", &p.Percent), take(f, "step", &p.Step), take(f, "message", &p.Message))
+	if err != nil {
+		return Progress{}, err
+	}
+	if p.Percent != nil && (*p.Percent < 0 || *p.Percent > 100) {
+		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").WithHint("leave it out where it isn't known")
+	}
+	for _, text := range []*string{&p.Step, &p.Message} {
+		if len(*text) > maxProgressText {
+			return Progress{}, refuse(RuleSize, fault.New(fault.TooLarge, "a text of the progress has more than %d bytes", maxProgressText).
+				WithHint("write what is long to stdout"))
+		}
+		*text = strings.Map(printable, *text)
+	}
+	return p, nil
+}
+
+// printable keeps out what a terminal would obey.
+func printable(c rune) rune {
+	if unicode.IsControl(c) {
+		return ' '
+	}
+	return c
+}
+
+// pace takes so many of something a second, and no more.
+type pace struct {
+	mu     sync.Mutex
+	second time.Time
+	taken  int
+}
+
+func (p *pace) take(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.second) >= time.Second {
+		p.second, p.taken = now, 0
+	}
+	p.taken++
+	return p.taken <= progressRate
+}

@@ -1,0 +1,68 @@
+package handoff
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+)
+
+// Unit is what the broker has to know of a unit.
+type Unit struct {
+	Name, Description string
+	Contract          *contract.Contract
+	Schema            []byte // schema.json as it is
+	Budgets           capsule.Budgets
+	Recursion         int
+}
+
+// Runs is what the broker lets calls through to: the orchestrator, for one calling run.
+type Runs interface {
+	// Unit returns a unit, or a NotFound fault.
+	Unit(ctx context.Context, name string) (*Unit, error)
+	// Start has a run accepted below the caller, and returns its id, a lower-case UUID.
+	// It copies call.Files, with File.CopyTo, before it returns. A key that was seen
+	// before joins the run that it made (same target and args; else an Input fault).
+	Start(ctx context.Context, call Call) (id string, err error)
+	// Await returns the run when it has ended, or as it stands when ctx ends: at once with
+	// one that has ended already. NotFound for one that isn't the caller's own.
+	Await(ctx context.Context, id string) (Result, error)
+	// Cancel asks a run of the caller's own to end. One that has ended is a Conflict.
+	Cancel(ctx context.Context, id, reason string) error
+	// Progress takes the caller's word on how far it is.
+	Progress(p Progress)
+}
+
+// Call is a handoff that may go ahead.
+type Call struct {
+	Target   *Unit
+	Args     contract.Payload // its file fields hold clean names, relative to the callee's /io/input
+	Files    []File           // each once
+	Timeout  time.Duration    // 0: the unit's
+	Deadline time.Time        // the caller's; zero: none
+	Key      string           // the caller's own for this call; "": none
+}
+
+// File is a regular file in the caller's outgoing directory that was opened for a call.
+// The broker closes it after Start.
+type File struct {
+	Name string // clean, relative to the callee's /io/input
+	Open *os.File
+	Size int64 // bytes, when it was opened: what counts against the limit
+}
+
+// CopyTo copies the file as it is read, and never more of it than Size: the caller may be
+// writing to it. Between two files it takes the kernel's way, a reflink where there are
+// any. It returns how many bytes came.
+func (f File) CopyTo(out *os.File) (int64, error) {
+	return io.Copy(out, io.LimitReader(f.Open, f.Size))
+}
+
+// Progress is how far a run says it is.
+type Progress struct {
+	Percent       *float64 // 0 to 100; nil: not said
+	Step, Message string   // at most 1 KiB each, without control characters
+}

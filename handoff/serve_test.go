@@ -1,0 +1,159 @@
+package handoff
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// served is a world behind a real socket.
+type served struct {
+	*world
+	socket string
+	stop   context.CancelFunc
+	ended  chan error
+}
+
+func serve(t *testing.T) *served {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "aod") // t.TempDir is too long for a socket
+	must(t, err)
+	s := &served{world: newWorld(t), socket: filepath.Join(dir, "aod.sock"), ended: make(chan error, 1)}
+	listener, err := net.Listen("unix", s.socket)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	go func() { s.ended <- s.h.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-s.ended)
+		must(t, os.RemoveAll(dir))
+	})
+	return s
+}
+
+func (s *served) dial() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("unix", s.socket)
+	must(s.t, err)
+	s.t.Cleanup(func() { conn.Close() })
+	must(s.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	return conn
+}
+
+// raw sends bytes and returns the status and the body of the answer.
+func (s *served) raw(text string) (int, string) {
+	s.t.Helper()
+	conn := s.dial()
+	go func() { _, _ = io.WriteString(conn, text) }() // it ends when the test closes the connection
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must(s.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(s.t, err)
+	return resp.StatusCode, string(body)
+}
+
+func post(body string) string {
+	return fmt.Sprintf("POST /handoff HTTP/1.1\r\nHost: aod\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+func TestHostileHTTP(t *testing.T) {
+	s := serve(t)
+	cases := []struct {
+		name, request string
+		status        int
+	}{
+		{"a call", post(`{"target":"callee"}`), 200},
+		{"huge headers", "GET /run HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 100_000) + "\r\n\r\n", 431},
+		{"many headers", "GET /run HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n", 431},
+		{"a huge address", "GET /" + strings.Repeat("x", 100_000) + " HTTP/1.1\r\nHost: x\r\n\r\n", 431},
+		{"no HTTP", "\x16\x03\x01\x00\r\n\r\n", 400},
+		{"a body without an end", "POST /handoff HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			strings.Repeat("10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n", 40), 413},
+		{"an address out of the tree", "GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 404},
+		{"an absolute address", "GET http://elsewhere/run HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		{"an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if status, body := s.raw(c.request); status != c.status {
+				t.Errorf("%d %s", status, body)
+			}
+		})
+	}
+}
+
+func TestAClientThatHangsUpEndsItsWait(t *testing.T) {
+	s := serve(t)
+	s.runs.hold = make(chan struct{})
+	conn := s.dial()
+	_, err := io.WriteString(conn, post(`{"target":"callee"}`))
+	must(t, err)
+	s.until(func() bool { return s.runs.started() == 1 })
+	must(t, conn.Close())
+	s.until(func() bool { return len(s.h.requests) == 0 })
+}
+
+func TestAServerThatEndsAnswersThoseWhoWait(t *testing.T) {
+	s := serve(t)
+	s.runs.hold = make(chan struct{})
+	conn := s.dial()
+	_, err := io.WriteString(conn, post(`{"target":"callee"}`))
+	must(t, err)
+	s.until(func() bool { return s.runs.started() == 1 && len(s.h.accepting) == 0 })
+	s.stop()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "GET /handoff/"+idOf(100)) {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	s := serve(t)
+	var held []net.Conn
+	for range maxConnections {
+		held = append(held, s.dial())
+	}
+	refused := s.dial()
+	if _, err := refused.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it was not closed: %v", err)
+	}
+	must(t, held[0].Close())
+	s.until(func() bool {
+		conn, err := net.Dial("unix", s.socket)
+		must(t, err)
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "GET /health HTTP/1.0\r\n\r\n") // it fails where it is refused
+		raw, _ := io.ReadAll(conn)
+		return strings.Contains(string(raw), "healthy")
+	})
+}
+
+// until polls, for at most 10 seconds.
+func (s *served) until(ok func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatal("it doesn't come")
+		}
+	}
+}
