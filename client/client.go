@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Options say which server to speak to, and as whom.
+type Options struct {
+	// Server is the server's address: http://HOST:PORT or https://…, with the path
+	// below which a proxy serves it, if any.
+	Server string
+	// Token is sent to this server alone; "" sends none.
+	Token string
+	// HTTP is used for its transport, without its rule for redirects: none is
+	// followed. A Timeout in it also ends the streams. nil makes one.
+	HTTP *http.Client
+}
+
+// Client is a server as its user sees it. It is safe for concurrent use.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+	pause func(context.Context, time.Duration) error // sleep, but in tests
+}
+
+// New returns a client that has not connected yet. The error, an Input fault, is for an
+// address or a token that can't be one.
+func New(opts Options) (*Client, error) {
+	base, err := parseServer(opts.Server)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsFunc(opts.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, fault.New(fault.Input, "the token holds characters that no token has").
+			WithHint("a token is one line of visible ASCII")
+	}
+	plain := http.Client{Transport: newTransport()}
+	if opts.HTTP != nil {
+		plain = *opts.HTTP
+	}
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{base: base, token: opts.Token, http: &plain, pause: sleep}, nil
+}
+
+// Server returns the server's address.
+func (c *Client) Server() string { return c.base.String() }
+
+func parseServer(address string) (*url.URL, error) {
+	const form = "write http://HOST:PORT or https://HOST"
+	base, err := url.Parse(address)
+	switch {
+	case err != nil: // which may show a password
+		return nil, fault.New(fault.Input, "the server's address can't be read").WithHint(form)
+	case base.User != nil:
+		return nil, fault.New(fault.Input, "the server's address must not hold a password").
+			WithHint("give the server's token by AOD_TOKEN_FILE")
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
+		return nil, fault.New(fault.Input, "%q is not the address of a server", address).WithHint(form)
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, fault.New(fault.Input, "the server's address %q goes on after its path", address).WithHint(form)
+	}
+	base.Path = strings.TrimRight(base.Path, "/")
+	base.RawPath = ""
+	return base, nil
+}
+
+// newTransport asks for nothing compressed: sizes and digests are those of the bytes
+// that come, and unpacking costs more than a local network gains.
+func newTransport() *http.Transport {
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		IdleConnTimeout:       30 * time.Second,
+		MaxIdleConnsPerHost:   8,
+		DisableCompression:    true,
+	}
+}

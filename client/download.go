@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Download fetches output files of a run into a directory, which is made when there is
+// something to put there, and returns them with their absolute paths. A file appears
+// under its name when it is whole, and replaces one of that name. Nothing is written
+// outside the directory, whatever the names are and where links stand in it. The error
+// comes with the files that were fetched before it.
+func (c *Client) Download(ctx context.Context, id string, files []orchestrator.File, dir string) ([]orchestrator.File, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	for _, f := range files { // before anything is written
+		if _, err := localName(f); err != nil {
+			return nil, err
+		}
+	}
+	root, err := openTarget(dir)
+	if err != nil {
+		return nil, unwritten(err, "the output directory %q can't be used", dir)
+	}
+	defer root.Close()
+	fetched := make([]orchestrator.File, 0, len(files))
+	for _, f := range files {
+		if f.Path, err = c.fetch(ctx, id, f, root); err != nil {
+			return fetched, err
+		}
+		fetched = append(fetched, f)
+	}
+	return fetched, nil
+}
+
+func localName(f orchestrator.File) (string, error) {
+	name, err := contract.CleanName(f.Name, contract.StageOutput)
+	if err == nil && filepath.IsLocal(filepath.FromSlash(name)) {
+		return name, nil
+	}
+	return "", fault.Wrap(fault.Unavailable, err, "the server names an output file %q, which is refused", f.Name).
+		WithHint("no file was fetched; is it a server that you trust?")
+}
+
+func openTarget(dir string) (*os.Root, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(abs)
+}
+
+func unwritten(err error, format string, args ...any) error {
+	return fault.Wrap(fault.Unavailable, err, format, args...).
+		WithHint("is the disk full, or something in the way? another directory may do")
+}
+
+// fetch fills a file of its own name, so that nobody sees half of the result.
+func (c *Client) fetch(ctx context.Context, id string, f orchestrator.File, root *os.Root) (string, error) {
+	name, err := localName(f)
+	if err != nil {
+		return "", err
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return "", unwritten(err, "the output file %q can't be written", name)
+	}
+	partial := path.Join(path.Dir(name), ".aod-"+rand.Text())
+	file, err := root.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", unwritten(err, "the output file %q can't be written", name)
+	}
+	err = c.File(ctx, id, f, io.Writer(file))
+	if closed := file.Close(); err == nil && closed != nil {
+		err = unwritten(closed, "the output file %q can't be written", name)
+	}
+	if err == nil {
+		if renamed := root.Rename(partial, name); renamed != nil {
+			err = unwritten(renamed, "the output file %q can't be written", name)
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, root.Remove(partial))
+	}
+	return filepath.Join(root.Name(), filepath.FromSlash(name)), nil
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// happened are a run's events as a server tells them.
+func happened(w io.Writer, from, to, last int) {
+	for seq := from; seq <= to; seq++ {
+		kind := "state"
+		if seq == last {
+			kind = "end"
+		}
+		_, _ = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: {\"n\":%d}\n\n", seq, kind, seq)
+	}
+}
+
+// numbers reads a stream of events to its end.
+func numbers(c *Client, ctx context.Context, after int64) (got []int64, err error) { //nolint:revive // the client is what is tested
+	for e, failed := range c.Events(ctx, runID, after) {
+		if failed != nil {
+			return got, failed
+		}
+		got = append(got, e.Seq)
+	}
+	return got, nil
+}
+
+func TestEventsEndWithTheRun(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/runs/"+runID+"/events" || r.Header.Get("Accept") != "text/event-stream" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		_, _ = io.WriteString(w, ": a heartbeat\n\nretry: 5\n\nid: 1\nevent: warning\ndata: {\"message\":\ndata: \"two lines\"}\r\n\r\n")
+		happened(w, 2, 2, 2)
+		_, _ = io.WriteString(w, ": what comes now is too late\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	var got []orchestrator.StoredEvent
+	for e, err := range c.Events(t.Context(), runID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e)
+	}
+	want := []orchestrator.StoredEvent{
+		{Seq: 1, Type: orchestrator.EventWarning, Data: json.RawMessage("{\"message\":\n\"two lines\"}")},
+		{Seq: 2, Type: orchestrator.EventEnd, Data: json.RawMessage(`{"n":2}`)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsGoOnWhereTheConnectionWasLost(t *testing.T) {
+	const last = 30
+	var connections int
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		connections++
+		after, _ := strconv.Atoi(r.Header.Get("Last-Event-ID"))
+		from := max(1, after) // one of them again
+		happened(w, from, min(from+2, last), last)
+		switch {
+		case from+2 >= last:
+		case connections%3 == 0: // an orderly end that comes too soon
+		case connections%3 == 1:
+			_, _ = fmt.Fprintf(w, "id: %d\nevent: state\ndata: {\"n\"", from+3)
+			cut(w)
+		default:
+			_, _ = fmt.Fprintf(w, "id: %d\nevent: end\ndata: {}\n", from+3) // whole but for its end
+			cut(w)
+		}
+	})
+	got, err := numbers(c, t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int64
+	for n := int64(1); n <= last; n++ {
+		want = append(want, n)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsBeginAfterTheOneThatIsKnown(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Last-Event-ID"); got != "7" {
+			t.Errorf("Last-Event-ID: %s", got)
+		}
+		happened(w, 8, 9, 9)
+	})
+	if got, err := numbers(c, t.Context(), 7); err != nil || !cmp.Equal(got, []int64{8, 9}) {
+		t.Errorf("events %v, error %v", got, err)
+	}
+}
+
+func TestAServerThatStaysAwayIsGivenUp(t *testing.T) {
+	for _, connected := range []bool{false, true} {
+		var tries int
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if tries++; tries == 1 && connected {
+				happened(w, 1, 1, 2)
+			}
+			cut(w)
+		})
+		_, err := numbers(c, t.Context(), 0)
+		wantFault(t, err, fault.Unavailable, "is aod serve running")
+		want := callTries
+		if connected {
+			want = streamTries
+		}
+		if tries != want {
+			t.Errorf("tried %d times, want %d", tries, want)
+		}
+	}
+}
+
+func TestAStreamThatIsNone(t *testing.T) {
+	long := strings.Repeat("x", maxLine+1)
+	half := "data: " + strings.Repeat("x", maxLine/2+1) + "\n"
+	for name, body := range map[string]string{
+		"an id that is no number": "id: x\nevent: state\ndata: {}\n\n",
+		"an id below one":         "id: 0\nevent: state\ndata: {}\n\n",
+		"no id":                   "event: state\ndata: {}\n\n",
+		"no type":                 "id: 1\ndata: {}\n\n",
+		"data that is no JSON":    "id: 1\nevent: state\ndata: {\n\n",
+		"a line without an end":   "data: " + long,
+		"data without an end":     half + half + half,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tries int
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				tries++
+				_, _ = io.WriteString(w, body)
+			})
+			got, err := numbers(c, t.Context(), 0)
+			wantFault(t, err, fault.Unavailable, "can't be understood")
+			if len(got) > 0 || tries != 1 {
+				t.Errorf("events %v after %d tries", got, tries)
+			}
+		})
+	}
+}
+
+func TestEventsOfARunThatIsNotThere(t *testing.T) {
+	c := serve(t, answer(404, "application/problem+json", `{"code":"not_found","detail":"there is no such run"}`))
+	_, err := numbers(c, t.Context(), 0)
+	wantFault(t, err, fault.NotFound, "no such run")
+	for _, err := range c.Events(t.Context(), "../x", 0) {
+		wantFault(t, err, fault.Input, "not the id")
+	}
+}
+
+func TestWhoeverStopsListeningIsLeftAlone(t *testing.T) {
+	gone := make(chan struct{})
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		happened(w, 1, 5, 9)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	for e, err := range c.Events(t.Context(), runID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq == 3 {
+			break
+		}
+	}
+	<-gone
+}
+
+func TestACancelledContextEndsTheEvents(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		happened(w, 1, 1, 9)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	var failed error
+	for _, err := range c.Events(ctx, runID, 0) {
+		failed = err
+		cancel()
+	}
+	if !errors.Is(failed, context.Canceled) {
+		t.Errorf("error %v", failed)
+	}
+}
+
+func FuzzEventReader(f *testing.F) {
+	f.Add([]byte("id: 1\nevent: state\ndata: {}\n\n"))
+	f.Add([]byte(": comment\n\nid:2\nevent:end\ndata: {\ndata: }\n\n"))
+	f.Add([]byte("id: 99999999999999999999\n\n\n:\ndata\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var r eventReader
+		for line := range strings.SplitSeq(string(raw), "\n") {
+			event, whole, err := r.line([]byte(line))
+			if err != nil {
+				return
+			}
+			if whole && (event.Seq < 1 || event.Type == "" || !json.Valid(event.Data)) {
+				t.Fatalf("took %+v for an event", event)
+			}
+			if len(r.data) > maxLine {
+				t.Fatal("more is kept than is allowed")
+			}
+		}
+	})
+}

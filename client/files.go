@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Files lists the output files of a run. Their names and sizes are what the server says.
+func (c *Client) Files(ctx context.Context, id string) ([]orchestrator.File, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	var list struct {
+		Files []orchestrator.File `json:"files"`
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "files"}}, &list)
+	return list.Files, err
+}
+
+// File writes one output file of a run to w, as it comes: only when the error is nil is
+// it the file that the record tells of, in size and SHA-256. After a lost connection the
+// rest is asked for.
+func (c *Client) File(ctx context.Context, id string, file orchestrator.File, w io.Writer) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	name, err := contract.CleanName(file.Name, contract.StageOutput)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
+	}
+	d := download{client: c, id: id, name: name, file: file, w: w, sum: sha256.New()}
+	patience := c.newPatience()
+	for {
+		before := d.got
+		err := d.connection(ctx)
+		if err == nil {
+			return d.check()
+		}
+		if d.got > before {
+			patience.renew()
+		}
+		if !isLost(err) {
+			return err
+		}
+		if err := patience.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// download is a file on its way.
+type download struct {
+	client *Client
+	id     string
+	name   string
+	file   orchestrator.File
+	w      io.Writer
+	sum    hash.Hash
+	got    int64
+	failed error // of w
+}
+
+// connection fetches what is missing. Its error is the server's or the connection's,
+// or w's.
+func (d *download) connection(ctx context.Context) error {
+	response, err := d.client.ask(ctx, d.request())
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if err := d.catchUp(ctx, response); err != nil {
+		return err
+	}
+	missing := d.file.SizeBytes - d.got
+	n, err := io.Copy(d, io.LimitReader(response.Body, missing))
+	switch {
+	case d.failed != nil:
+		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.name).WithHint("is the disk full?")
+	case err != nil:
+		return d.client.lost(ctx, err)
+	case n < missing:
+		return d.wrong("it has %d bytes, %d were announced", d.got, d.file.SizeBytes)
+	}
+	if extra, _ := io.ReadFull(response.Body, make([]byte, 1)); extra > 0 {
+		return d.wrong("it has more than the %d bytes that were announced", d.file.SizeBytes)
+	}
+	return nil
+}
+
+func (d *download) request() request {
+	r := request{method: http.MethodGet, path: append([]string{"v1", "runs", d.id, "files"}, strings.Split(d.name, "/")...)}
+	if d.got > 0 {
+		r.header = map[string]string{"Range": fmt.Sprintf("bytes=%d-", d.got), "If-Range": `"` + d.file.SHA256 + `"`}
+	}
+	return r
+}
+
+// catchUp reads past what is there already, where the server begins anew.
+func (d *download) catchUp(ctx context.Context, response *http.Response) error {
+	if d.got == 0 {
+		return nil
+	}
+	if response.StatusCode == http.StatusPartialContent {
+		if strings.HasPrefix(response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", d.got)) {
+			return nil
+		}
+		return d.wrong("another part of it was sent than the one that was asked for")
+	}
+	_, err := io.CopyN(io.Discard, response.Body, d.got)
+	if errors.Is(err, io.EOF) {
+		return d.wrong("it has become shorter")
+	}
+	if err != nil {
+		return d.client.lost(ctx, err)
+	}
+	return nil
+}
+
+// Write hands on what came, and keeps its failure apart from the connection's.
+func (d *download) Write(p []byte) (int, error) {
+	n, err := d.w.Write(p)
+	_, _ = d.sum.Write(p[:n]) // a hash never fails
+	d.got += int64(n)
+	if err != nil {
+		d.failed = err
+	}
+	return n, err
+}
+
+func (d *download) check() error {
+	got := hex.EncodeToString(d.sum.Sum(nil))
+	if subtle.ConstantTimeCompare([]byte(got), []byte(d.file.SHA256)) == 1 {
+		return nil
+	}
+	return d.wrong("its SHA-256 is not the one that was announced")
+}
+
+func (d *download) wrong(format string, args ...any) error {
+	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.name, fmt.Sprintf(format, args...)).
+		WithHint("try again; if it stays so, look at the server's disk")
+}

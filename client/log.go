@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Log returns what a run has written, line by line, and with follow also what it writes
+// from now on, to its end. A lost connection is made again and goes on where it was, as
+// with Events.
+func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[orchestrator.LogEntry, error] {
+	return func(yield func(orchestrator.LogEntry, error) bool) {
+		if err := checkID(id); err != nil {
+			yield(orchestrator.LogEntry{}, err)
+			return
+		}
+		l := logReader{client: c, id: id, follow: follow, patience: c.newPatience(), yield: yield}
+		if err := l.read(ctx); err != nil {
+			yield(orchestrator.LogEntry{}, err)
+		}
+	}
+}
+
+// logReader reads a log over as many connections as it takes. The server begins each
+// one with the first line, so those that were read are left out.
+type logReader struct {
+	client   *Client
+	id       string
+	follow   bool
+	seen     int
+	over     bool // no more is wanted
+	patience *patience
+	yield    func(orchestrator.LogEntry, error) bool
+}
+
+func (l *logReader) read(ctx context.Context) error {
+	for {
+		err := l.connection(ctx)
+		ended := err == nil
+		if ended && !l.over {
+			ended, err = l.ended(ctx)
+		}
+		if l.over || ended {
+			return nil
+		}
+		if err != nil && !isLost(err) {
+			return err
+		}
+		if err := l.patience.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// ended tells the end of a run from that of a server, which ends its streams as well.
+func (l *logReader) ended(ctx context.Context) (bool, error) {
+	if !l.follow {
+		return true, nil
+	}
+	record, err := l.client.Run(ctx, l.id)
+	return record.FinishedAt != nil, err
+}
+
+func (l *logReader) connection(ctx context.Context) error {
+	s, err := l.client.openStream(ctx, request{
+		method: http.MethodGet, path: []string{"v1", "runs", l.id, "logs"}, query: l.query(),
+		header: map[string]string{"Accept": "application/x-ndjson"},
+	}, 0)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for n := 0; ; n++ {
+		line, ok := s.next()
+		switch {
+		case !ok && s.err() == nil:
+			return nil
+		case !ok:
+			return l.client.streamFault(ctx, s.err())
+		case n < l.seen:
+			continue
+		}
+		var entry orchestrator.LogEntry
+		if err := json.Unmarshal(line, &entry); err != nil {
+			return l.client.strange(err)
+		}
+		l.seen++
+		l.patience.renew()
+		if !l.yield(entry, nil) {
+			l.over = true
+			return nil
+		}
+	}
+}
+
+func (l *logReader) query() url.Values {
+	if l.follow {
+		return url.Values{"follow": {"true"}}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Prune removes finished runs with their files, or says with DryRun which would go.
+func (c *Client) Prune(ctx context.Context, opts orchestrator.PruneOptions) (orchestrator.PruneReport, error) {
+	var report orchestrator.PruneReport
+	wish := struct {
+		OlderThan string `json:"older_than,omitempty"`
+		MaxBytes  int64  `json:"max_bytes,omitempty"`
+		DryRun    bool   `json:"dry_run"`
+	}{MaxBytes: opts.MaxBytes, DryRun: opts.DryRun}
+	if opts.OlderThan > 0 {
+		wish.OlderThan = opts.OlderThan.String()
+	}
+	body, err := jsonBody(wish)
+	if err != nil {
+		return report, err
+	}
+	_, err = c.call(ctx, request{
+		method: http.MethodPost, path: []string{"v1", "prune"}, body: body, once: true, slow: true,
+		header: map[string]string{"Content-Type": "application/json"},
+	}, &report)
+	return report, err
+}
+
+// Ready returns nil when the server takes runs, else the fault that says why it doesn't.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"readyz"}}, nil)
+	return err
+}

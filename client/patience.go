@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	firstPause = 100 * time.Millisecond
+	maxPause   = 5 * time.Second
+	// callTries bounds a call: less than a second, since somebody waits for an answer.
+	callTries = 4
+	// streamTries bounds what has been connected already: about 40 seconds, in which
+	// a server is started anew.
+	streamTries = 13
+	// steadyTime is how long a connection has to last to count as a good one.
+	steadyTime = 10 * time.Second
+)
+
+// patience counts the tries in a row that brought nothing.
+type patience struct {
+	pause func(context.Context, time.Duration) error
+	tries int
+	most  int
+}
+
+func (c *Client) newPatience() *patience { return &patience{pause: c.pause, most: callTries} }
+
+// renew starts from the beginning, now that something came.
+func (p *patience) renew() { p.tries, p.most = 0, streamTries }
+
+// wait returns nil when it is time for the next try, and the given error when there is none.
+func (p *patience) wait(ctx context.Context, err error) error {
+	if p.tries++; p.tries >= p.most {
+		return err
+	}
+	if over := p.pause(ctx, min(maxPause, firstPause<<(p.tries-1))); errors.Is(over, errSilent) {
+		return err // which says more
+	} else if over != nil {
+		return over
+	}
+	return nil
+}
+
+// sleep returns after that time, or with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,195 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	// maxAnswer bounds the JSON of one answer in bytes: a record with its output and
+	// the names of its files is far below it.
+	maxAnswer = 64 << 20
+	// answerTime is how long a question may take that needs no upload and no build.
+	answerTime = time.Minute
+)
+
+// request is one question to the server.
+type request struct {
+	method string
+	path   []string // its parts, as they are
+	query  url.Values
+	header map[string]string
+	// body opens the body anew for every try, with its length, -1 where that isn't
+	// known; nil is no body.
+	body func() (io.ReadCloser, int64, error)
+	once bool // it must not be sent a second time
+	slow bool // it takes as long as it takes
+}
+
+// call asks, again where that is safe, and reads the answer into the given value, nil for
+// one without interest. It returns the answer's status.
+func (c *Client) call(ctx context.Context, r request, into any) (status int, err error) {
+	if !r.slow {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeoutCause(ctx, answerTime, errSilent)
+		defer done()
+	}
+	patience := c.newPatience()
+	for {
+		status, err = c.callOnce(ctx, r, into)
+		if err == nil || r.once || !isLost(err) {
+			return status, err
+		}
+		if err := patience.wait(ctx, err); err != nil {
+			return status, err
+		}
+	}
+}
+
+func (c *Client) callOnce(ctx context.Context, r request, into any) (status int, err error) {
+	response, err := c.ask(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, c.decode(ctx, response.Body, into)
+}
+
+// ask sends a request once; the caller closes the body of its answer. The error is a
+// fault, or the context's.
+func (c *Client) ask(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	if response.StatusCode/100 != 2 {
+		defer response.Body.Close()
+		return nil, c.refusal(response)
+	}
+	return response, nil
+}
+
+func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.url(r), nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	req.Header.Set("User-Agent", "aod")
+	if r.body != nil {
+		if req.Body, req.ContentLength, err = r.body(); err != nil {
+			return nil, err
+		}
+		if r.slow { // a refusal comes before the upload then, not in the middle of it
+			req.Header.Set("Expect", "100-continue")
+		}
+	}
+	return req, nil
+}
+
+func (c *Client) url(r request) string {
+	address := *c.base
+	escaped := make([]string, len(r.path))
+	for i, part := range r.path {
+		escaped[i] = url.PathEscape(part)
+	}
+	prefix := address.EscapedPath()
+	address.Path += "/" + strings.Join(r.path, "/")
+	address.RawPath = prefix + "/" + strings.Join(escaped, "/")
+	address.RawQuery = r.query.Encode()
+	return address.String()
+}
+
+// decode reads one bounded JSON document.
+func (c *Client) decode(ctx context.Context, body io.Reader, into any) error {
+	raw, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return c.lost(ctx, err)
+	case len(raw) > maxAnswer:
+		return fault.New(fault.TooLarge, "the answer of %s is larger than %d MiB", c.base, maxAnswer>>20)
+	case into == nil:
+		return nil
+	}
+	if document, ok := into.(*json.RawMessage); ok && json.Valid(raw) {
+		*document = bytes.TrimSpace(raw)
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return c.strange(err)
+	}
+	return nil
+}
+
+// strange is the fault for an answer that no AOD server gives.
+func (c *Client) strange(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "the answer of %s can't be understood", c.base).
+		WithHint("is %s a server of AOD, and of this version?", c.base)
+}
+
+// jsonBody is a body that is written anew for every try.
+func jsonBody(document any) (func() (io.ReadCloser, int64, error), error) {
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "the request can't be written as JSON")
+	}
+	return func() (io.ReadCloser, int64, error) {
+		return io.NopCloser(bytes.NewReader(raw)), int64(len(raw)), nil
+	}, nil
+}
+
+// lostError marks a fault for which asking again may help: no answer came, or half of one.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+
+func (e *lostError) Unwrap() error { return e.err }
+
+func isLost(err error) bool {
+	var lost *lostError
+	return errors.As(err, &lost)
+}
+
+// errSilent is the cause of the end of a connection on which nothing comes any more.
+var errSilent = errors.New("it has been silent for too long")
+
+// lost says what a broken connection means: nothing, if its user let go of it; what our
+// own side of it told, if that was the reason; else that the server is away.
+func (c *Client) lost(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(cause, errSilent) {
+		return cause
+	}
+	if cause != nil {
+		err = cause
+	}
+	var ours *fault.Error
+	if errors.As(err, &ours) {
+		return ours
+	}
+	var bare *url.Error
+	if errors.As(err, &bare) {
+		err = bare.Err
+	}
+	return fault.Wrap(fault.Unavailable, &lostError{err}, "the server at %s does not answer", c.base).
+		WithHint("is aod serve running at %s?", c.base)
+}

@@ -1,0 +1,138 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// idRule is what may stand in a path; the server knows which ids there are.
+var idRule = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+
+func checkID(id string) error {
+	if idRule.MatchString(id) {
+		return nil
+	}
+	return fault.New(fault.Input, "%q is not the id of a run", id).WithHint("`aod ps -a` lists the runs with their ids")
+}
+
+// Run returns the record of a run as it is now.
+func (c *Client) Run(ctx context.Context, id string) (orchestrator.Record, error) {
+	if err := checkID(id); err != nil {
+		return orchestrator.Record{}, err
+	}
+	return c.record(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id}})
+}
+
+// Output returns the result of a run that has ended well: a JSON object. A Conflict
+// fault says that the run goes on, NotFound that it has no result.
+func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	var output json.RawMessage
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "output"}}, &output)
+	return output, err
+}
+
+// Cancel asks for the end of a run and doesn't wait for it. The reason may be empty. A
+// Conflict fault says that the run has ended already.
+func (c *Client) Cancel(ctx context.Context, id, reason string) (orchestrator.Record, error) {
+	if err := checkID(id); err != nil {
+		return orchestrator.Record{}, err
+	}
+	body, err := jsonBody(struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason})
+	if err != nil {
+		return orchestrator.Record{}, err
+	}
+	return c.record(ctx, request{
+		method: http.MethodPost, path: []string{"v1", "runs", id, "cancel"}, body: body,
+		header: map[string]string{"Content-Type": "application/json"},
+	})
+}
+
+// Runs lists the runs that the filter chooses, newest first. It asks for a page of
+// Filter.Limit runs at a time and for the next one as it is needed, until there are no
+// more. It ends after an error.
+func (c *Client) Runs(ctx context.Context, f orchestrator.Filter) iter.Seq2[orchestrator.Summary, error] {
+	return func(yield func(orchestrator.Summary, error) bool) {
+		for {
+			var page orchestrator.Page
+			_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs"}, query: queryOf(f)}, &page)
+			if err != nil {
+				yield(orchestrator.Summary{}, err)
+				return
+			}
+			for _, run := range page.Runs {
+				if !yield(run, nil) {
+					return
+				}
+			}
+			if page.Next == nil {
+				return
+			}
+			if *page.Next == f.Cursor || len(page.Runs) == 0 {
+				yield(orchestrator.Summary{}, c.strange(errNoProgress))
+				return
+			}
+			f.Cursor = *page.Next
+		}
+	}
+}
+
+// queryOf leaves out what chooses nothing.
+func queryOf(f orchestrator.Filter) url.Values {
+	q := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	set("unit", f.Unit)
+	set("parent", f.Parent)
+	set("cursor", f.Cursor)
+	set("since", timeText(f.Since))
+	set("until", timeText(f.Until))
+	var states []string
+	for _, s := range f.States {
+		states = append(states, string(s))
+	}
+	set("state", strings.Join(states, ","))
+	if f.Active {
+		q.Set("active", "true")
+	}
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return q
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// record asks for something that is answered with a run's record.
+func (c *Client) record(ctx context.Context, r request) (orchestrator.Record, error) {
+	var record orchestrator.Record
+	if _, err := c.call(ctx, r, &record); err != nil {
+		return orchestrator.Record{}, err
+	}
+	if err := checkID(record.ID); err != nil {
+		return orchestrator.Record{}, c.strange(err)
+	}
+	return record, nil
+}

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// maxLine bounds a line of a stream in bytes: far more than the longest line that a
+// server keeps of a log.
+const maxLine = 1 << 20
+
+var (
+	errCut        = errors.New("the connection was cut")
+	errNoProgress = errors.New("the list leads nowhere")
+)
+
+// stream reads an answer line by line as it comes.
+type stream struct {
+	body  io.ReadCloser
+	lines *bufio.Scanner
+	stop  context.CancelFunc
+	quiet *time.Timer   // ends the connection; nil lets it be silent
+	most  time.Duration // of silence
+}
+
+// openStream opens a stream that ends with ctx, or when nothing has come for the given
+// time; 0 waits for ever.
+func (c *Client) openStream(ctx context.Context, r request, silence time.Duration) (*stream, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	s := &stream{stop: func() { end(nil) }, most: silence}
+	if silence > 0 {
+		s.quiet = time.AfterFunc(silence, func() { end(errSilent) })
+	}
+	response, err := c.ask(ctx, r) //nolint:bodyclose // closed by stream.close
+	if err != nil {
+		s.stopQuiet()
+		s.stop()
+		return nil, err
+	}
+	s.body = response.Body
+	s.lines = bufio.NewScanner(response.Body)
+	s.lines.Buffer(make([]byte, 4<<10), maxLine)
+	s.lines.Split(wholeLine)
+	return s, nil
+}
+
+// next returns the next whole line without its end, which is good until the next call.
+func (s *stream) next() ([]byte, bool) {
+	if !s.lines.Scan() {
+		return nil, false
+	}
+	if s.quiet != nil {
+		s.quiet.Reset(s.most)
+	}
+	return s.lines.Bytes(), true
+}
+
+// err says why there was no next line; nil is the orderly end of the stream.
+func (s *stream) err() error { return s.lines.Err() }
+
+// close ends the connection.
+func (s *stream) close() {
+	s.stopQuiet()
+	s.stop()
+	_ = s.body.Close() // read only
+}
+
+func (s *stream) stopQuiet() {
+	if s.quiet != nil {
+		s.quiet.Stop()
+	}
+}
+
+// wholeLine is a bufio.SplitFunc that never takes the half of a line for a line.
+func wholeLine(data []byte, atEOF bool) (int, []byte, error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, bytes.TrimSuffix(data[:end], []byte("\r")), nil
+	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, errCut
+	}
+	return 0, nil, nil // more is to come
+}

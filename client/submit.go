@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Submission asks for one run of a unit.
+type Submission struct {
+	Unit  string
+	Input json.RawMessage // a JSON object; nil is {}
+	// Files are read while they are sent, one after the other. They must be regular
+	// files that hold still meanwhile.
+	Files   []orchestrator.InputFile
+	Timeout time.Duration // 0: the unit's, or the server's
+	// Key makes the submission idempotent for as long as the server remembers it: a
+	// second one with the same key joins the run of the first. "" makes one for this
+	// call, which may send the submission more than once.
+	Key string
+}
+
+// submissionJSON is a submission without files as it travels.
+type submissionJSON struct {
+	Unit    string          `json:"unit"`
+	Input   json.RawMessage `json:"input"`
+	Timeout string          `json:"timeout,omitempty"`
+}
+
+// Submit starts a run and returns its record as it is then. It waits for the server to
+// accept it, not for its end: see Events. When ctx ends before Submit returns, the run
+// may have been started all the same.
+func (c *Client) Submit(ctx context.Context, s Submission) (orchestrator.Record, error) {
+	r := request{
+		method: http.MethodPost, path: []string{"v1", "runs"},
+		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
+		slow:   len(s.Files) > 0,
+	}
+	var err error
+	if len(s.Files) > 0 {
+		r.body, r.header["Content-Type"], err = s.form()
+	} else {
+		r.header["Content-Type"] = "application/json"
+		r.body, err = jsonBody(s.json())
+	}
+	if err != nil {
+		return orchestrator.Record{}, err
+	}
+	return c.record(ctx, r)
+}
+
+// Rerun starts a finished run once more, with the same input and files, and returns the
+// new one's record.
+func (c *Client) Rerun(ctx context.Context, id string) (orchestrator.Record, error) {
+	if err := checkID(id); err != nil {
+		return orchestrator.Record{}, err
+	}
+	return c.record(ctx, request{
+		method: http.MethodPost, path: []string{"v1", "runs", id, "rerun"},
+		header: map[string]string{"Idempotency-Key": keyOr("")},
+	})
+}
+
+// keyOr makes a key where there is none, so that asking again is safe.
+func keyOr(key string) string {
+	if key == "" {
+		return rand.Text()
+	}
+	return key
+}
+
+func (s Submission) json() submissionJSON {
+	document := submissionJSON{Unit: s.Unit, Input: s.Input}
+	if len(s.Input) == 0 {
+		document.Input = json.RawMessage("{}")
+	}
+	if s.Timeout > 0 {
+		document.Timeout = s.Timeout.String()
+	}
+	return document
+}

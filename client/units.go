@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// Units lists what the server can run, also what is broken (UnitInfo.Problem).
+func (c *Client) Units(ctx context.Context) ([]orchestrator.UnitInfo, error) {
+	var list struct {
+		Units []orchestrator.UnitInfo `json:"units"`
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units"}}, &list)
+	return list.Units, err
+}
+
+// Unit returns what the server tells of one unit, with its contract.
+func (c *Client) Unit(ctx context.Context, name string) (orchestrator.UnitInfo, error) {
+	var info orchestrator.UnitInfo
+	if err := capsule.CheckName(name); err != nil {
+		return info, err
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name}}, &info)
+	return info, err
+}
+
+// Schema returns the schema.json of a unit as it is.
+func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
+	if err := capsule.CheckName(name); err != nil {
+		return nil, err
+	}
+	var schema json.RawMessage
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name, "schema"}}, &schema)
+	return schema, err
+}
+
+// PutUnit gives the server a capsule's directory as a tar, plain or with gzip, to be run
+// by that name from now on, and reports whether it is a new version. It returns when the
+// image is built. A Capsule fault tells every problem of the directory. Where the archive
+// can't be read, and its error is a fault, that is the error. A refused archive may be read
+// for a moment after PutUnit has returned.
+func (c *Client) PutUnit(ctx context.Context, name string, archive io.Reader) (orchestrator.UnitInfo, bool, error) {
+	var info orchestrator.UnitInfo
+	if err := capsule.CheckName(name); err != nil {
+		return info, false, err
+	}
+	status, err := c.call(ctx, request{
+		method: http.MethodPut, path: []string{"v1", "units", name},
+		header: map[string]string{"Content-Type": "application/octet-stream"},
+		body:   func() (io.ReadCloser, int64, error) { return io.NopCloser(archive), -1, nil },
+		once:   true, slow: true,
+	}, &info)
+	if err != nil {
+		return info, false, err
+	}
+	return info, status == http.StatusCreated, nil
+}

@@ -1,0 +1,127 @@
+package orchestrator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostile are results that a capsule may leave to hurt us or by mistake: what the
+// user is told, and that it ends as an outcome of the run.
+var hostile = []struct {
+	name    string
+	script  string
+	outcome Outcome
+	exit    int
+	says    string
+}{
+	{"no result at all", `true`, ContractViolation, 1, "/io/output.json: was not written"},
+	{"a result that isn't JSON", `echo hello > /io/output.json`, ContractViolation, 1, "JSON"},
+	{"an empty result", `: > /io/output.json`, ContractViolation, 1, "/io/output.json"},
+	{"a result that isn't an object", `echo '[1,2]' > /io/output.json`, ContractViolation, 1, "object"},
+	{"two results", `echo '{}{}' > /io/output.json`, ContractViolation, 1, "/io/output.json"},
+	{"a result that breaks the contract", `echo '{"n":"x"}' > /io/output.json`, ContractViolation, 1, "/io/output.json#/n: expected integer, got string"},
+	{"a result that names a missing file", `echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, `names file "x", which is not in /io/output`},
+	{"a link to /etc/passwd", `ln -s /etc/passwd /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "symbolic link"},
+	{"a link to a directory", `ln -s /etc /io/output/d; echo '{"file":"d/passwd"}' > /io/output.json`, ContractViolation, 1, "symbolic link"},
+	{"a directory", `mkdir /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "directory"},
+	{"a FIFO", `mkfifo /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "FIFO"},
+	{"a socket", `perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0);bind(S,sockaddr_un("/io/output/x")) or die'; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "socket"},
+	{"a name that climbs", `echo '{"file":"../output.json"}' > /io/output.json`, ContractViolation, 1, `".."`},
+	{"an absolute name", `echo '{"file":"/etc/passwd"}' > /io/output.json`, ContractViolation, 1, "absolute"},
+	{"invalid UTF-8", `printf '{"s":"\xff\xfe"}' > /io/output.json`, ContractViolation, 1, "UTF-8"},
+	{"JSON nested 100,000 deep", `perl -e 'print "{\"a\":"x100000,1,"}"x100000' > /io/output.json`, ContractViolation, 1, "deep"},
+	{"a result over the limit", `perl -e 'print "{\"a\":\"","x"x(1<<21),"\"}"' > /io/output.json`, ContractViolation, 1, "the limit is 1048576"},
+	{"a result that is a link", `echo '{}' > /io/real; ln -s /io/real /io/output.json`, ContractViolation, 1, "is a symbolic link, not a regular file"},
+	{"a result that links to /etc/passwd", `ln -s /etc/passwd /io/output.json`, ContractViolation, 1, "is a symbolic link, not a regular file"},
+	{"a result that is a FIFO", `mkfifo /io/output.json`, ContractViolation, 1, "is a FIFO, not a regular file"},
+	{"a result that is a directory", `mkdir /io/output.json`, ContractViolation, 1, "is a directory, not a regular file"},
+	{"2,000 files", `cd /io/output; perl -e 'for(1..2000){open F,">",$_}'; echo '{}' > /io/output.json`, LimitExceeded, 1, "holds more than 1000 files"},
+	{"100,000 files", `cd /io/output; perl -e 'for(1..100000){open F,">",$_}'; echo '{}' > /io/output.json`, LimitExceeded, -1, "more than"},
+	{"output over the limit", `head -c 3M /dev/zero > /io/output/x; echo '{}' > /io/output.json`, LimitExceeded, 1, "more than 2097152 bytes"},
+	{"a sparse giant", `truncate -s 1T /io/output/x || truncate -s 3M /io/output/x; echo '{}' > /io/output.json`, LimitExceeded, 1, "more than 2097152 bytes"},
+	{"a tower of directories", `cd /io/output; for i in $(seq 60); do mkdir d; cd d; done; echo '{}' > /io/output.json`, LimitExceeded, 1, "nested more than"},
+	{"the output directory replaced by a link", `rmdir /io/output; ln -s /etc /io/output; echo '{}' > /io/output.json`, LimitExceeded, 1, "/io/output is a symbolic link"},
+	{"the output directory removed", `rmdir /io/output; echo '{}' > /io/output.json`, LimitExceeded, 1, "was removed"},
+	{"a failure with a word about it", `echo '{"error":{"type":"ValueError","message":"no rows"}}' > /io/output.json; exit 3`, CapsuleError, 3, "no rows"},
+	{"a result that the bridge refused", `echo '{"error":{"type":"ContractError","message":"output.n must be integer"}}' > /io/output.json; exit 1`, ContractViolation, 1, "output.n must be integer"},
+	{"a failure without a word", `exit 4`, CapsuleError, 4, "exit code 4"},
+	{"a failure with a hostile word", `ln -s /etc/passwd /io/output.json; exit 5`, CapsuleError, 5, "exit code 5"},
+}
+
+func TestHostileResultsAreOutcomes(t *testing.T) {
+	p := newProbe(t, "limits: {output: 2MiB, memory: 256MiB}\n")
+	for _, c := range hostile {
+		t.Run(c.name, func(t *testing.T) {
+			record := p.run(c.script)
+			if record.Outcome != c.outcome || record.ExitCode == nil || c.exit >= 0 && *record.ExitCode != c.exit {
+				t.Errorf("outcome %s, want %s with exit code %d\n%s", record.Outcome, c.outcome, c.exit, show(record))
+			}
+			if !strings.Contains(said(record), c.says) {
+				t.Errorf("the user is not told %q but:\n%s", c.says, said(record))
+			}
+			keepsSchema(t, record)
+			if record.Output != nil || len(record.Files) > 0 {
+				t.Errorf("a failed run delivered something: %s", show(record))
+			}
+			if _, err := os.Stat(p.out); err == nil {
+				t.Error("the output directory was made")
+			}
+			t.Logf("%s (exit %d): %s", record.Outcome, *record.ExitCode, strings.ReplaceAll(said(record), "\n", " | "))
+		})
+	}
+}
+
+func TestWhatIsNotNamedAndNoFileStaysBehind(t *testing.T) {
+	p := newProbe(t, "")
+	record := p.run(`cd /io/output
+mkdir -p sub loop; echo 1 > sub/a; echo 2 > b; ln -s . loop/loop; ln -s /etc/passwd secret; mkfifo pipe; chmod 0 sub; chmod 4777 b
+echo '{"n":1,"file":"b"}' > /io/output.json`)
+	if record.Outcome != Success {
+		t.Fatal(show(record))
+	}
+	keepsSchema(t, record)
+	var names []string
+	for _, f := range record.Files {
+		names = append(names, f.Name)
+		info, err := os.Lstat(filepath.Join(p.out, f.Name))
+		if err != nil || info.Mode() != 0o644 {
+			t.Errorf("%s: mode %v, %v", f.Name, info.Mode(), err)
+		}
+	}
+	if got := strings.Join(names, " "); got != "b sub/a" {
+		t.Errorf("delivered %q", got)
+	}
+	if len(record.Warnings) != 1 || !strings.Contains(record.Warnings[0], "pipe") || !strings.Contains(record.Warnings[0], "secret") {
+		t.Errorf("warnings %q", record.Warnings)
+	}
+}
+
+// A link in the user's own output directory is a trap that a run must not step into.
+func TestDeliveryNeverLeavesTheOutputDirectory(t *testing.T) {
+	p := newProbe(t, "")
+	outside := t.TempDir()
+	if err := os.MkdirAll(p.out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(p.out, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	req := p.request(`mkdir /io/output/sub; echo 1 > /io/output/sub/a; echo '{}' > /io/output.json`)
+	run, err := p.o.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := run.Wait()
+	if err == nil || record.Outcome != SystemError {
+		t.Errorf("delivered through a link: %s", show(record))
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("written outside: %v", entries)
+	}
+	kept, err := os.ReadFile(filepath.Join(run.KeptAt(), "io", "output", "sub", "a"))
+	if err != nil || string(kept) != "1\n" {
+		t.Errorf("the finished work was lost: %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// requestTime bounds the requests that neither wait nor carry much.
+const requestTime = 30 * time.Second
+
+// bounded gives every request that is not slow an end.
+func (a *API) bounded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if t, _ := a.traits(c); t&(slow|stream) != 0 {
+			return next(c)
+		}
+		request := c.Request()
+		defer c.SetRequest(request) // what follows must not take this end for the client's
+		ctx, cancel := context.WithTimeout(request.Context(), requestTime)
+		defer cancel()
+		c.SetRequest(request.WithContext(ctx))
+		return next(c)
+	}
+}
+
+// record logs each request after its answer: at info what may have changed
+// something, else at debug.
+func (a *API) record(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		began := time.Now()
+		defer func() { a.logAccess(c, time.Since(began)) }()
+		if err := next(c); err != nil {
+			c.Error(err)
+		}
+		return nil
+	}
+}
+
+func (a *API) logAccess(c echo.Context, took time.Duration) {
+	attrs := []slog.Attr{
+		slog.String("method", methodOf(c.Request())),
+		slog.String("route", a.routeOf(c)),
+		slog.Int("status", c.Response().Status),
+		slog.Int64("duration_ms", took.Milliseconds()),
+		slog.Int64("bytes", c.Response().Size),
+	}
+	if run := runOf(c); run != "" {
+		attrs = append(attrs, slog.String("run", run))
+	}
+	level := slog.LevelInfo
+	if isReading(c.Request()) {
+		level = slog.LevelDebug
+	}
+	a.opts.Logger.LogAttrs(c.Request().Context(), level, "request", attrs...)
+}
+
+func isReading(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete, http.MethodOptions,
+}
+
+// methodOf is the method, if it is one that exists: any word can be sent as one.
+func methodOf(r *http.Request) string {
+	if slices.Contains(methods, r.Method) {
+		return r.Method
+	}
+	return "(other)"
+}
+
+// routeOf is the pattern, never the path, which the client wrote.
+func (a *API) routeOf(c echo.Context) string {
+	if _, ok := a.traits(c); ok {
+		return c.Path()
+	}
+	return "(none)"
+}
+
+const runKey = "run"
+
+// setRun remembers which run the request is about, for the log and for problems.
+func setRun(c echo.Context, id string) { c.Set(runKey, id) }
+
+func runOf(c echo.Context) string {
+	id, _ := c.Get(runKey).(string)
+	return id
+}

@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+// API is the HTTP face of a Service. It is safe for concurrent use.
+type API struct {
+	svc      *orchestrator.Service
+	opts     Options
+	guard    guard
+	auth     auth
+	document []byte // OpenAPI
+	handler  http.Handler
+	routes   map[string]traits // by method and pattern
+}
+
+// New makes the API. It starts nothing; the error is an Input fault about opts.
+func New(svc *orchestrator.Service, opts Options) (*API, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	a := &API{
+		svc:      svc,
+		opts:     opts,
+		guard:    newGuard(opts),
+		auth:     newAuth(opts),
+		document: schemas.OpenAPI(opts.Version),
+		routes:   map[string]traits{},
+	}
+	a.handler = paced(a.router())
+	return a, nil
+}
+
+// Handler returns the handler of every route. Streams that it serves end with their
+// requests only; Serve ends them with the server.
+func (a *API) Handler() http.Handler { return a.handler }
+
+// traits are what is special about a route.
+type traits uint8
+
+const (
+	open   traits = 1 << iota // needs no token
+	slow                      // may take its time
+	stream                    // goes on for as long as the run: slow, and not for HEAD
+)
+
+type route struct {
+	method, path string
+	handle       echo.HandlerFunc
+	traits       traits
+}
+
+// table lists every route. HEAD stands for each GET that is no stream.
+func (a *API) table() []route {
+	return []route{
+		{http.MethodPost, "/v1/runs", a.submit, slow},
+		{http.MethodGet, "/v1/runs", a.listRuns, 0},
+		{http.MethodGet, "/v1/runs/:id", a.getRun, 0},
+		{http.MethodGet, "/v1/runs/:id/output", a.getOutput, 0},
+		{http.MethodGet, "/v1/runs/:id/files", a.listFiles, 0},
+		{http.MethodGet, "/v1/runs/:id/files/*", a.getFile, slow},
+		{http.MethodGet, "/v1/runs/:id/logs", a.getLog, stream},
+		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
+		{http.MethodPost, "/v1/runs/:id/cancel", a.cancelRun, 0},
+		{http.MethodPost, "/v1/runs/:id/rerun", a.rerun, slow},
+
+		{http.MethodGet, "/v1/units", a.listUnits, 0},
+		{http.MethodGet, "/v1/units/:name", a.getUnit, 0},
+		{http.MethodPut, "/v1/units/:name", a.putUnit, slow},
+		{http.MethodGet, "/v1/units/:name/schema", a.getSchema, 0},
+
+		{http.MethodPost, "/v1/prune", a.prune, slow},
+
+		{http.MethodPost, "/execute", a.execute, slow},
+		{http.MethodGet, "/capsules", a.listCapsules, 0},
+		{http.MethodGet, "/capsules/:name/schema", a.getSchema, 0},
+		{http.MethodGet, "/health", a.health, open},
+
+		{http.MethodGet, "/healthz", a.alive, open},
+		{http.MethodGet, "/readyz", a.ready, open},
+		{http.MethodGet, "/metrics", a.metrics(), slow},
+		{http.MethodGet, "/openapi.json", a.openAPI, open},
+	}
+}
+
+func (a *API) router() *echo.Echo {
+	e := echo.New()
+	e.HTTPErrorHandler = a.answer
+	e.Use(a.record, a.recovered, a.guarded, a.authorized, a.bounded)
+	for _, r := range a.table() {
+		a.add(e, r.method, r)
+		if r.method == http.MethodGet && r.traits&stream == 0 {
+			a.add(e, http.MethodHead, r)
+		}
+	}
+	return e
+}
+
+func (a *API) add(e *echo.Echo, method string, r route) {
+	e.Add(method, r.path, r.handle)
+	a.routes[method+" "+r.path] = r.traits
+}
+
+// traits returns those of the request's route, and whether it has one.
+func (a *API) traits(c echo.Context) (traits, bool) {
+	t, ok := a.routes[c.Request().Method+" "+c.Path()]
+	return t, ok
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/xeipuuv/gojsonschema"
+)
+
+// conforms holds an answer against the document: its status, headers, type and body.
+func conforms(t testing.TB, r *http.Request, a answer) {
+	t.Helper()
+	op, path := operationOf(r)
+	if path == "" || a.StatusCode == http.StatusMethodNotAllowed {
+		return
+	}
+	where := r.Method + " " + path + " " + strconv.Itoa(a.StatusCode)
+	documented, ok := op.Responses[strconv.Itoa(a.StatusCode)]
+	if !ok {
+		t.Errorf("%s is not in the document: %s", where, a.body)
+		return
+	}
+	if name, ok := strings.CutPrefix(documented.Ref, "#/components/responses/"); ok {
+		documented = theDocument().Components.Responses[name]
+	}
+	for header := range documented.Headers {
+		if a.Header.Get(header) == "" && header != "Idempotent-Replayed" {
+			t.Errorf("%s has no header %s", where, header)
+		}
+	}
+	media, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	content, ok := documented.Content[media]
+	if !ok && path != "/v1/runs/{id}/files/{name}" && len(documented.Content) > 0 {
+		t.Errorf("%s: the document has no %q", where, media)
+	}
+	for _, v := range jsonValues(t, media, a.body) {
+		for _, problem := range violations(content.Schema, v) {
+			t.Errorf("%s: %s in %s", where, problem, a.body)
+		}
+	}
+}
+
+func operationOf(r *http.Request) (operation, string) {
+	for path, operations := range theDocument().Paths {
+		pattern := regexp.QuoteMeta(path)
+		pattern = strings.ReplaceAll(pattern, `files/\{name\}`, `files/.+`)
+		pattern = regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(pattern, `[^/]+`)
+		op, ok := operations[strings.ToLower(r.Method)]
+		if ok && regexp.MustCompile("^"+pattern+"$").MatchString(r.URL.EscapedPath()) {
+			return op, path
+		}
+	}
+	return operation{}, ""
+}
+
+// jsonValues are the JSON documents in a body of that type.
+func jsonValues(t testing.TB, media, body string) []any {
+	t.Helper()
+	var texts []string
+	switch media {
+	case "application/json", problemType:
+		texts = []string{body}
+	case ndjson:
+		texts = slices.Collect(strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n"))
+	case "text/event-stream":
+		for _, e := range readEvents(t, body) {
+			raw, err := json.Marshal(e)
+			must(t, err)
+			texts = append(texts, string(raw))
+		}
+	}
+	var values []any
+	for _, text := range texts {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Errorf("%v in %q", err, text)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// sent is a server-sent event.
+type sent struct {
+	ID    int64           `json:"id"`
+	Event string          `json:"event"`
+	Data  json.RawMessage `json:"data"`
+}
+
+func readEvents(t testing.TB, body string) []sent {
+	t.Helper()
+	var events []sent
+	var e sent
+	lines := bufio.NewScanner(strings.NewReader(body))
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "id":
+			e.ID, _ = strconv.ParseInt(value, 10, 64)
+		case "event":
+			e.Event = value
+		case "data":
+			e.Data = json.RawMessage(value)
+			if e.ID > 0 { // what began in the middle is no event
+				events = append(events, e)
+			}
+			e = sent{}
+		}
+	}
+	return events
+}
+
+func violations(schema, v any) []string {
+	root := map[string]any{"allOf": []any{schema}, "components": theDocument().whole["components"]}
+	result, err := gojsonschema.Validate(gojsonschema.NewGoLoader(root), gojsonschema.NewGoLoader(v))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var found []string
+	for _, e := range result.Errors() {
+		found = append(found, e.String())
+	}
+	return found
+}

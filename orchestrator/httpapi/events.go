@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// heartbeat is how often a stream on which nothing happens shows that it lives.
+const heartbeat = 15 * time.Second
+
+// getEvents sends the run's events as they happen, each once and in order, and ends
+// after the last one.
+func (a *API) getEvents(c echo.Context) error {
+	after, err := eventsAfter(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.recordOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := attached(c.Request().Context())
+	defer stop()
+	events, wait := a.pump(ctx, record.ID, after)
+	defer func() {
+		stop() // the pump may be waiting for an event, or for us
+		wait()
+	}()
+	return sendEvents(newStreamer(c, "text/event-stream"), events)
+}
+
+// happening is one event, or the error that ended them.
+type happening struct {
+	event orchestrator.StoredEvent
+	err   error
+}
+
+// pump reads the run's events on a goroutine of its own, so that the reader of the
+// channel may wait for other things too. It ends with the events or, without a word,
+// with ctx; wait returns when it has.
+func (a *API) pump(ctx context.Context, id string, after int64) (events <-chan happening, wait func()) {
+	out := make(chan happening)
+	go func() {
+		defer close(out)
+		for event, err := range a.svc.Events(ctx, id, after) {
+			if ctx.Err() != nil {
+				return
+			}
+			select {
+			case out <- happening{event, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, func() {
+		for range out {
+			continue // it came too late for us
+		}
+	}
+}
+
+func sendEvents(out *streamer, events <-chan happening) error {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case h, more := <-events:
+			if !more {
+				return nil
+			}
+			beat.Reset(heartbeat)
+			err = sendEvent(out, h)
+		case <-beat.C:
+			_, err = io.WriteString(out, ": still here\n\n")
+		}
+		if err != nil {
+			return err
+		}
+		out.flush()
+	}
+}
+
+func sendEvent(out io.Writer, h happening) error {
+	if h.err != nil {
+		return fmt.Errorf("read events: %w", h.err)
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, h.event.Data); err != nil { // data must be one line
+		return fmt.Errorf("encode event: %w", err)
+	}
+	_, err := fmt.Fprintf(out, "id: %d\nevent: %s\ndata: %s\n\n", h.event.Seq, h.event.Type, line.Bytes())
+	return err
+}
+
+// eventsAfter returns the number of the last event that the client has seen. A browser
+// that connects again says it in the header and repeats the address.
+func eventsAfter(c echo.Context) (int64, error) {
+	q := queryOf(c, "after")
+	after := q.integer("after", 0, math.MaxInt64, "the number of an event")
+	last := c.Request().Header.Get("Last-Event-ID")
+	if q.err != nil || last == "" {
+		return after, q.err
+	}
+	after, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || after < 0 {
+		return 0, fault.New(fault.BadRequest, "the header Last-Event-ID is not valid").
+			WithHint("it is the id of the last event that was received, a number")
+	}
+	return after, nil
+}

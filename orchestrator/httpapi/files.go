@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) listFiles(c echo.Context) error {
+	record, err := a.recordOf(c)
+	if err != nil {
+		return err
+	}
+	files := record.Files
+	if files == nil {
+		files = []orchestrator.File{}
+	}
+	return reply(c, http.StatusOK, map[string]any{"files": files})
+}
+
+func (a *API) getFile(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	name, err := fileName(c)
+	if err != nil {
+		return err
+	}
+	content, file, err := a.svc.OpenFile(c.Request().Context(), id, name)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	describeFile(c.Response().Header(), file)
+	out := &rangeWriter{ResponseWriter: c.Response()}
+	http.ServeContent(out, c.Request(), "", time.Time{}, content)
+	if out.refused {
+		c.Response().Header().Del(echo.HeaderContentDisposition)
+		return errRange
+	}
+	return nil
+}
+
+func fileName(c echo.Context) (string, error) {
+	name, err := param(c, "*")
+	if err != nil {
+		return "", err
+	}
+	if !fs.ValidPath(name) || name == "." || strings.ContainsRune(name, 0) {
+		return "", fault.New(fault.NotFound, "the run has no such file").WithHint("GET /v1/runs/ID/files lists them")
+	}
+	return name, nil
+}
+
+// describeFile sets what a browser must know of bytes that untrusted code wrote: to
+// save them, and if it shows them all the same, to run nothing.
+func describeFile(header http.Header, file orchestrator.File) {
+	header.Set(echo.HeaderContentType, typeOf(file.Name))
+	header.Set(echo.HeaderContentDisposition, attachment(path.Base(file.Name)))
+	header.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	header.Set(echo.HeaderCacheControl, "private")
+	header.Set("ETag", `"`+file.SHA256+`"`)
+}
+
+func typeOf(name string) string {
+	if known := mime.TypeByExtension(path.Ext(name)); known != "" {
+		return known
+	}
+	return echo.MIMEOctetStream
+}
+
+func attachment(name string) string {
+	if value := mime.FormatMediaType("attachment", map[string]string{"filename": name}); value != "" {
+		return value
+	}
+	return "attachment"
+}
+
+var errRange = errors.New("range not satisfiable")
+
+// rangeWriter holds back http.ServeContent's own words about a range that a file
+// doesn't have, for a problem to take their place.
+type rangeWriter struct {
+	http.ResponseWriter
+	refused bool
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (w *rangeWriter) WriteHeader(status int) {
+	if w.refused = status == http.StatusRequestedRangeNotSatisfiable; !w.refused {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *rangeWriter) Write(p []byte) (int, error) {
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}

@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+const (
+	maxParts      = 256
+	maxFieldBytes = 256 // of a part's name
+	maxTextBytes  = 256 // of the parts unit and timeout
+)
+
+// form reads a submission that brings files, part by part as they arrive and in any
+// order. Parts with a filename are files, the others are named unit, input and timeout.
+type form struct {
+	api   *API
+	body  *body
+	texts map[string][]byte
+	spool *orchestrator.Spool // nil until there is a file
+}
+
+func (a *API) readForm(c echo.Context) (orchestrator.Submission, error) {
+	_, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+	if err != nil || params["boundary"] == "" {
+		return orchestrator.Submission{}, fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
+			WithHint("let the HTTP client set the header")
+	}
+	f := &form{api: a, body: bodyOf(c, a.opts.UploadBytes), texts: map[string][]byte{}}
+	if err := f.body.or(f.readParts(params["boundary"])); err != nil {
+		a.release(c, f.spool)
+		return orchestrator.Submission{}, err
+	}
+	sub, err := completed(orchestrator.Submission{Unit: string(f.texts["unit"]), Input: f.texts["input"], Files: f.spool}, string(f.texts["timeout"]))
+	if err != nil {
+		a.release(c, f.spool)
+	}
+	return sub, err
+}
+
+func (f *form) readParts(boundary string) error {
+	parts := multipart.NewReader(f.body, boundary)
+	for n := 0; ; n++ {
+		part, err := parts.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return badForm(err)
+		case n == maxParts:
+			return fault.New(fault.TooLarge, "the form has more than %d parts", maxParts).
+				WithHint("put many files into an archive")
+		}
+		if err := f.read(part); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *form) read(part *multipart.Part) error {
+	name := part.FormName()
+	if err := checkField(name); err != nil {
+		return err
+	}
+	if part.FileName() != "" {
+		return f.readFile(name, part)
+	}
+	switch name {
+	case "input":
+		return f.readText(name, part, f.api.opts.PayloadBytes)
+	case "unit", "timeout":
+		return f.readText(name, part, maxTextBytes)
+	}
+	return fault.New(fault.BadRequest, "the form has a part that is not known and brings no file").
+		WithHint(`the parts without a filename are "unit", "input" and "timeout"`)
+}
+
+// checkField refuses what can't be a field of an input; whether it is one is for the
+// unit's contract to say.
+func checkField(name string) error {
+	if name == "" || len(name) > maxFieldBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return fault.New(fault.BadRequest, "a part of the form has no valid name").
+			WithHint("name it after the field of the input that it is for, in at most %d bytes", maxFieldBytes)
+	}
+	return nil
+}
+
+func (f *form) readText(name string, part io.Reader, limit int64) error {
+	if _, twice := f.texts[name]; twice {
+		return fault.New(fault.BadRequest, "the form has the part %q twice", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(part, limit+1))
+	if err != nil {
+		return badForm(err)
+	}
+	if int64(len(text)) > limit {
+		return fault.New(fault.TooLarge, "the part %q has more than %d bytes", name, limit).
+			WithHint("put large data in a file and declare the field with format file_path")
+	}
+	f.texts[name] = text
+	return nil
+}
+
+// readFile takes a file under the last part of its name: what stands before is the
+// client's own directory.
+func (f *form) readFile(field string, part *multipart.Part) error {
+	name, err := contract.CleanName(part.FileName(), contract.StageInput)
+	if err != nil {
+		return err
+	}
+	if f.spool == nil {
+		if f.spool, err = f.api.svc.NewSpool(); err != nil {
+			return err
+		}
+	}
+	return f.spool.Add(field, name, content{part}, f.api.opts.UploadBytes)
+}
+
+// content is what a file of a form holds. A form that ends within it is a bad request,
+// whatever comes of that on the way.
+type content struct{ part io.Reader }
+
+func (c content) Read(p []byte) (int, error) {
+	n, err := c.part.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = badForm(err)
+	}
+	return n, err
+}
+
+func badForm(err error) error {
+	return fault.Wrap(fault.BadRequest, err, "the form can't be read")
+}

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// guard keeps out what a browser could be made to send: requests for a foreign name
+// that somebody pointed at this address, and those of foreign pages.
+type guard struct {
+	hosts   []string // lower case
+	origins []string
+}
+
+func newGuard(opts Options) guard {
+	g := guard{origins: opts.Origins}
+	for _, host := range append([]string{opts.Listen}, opts.Hosts...) {
+		if host != "" {
+			g.hosts = append(g.hosts, plainHost(host))
+		}
+	}
+	return g
+}
+
+func (a *API) guarded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r, header := c.Request(), c.Response().Header()
+		header.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		header.Set(echo.HeaderCacheControl, "no-store")
+		if !a.guard.knows(r.Host) {
+			return fault.New(fault.Forbidden, "this server does not answer to the name in the request's Host header").
+				WithHint("use its address, or add the name to the setting `hosts`")
+		}
+		origin := r.Header.Get(echo.HeaderOrigin)
+		if origin == "" {
+			return next(c)
+		}
+		if !slices.Contains(a.guard.origins, origin) {
+			return fault.New(fault.Forbidden, "pages of this origin may not call this server").
+				WithHint("add the origin to the setting `origins`")
+		}
+		allowOrigin(header, origin)
+		if isPreflight(r) {
+			return preflight(c)
+		}
+		return next(c)
+	}
+}
+
+// knows reports whether a Host header may be one of this server's.
+func (g guard) knows(header string) bool {
+	host := plainHost(header)
+	name := withoutPort(host)
+	if name == "localhost" || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+// withoutPort returns the name or the address, the latter without brackets.
+func withoutPort(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(host, ".")
+}
+
+func allowOrigin(header http.Header, origin string) {
+	header.Set(echo.HeaderAccessControlAllowOrigin, origin)
+	header.Add(echo.HeaderVary, echo.HeaderOrigin)
+	header.Set(echo.HeaderAccessControlExposeHeaders, "Location, Idempotent-Replayed, ETag, Retry-After, Content-Disposition")
+}
+
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get(echo.HeaderAccessControlRequestMethod) != ""
+}
+
+// preflight answers a browser's question, which bears no token.
+func preflight(c echo.Context) error {
+	header := c.Response().Header()
+	header.Set(echo.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT")
+	header.Set(echo.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Range, Traceparent")
+	header.Set(echo.HeaderAccessControlMaxAge, "600")
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const token = "s3cret-token"
+
+// server is a Service over a fake engine, served on a real connection.
+type server struct {
+	t       testing.TB
+	url     string
+	home    string
+	api     *API
+	log     *logBuffer
+	svc     *orchestrator.Service
+	sources string
+	stop    context.CancelFunc // ends Serve
+	served  chan error
+	release chan struct{} // lets programs that wait go on
+}
+
+func newServer(t testing.TB, change func(*Options)) *server {
+	t.Helper()
+	s := &server{t: t, log: &logBuffer{}, sources: t.TempDir(), served: make(chan error, 1), release: make(chan struct{})}
+	for name, content := range unitFiles {
+		write(t, filepath.Join(s.sources, "actor", name), content)
+	}
+	opts := Options{Token: token, Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "1.2.3"}
+	if change != nil {
+		change(&opts)
+	}
+	s.start(opts)
+	return s
+}
+
+func (s *server) start(opts Options) {
+	s.t.Helper()
+	engine := enginetest.NewFake(s.act)
+	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"actor"}, OS: "linux", Arch: "amd64"})
+	s.home = filepath.Join(s.t.TempDir(), "home")
+	var err error
+	s.svc, err = orchestrator.NewService(engine, orchestrator.ServiceOptions{
+		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2,
+	})
+	must(s.t, err)
+	must(s.t, s.svc.Start(s.t.Context()))
+	opts.Metrics = s.svc.Metrics()
+	s.api, err = New(s.svc, opts)
+	must(s.t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(s.t, err)
+	s.url = "http://" + listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	go func() { s.served <- s.api.Serve(ctx, listener) }()
+	s.t.Cleanup(s.end)
+}
+
+func (s *server) end() {
+	s.stop()
+	if err := <-s.served; err != nil {
+		s.t.Errorf("serve: %v", err)
+	}
+	close(s.release)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	s.svc.Shutdown(ctx, true)
+	if err := s.svc.Close(); err != nil {
+		s.t.Errorf("close the service: %v", err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// answer is one of the server, read to its end.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request with the token, and with headers "Name: value".
+func (s *server) do(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	r := s.request(method, path, body, headers...)
+	resp, err := http.DefaultClient.Do(r)
+	must(s.t, err)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	must(s.t, err)
+	a := answer{resp, string(raw)}
+	conforms(s.t, r, a)
+	return a
+}
+
+func (s *server) request(method, path, body string, headers ...string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	must(s.t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	if strings.HasPrefix(body, "{") {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+		if value == "-" {
+			r.Header.Del(name)
+		}
+	}
+	return r
+}
+
+// wants fails the test unless the answer has the status, and if it is an error's, is a
+// problem of that status.
+func (a answer) wants(t testing.TB, status int) answer {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("status %d, want %d: %s", a.StatusCode, status, a.body)
+	}
+	if status < 400 {
+		return a
+	}
+	p := decode[problem](t, a)
+	if p.Status != status || p.Detail == "" || p.Title == "" || p.Type != "urn:aod:fault:"+p.Code || a.Header.Get("Content-Type") != problemType {
+		t.Errorf("no problem: %s %s", a.Header.Get("Content-Type"), a.body)
+	}
+	return a
+}
+
+func decode[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%v in %q", err, a.body)
+	}
+	if !strings.HasSuffix(a.body, "}\n") {
+		t.Errorf("the body doesn't end with a newline: %q", a.body)
+	}
+	return v
+}
+
+// run submits and waits for the end.
+func (s *server) run(input string, headers ...string) orchestrator.Record {
+	s.t.Helper()
+	a := s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","input":`+input+`}`, headers...).wants(s.t, 200)
+	return decode[orchestrator.Record](s.t, a)
+}
+
+// begin submits a run that goes on until release, and returns when its program runs.
+func (s *server) begin() string {
+	s.t.Helper()
+	a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{"do":"wait"}}`).wants(s.t, 202)
+	id := decode[orchestrator.Record](s.t, a).ID
+	s.until(func() bool {
+		return decode[orchestrator.Record](s.t, s.do("GET", "/v1/runs/"+id, "").wants(s.t, 200)).State == orchestrator.Running
+	})
+	return id
+}
+
+// until polls, for at most 10 seconds.
+func (s *server) until(ok func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatal("it doesn't come")
+		}
+	}
+}
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var client = http.DefaultClient
+
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
+
+func request(method, path, body string) *http.Request {
+	return httptest.NewRequest(method, path, strings.NewReader(body))
+}
+
+func record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}

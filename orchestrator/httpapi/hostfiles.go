@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// hostFile is a file of this host that goes into a run.
+type hostFile struct {
+	field string // of the input, dotted
+	name  string // in /io/input
+	path  string
+}
+
+// takeHostFiles copies the files of this host that an execution names. Nothing is taken
+// from outside the roots, and nothing that is named is left out. The spool is nil
+// where no file is named; whoever gets it releases it.
+func (a *API) takeHostFiles(c echo.Context, asked execution) (*orchestrator.Spool, error) {
+	schema, err := a.svc.Schema(c.Request().Context(), asked.unit)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := contract.Parse(schema)
+	if known == nil {
+		return nil, nil // the Service will say what is wrong with the unit
+	}
+	files, err := hostFilesOf(known.Input, asked)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	spool, err := a.svc.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.copyHostFiles(spool, files); err != nil {
+		a.release(c, spool)
+		return nil, err
+	}
+	return spool, nil
+}
+
+func (a *API) copyHostFiles(spool *orchestrator.Spool, files []hostFile) error {
+	for _, f := range files {
+		if err := a.copyHostFile(spool, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *API) copyHostFile(spool *orchestrator.Spool, f hostFile) error {
+	content, err := openUnder(a.opts.FileRoots, f)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return spool.Add(f.field, f.name, content, a.opts.UploadBytes)
+}
+
+// openUnder opens a regular file below one of the roots, following no link out of it.
+func openUnder(roots []string, f hostFile) (*os.File, error) {
+	for _, root := range roots {
+		rel, err := filepath.Rel(root, f.path)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		content, err := openIn(root, rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.Wrap(fault.Input, err, "the file for %q is not there", f.field)
+		}
+		if err == nil {
+			return content, nil
+		}
+		return nil, forbidden(f, err)
+	}
+	return nil, forbidden(f, nil)
+}
+
+func forbidden(f hostFile, err error) error {
+	return fault.Wrap(fault.Forbidden, err, "the file for %q may not be taken from this host", f.field).
+		WithHint("it must be a regular file in one of the directories of the setting `file_roots`, with no link on the way out of it")
+}
+
+var errIrregular = errors.New("not a regular file")
+
+func openIn(root, rel string) (*os.File, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	content, err := dir.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would keep us waiting
+	if err != nil {
+		return nil, err
+	}
+	info, err := content.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err != nil {
+		return nil, errors.Join(err, content.Close())
+	}
+	return content, nil
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+const ndjson = "application/x-ndjson"
+
+// getLog writes the run's lines, and with ?follow=true those to come, until its end.
+func (a *API) getLog(c echo.Context) error {
+	q := queryOf(c, "follow")
+	follow := q.flag("follow")
+	if q.err != nil {
+		return q.err
+	}
+	record, err := a.recordOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := attached(c.Request().Context())
+	defer stop()
+	contentType, write := logFormat(c.Request())
+	out := newStreamer(c, contentType)
+	for entry, err := range a.svc.Log(ctx, record.ID, follow) {
+		if err != nil {
+			return fmt.Errorf("read log: %w", err)
+		}
+		if err := write(out, entry); err != nil {
+			return fmt.Errorf("write log: %w", err)
+		}
+		if follow {
+			out.flush()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("follow log: %w", err) // it must not look like the run's end
+	}
+	return nil
+}
+
+// logFormat is that which the client accepts: lines of JSON, or the unit's own text.
+func logFormat(r *http.Request) (contentType string, write func(io.Writer, orchestrator.LogEntry) error) {
+	if strings.Contains(r.Header.Get(echo.HeaderAccept), ndjson) {
+		return ndjson, writeEntry
+	}
+	return echo.MIMETextPlainCharsetUTF8, writeText
+}
+
+func writeEntry(w io.Writer, entry orchestrator.LogEntry) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(entry)
+}
+
+func writeText(w io.Writer, entry orchestrator.LogEntry) error {
+	_, err := io.WriteString(w, entry.Text+"\n")
+	return err
+}
+
+// streamer sends an answer in parts as they come to be.
+type streamer struct {
+	*echo.Response
+	conn *http.ResponseController
+}
+
+// newStreamer sends the header at once, so that the client knows that it is connected.
+func newStreamer(c echo.Context, contentType string) *streamer {
+	s := &streamer{Response: c.Response(), conn: http.NewResponseController(c.Response())}
+	s.Header().Set(echo.HeaderContentType, contentType)
+	s.Header().Set("X-Accel-Buffering", "no") // for a proxy that would wait for the whole
+	s.WriteHeader(http.StatusOK)
+	s.flush()
+	return s
+}
+
+// flush sends what was written. An error is the next write's too.
+func (s *streamer) flush() { _ = s.conn.Flush() }

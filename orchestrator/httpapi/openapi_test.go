@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+// document is the OpenAPI document, as far as the tests read it.
+type document struct {
+	Paths      map[string]map[string]operation
+	Components struct {
+		Responses map[string]response
+		Schemas   map[string]any
+	}
+	whole map[string]any
+}
+
+type operation struct {
+	OperationID string
+	Security    []any
+	Parameters  []struct {
+		Name, In string
+		Ref      string `json:"$ref"`
+	}
+	Responses map[string]response
+}
+
+type response struct {
+	Ref     string `json:"$ref"`
+	Headers map[string]any
+	Content map[string]struct{ Schema any }
+}
+
+var theDocument = sync.OnceValue(func() document {
+	raw := schemas.OpenAPI("")
+	var d document
+	if err := json.Unmarshal(raw, &d); err != nil {
+		panic(err)
+	}
+	if err := json.Unmarshal(raw, &d.whole); err != nil {
+		panic(err)
+	}
+	return d
+})
+
+// template turns a pattern of Echo's into a path of the document.
+func template(pattern string) string {
+	path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(pattern, "{$1}")
+	return strings.Replace(path, "/*", "/{name}", 1)
+}
+
+func TestTheDocumentHasEveryRouteAndNoOther(t *testing.T) {
+	api, err := New(nil, Options{NoAuth: true})
+	must(t, err)
+	var served, written []string
+	for _, r := range api.router().Routes() {
+		if r.Method != http.MethodHead {
+			served = append(served, strings.ToLower(r.Method)+" "+template(r.Path))
+		}
+	}
+	for path, operations := range theDocument().Paths {
+		for method := range operations {
+			written = append(written, method+" "+path)
+		}
+	}
+	slices.Sort(served)
+	slices.Sort(written)
+	if !slices.Equal(served, written) {
+		t.Errorf("served %q\nwritten %q", served, written)
+	}
+}
+
+func TestTheDocumentSaysWhichRoutesNeedNoToken(t *testing.T) {
+	api, err := New(nil, Options{NoAuth: true})
+	must(t, err)
+	for _, r := range api.table() {
+		op := theDocument().Paths[template(r.path)][strings.ToLower(r.method)]
+		if documented := op.Security != nil; documented != (r.traits&open != 0) {
+			t.Errorf("%s %s: open is %v in the document", r.method, r.path, documented)
+		}
+	}
+}
+
+func TestTheDocumentIsWhole(t *testing.T) {
+	api, err := New(nil, Options{NoAuth: true, Version: `1.2.3 "x"`})
+	must(t, err)
+	var whole map[string]any
+	must(t, json.Unmarshal(api.document, &whole))
+	if version := whole["info"].(map[string]any)["version"]; version != `1.2.3 "x"` {
+		t.Errorf("version %q", version)
+	}
+	ids := map[string]bool{}
+	for path, operations := range theDocument().Paths {
+		for method, op := range operations {
+			if op.OperationID == "" || ids[op.OperationID] {
+				t.Errorf("%s %s has no operationId of its own", method, path)
+			}
+			ids[op.OperationID] = true
+		}
+	}
+	eachRef(whole, func(ref string) {
+		if !resolves(whole, ref) {
+			t.Errorf("%s leads nowhere", ref)
+		}
+	})
+}
+
+func eachRef(v any, do func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok {
+			do(ref)
+		}
+		for _, e := range v {
+			eachRef(e, do)
+		}
+	case []any:
+		for _, e := range v {
+			eachRef(e, do)
+		}
+	}
+}
+
+func resolves(whole any, ref string) bool {
+	path, ok := strings.CutPrefix(ref, "#/")
+	for key := range strings.SplitSeq(path, "/") {
+		object, isObject := whole.(map[string]any)
+		if whole = object[key]; !isObject || whole == nil {
+			return false
+		}
+	}
+	return ok
+}
+
+// TestEveryRouteAnswersAsDocumented asks every operation for its good answers; the
+// comparison is in server.do, for this test and all others.
+func TestEveryRouteAnswersAsDocumented(t *testing.T) {
+	s := newServer(t, nil)
+	record := s.run(`{"do":"files","say":"x"}`)
+	run := "/v1/runs/" + record.ID
+	seen := map[string]bool{"submitRun": true}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+	}{
+		{"GET", "/v1/runs?limit=5", "", nil},
+		{"GET", run, "", nil},
+		{"GET", run + "/output", "", nil},
+		{"GET", run + "/files", "", nil},
+		{"GET", run + "/files/sub/page.html", "", nil},
+		{"GET", run + "/logs", "", []string{"Accept: " + ndjson}},
+		{"GET", run + "/logs", "", nil},
+		{"GET", run + "/events", "", nil},
+		{"POST", run + "/rerun", "", nil},
+		{"GET", "/v1/units", "", nil},
+		{"GET", "/v1/units/actor", "", nil},
+		{"GET", "/v1/units/actor/schema", "", nil},
+		{"PUT", "/v1/units/uploaded", archive(t, "uploaded"), []string{"Content-Type: application/x-tar"}},
+		{"POST", "/execute", `{"capsule":"actor","input":{"do":"files"},"stray":1}`, nil},
+		{"POST", "/execute", `{"capsule":"actor","input":{"do":"fail"}}`, nil},
+		{"GET", "/capsules", "", nil},
+		{"GET", "/capsules/actor/schema", "", nil},
+		{"GET", "/health", "", []string{"Authorization: -"}},
+		{"GET", "/healthz", "", []string{"Authorization: -"}},
+		{"GET", "/readyz", "", []string{"Authorization: -"}},
+		{"GET", "/metrics", "", nil},
+		{"GET", "/openapi.json", "", []string{"Authorization: -"}},
+		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
+	} {
+		a := s.do(c.method, c.path, c.body, c.headers...)
+		if a.StatusCode > 299 {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.StatusCode, a.body)
+		}
+		op, _ := operationOf(&http.Request{Method: c.method, URL: mustURL(t, c.path)})
+		seen[op.OperationID] = true
+	}
+	id := s.begin()
+	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
+	seen["cancelRun"] = true
+	for _, operations := range theDocument().Paths {
+		for op := range maps.Values(operations) {
+			if !seen[op.OperationID] {
+				t.Errorf("%s was not asked for", op.OperationID)
+			}
+		}
+	}
+}
+
+func mustURL(t *testing.T, path string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(path)
+	must(t, err)
+	return u
+}
+
+func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
+	for name, v := range map[string]any{
+		"Page":  orchestrator.Page{Runs: []orchestrator.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
+		"Unit":  orchestrator.UnitInfo{Name: "u", Source: "upload", Problem: &orchestrator.UnitProblem{Message: "m"}},
+		"Event": map[string]any{"id": 1, "event": "state", "data": map[string]any{"state": "idle", "at": "2026-01-01T00:00:00Z"}},
+	} {
+		if found := violations(map[string]any{"$ref": "#/components/schemas/" + name}, v); len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+	wrong := map[string]any{"id": 1, "event": "end", "data": map[string]any{"state": "idle"}}
+	if len(violations(map[string]any{"$ref": "#/components/schemas/Event"}, wrong)) == 0 {
+		t.Error("an end without an outcome is taken")
+	}
+}

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) alive(c echo.Context) error {
+	return reply(c, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// ready says why when it is not: whatever the kind of the reason, it is 503.
+func (a *API) ready(c echo.Context) error {
+	err := a.svc.Ready(c.Request().Context())
+	if err == nil {
+		return reply(c, http.StatusOK, map[string]string{"status": "ready"})
+	}
+	public := fault.Public(err)
+	return fault.Wrap(fault.Unavailable, err, "%s", public.Msg).WithHint("%s", public.Hint)
+}
+
+func (a *API) metrics() echo.HandlerFunc {
+	return echo.WrapHandler(promhttp.HandlerFor(a.opts.Metrics, promhttp.HandlerOpts{}))
+}
+
+func (a *API) openAPI(c echo.Context) error {
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, a.document)
+}
+
+// prune removes finished runs. What may go has to be said: there is no empty body.
+func (a *API) prune(c echo.Context) error {
+	opts, err := pruneOptions(c)
+	if err != nil {
+		return err
+	}
+	report, err := a.svc.Prune(c.Request().Context(), opts)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, report)
+}
+
+func pruneOptions(c echo.Context) (orchestrator.PruneOptions, error) {
+	var opts orchestrator.PruneOptions
+	f, err := readFields(c, smallBody)
+	if err != nil {
+		return opts, as(fault.BadRequest, err)
+	}
+	var age string
+	err = errors.Join(
+		f.only("older_than", "max_bytes", "dry_run"),
+		take(f, "older_than", &age),
+		take(f, "max_bytes", &opts.MaxBytes),
+		take(f, "dry_run", &opts.DryRun),
+	)
+	if err != nil {
+		return opts, err
+	}
+	if age != "" {
+		opts.OlderThan, err = time.ParseDuration(age)
+	}
+	if err != nil || opts.OlderThan < 0 || opts.MaxBytes < 0 {
+		return opts, fault.New(fault.BadRequest, "older_than or max_bytes is not valid").
+			WithHint("older_than is a duration such as 24h, max_bytes a number of bytes")
+	}
+	return opts, nil
+}

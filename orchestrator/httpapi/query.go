@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// query reads the parameters of a request's query. The first that is wrong is kept in
+// err, a BadRequest fault, and the others are read as if they weren't there.
+type query struct {
+	values url.Values
+	err    error
+}
+
+// queryOf refuses parameters of other names: one that is misspelt would choose nothing.
+func queryOf(c echo.Context, names ...string) *query {
+	values, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return &query{err: fault.Wrap(fault.BadRequest, err, "the query of the address can't be read")}
+	}
+	for name, given := range values {
+		if !slices.Contains(names, name) {
+			return &query{err: fault.New(fault.BadRequest, "the address has a query parameter that is not known").
+				WithHint("its parameters are %q", names)}
+		}
+		if len(given) > 1 {
+			return &query{err: fault.New(fault.BadRequest, "the query parameter %q is given twice", name)}
+		}
+	}
+	return &query{values: values}
+}
+
+// parse reads a parameter, if it is there, with read; want says what it should have been.
+func parse[T any](q *query, name, want string, read func(string) (T, bool)) T {
+	var zero T
+	text := q.values.Get(name)
+	if text == "" || q.err != nil {
+		return zero
+	}
+	v, ok := read(text)
+	if !ok {
+		q.err = fault.New(fault.BadRequest, "the query parameter %q is not valid", name).WithHint("it is %s", want)
+		return zero
+	}
+	return v
+}
+
+const longText = 512 // bytes that a name or a cursor may have
+
+func (q *query) text(name string) string {
+	return parse(q, name, "at most 512 bytes long", func(s string) (string, bool) { return s, len(s) <= longText })
+}
+
+func (q *query) integer(name string, from, to int64, want string) int64 {
+	return parse(q, name, want, func(s string) (int64, bool) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		return n, err == nil && n >= from && n <= to
+	})
+}
+
+func (q *query) flag(name string) bool {
+	return parse(q, name, "true or false", func(s string) (bool, bool) { return s == "true", s == "true" || s == "false" })
+}
+
+func (q *query) time(name string) time.Time {
+	return parse(q, name, "a time such as 2026-01-31T12:00:00Z", func(s string) (time.Time, bool) {
+		t, err := time.Parse(time.RFC3339, s)
+		return t, err == nil
+	})
+}
+
+func (q *query) id(name string) string {
+	return parse(q, name, "the id of a run", func(s string) (string, bool) { return s, isID(s) })
+}
+
+// maxWait is how long one request waits. Longer runs are waited for by asking again.
+const maxWait = 5 * time.Minute
+
+// wait is how long the client waits for the end of the run; 0 is not at all.
+func (q *query) wait() time.Duration {
+	return parse(q, "wait", "a duration from 0s to 5m, such as 30s", func(s string) (time.Duration, bool) {
+		d, err := time.ParseDuration(s)
+		return d, err == nil && d >= 0 && d <= maxWait
+	})
+}
+
+// isID reports whether a text has the form of a run's id: nothing else is looked for.
+func isID(s string) bool {
+	id, err := uuid.Parse(s)
+	return err == nil && id.String() == s
+}
+
+// runID returns the id in the request's path.
+func runID(c echo.Context) (string, error) {
+	id := c.Param("id")
+	if !isID(id) {
+		return "", fault.New(fault.NotFound, "there is no run of this id").WithHint("GET /v1/runs lists the runs")
+	}
+	setRun(c, id)
+	return id, nil
+}
+
+// param returns a part of the path as its client meant it. Echo matches the encoded
+// path where a path has encoded slashes and the like.
+func param(c echo.Context, name string) (string, error) {
+	value := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return value, nil
+	}
+	plain, err := url.PathUnescape(value)
+	if err != nil {
+		return "", fault.Wrap(fault.BadRequest, err, "the address can't be read")
+	}
+	return plain, nil
+}
+
+const maxKeyBytes = 255
+
+// idempotencyKey returns the request's key; "" for none.
+func idempotencyKey(r *http.Request) (string, error) {
+	const header = "Idempotency-Key"
+	values := r.Header.Values(header)
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	visible := !slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' })
+	if len(values) > 1 || key == "" || len(key) > maxKeyBytes || !visible {
+		return "", fault.New(fault.BadRequest, "the header %s is not valid", header).
+			WithHint("send one, of 1 to %d visible ASCII characters, such as a UUID", maxKeyBytes)
+	}
+	return key, nil
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// hostFilesOf lists what the input and `files` name, in the order of the input.
+func hostFilesOf(schema *contract.Schema, asked execution) ([]hostFile, error) {
+	var found []hostFile
+	used := map[string]bool{}
+	for _, ref := range fileRefs(schema, asked.input) {
+		file, ok := asked.find(ref)
+		if !ok {
+			return nil, fault.New(fault.Input, "the input names a file that was not given").
+				WithHint("give its path on the server's host in `files`").
+				WithFindings([]fault.Finding{{Pointer: ref.pointer, Message: "names a file that was not given"}})
+		}
+		used[ref.name], used[ref.text] = true, true
+		found = append(found, file)
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked.files)) {
+		if used[name] {
+			continue
+		}
+		if !slices.Contains(schema.FileFields(), name) {
+			return nil, fault.New(fault.Input, "`files` has a file that no field of the input names").
+				WithHint("its file fields are %q", schema.FileFields())
+		}
+		found = append(found, hostFile{field: name, name: filepath.Base(asked.files[name]), path: asked.files[name]})
+	}
+	return found, nil
+}
+
+// fileRef is a string of the input that names a file.
+type fileRef struct {
+	pointer string
+	text    string // as it was given
+	name    string // clean; "" where the text can't be a name in /io/input
+}
+
+// fileRefs lists what the contract calls a file, and the paths in `file` and `files`,
+// which other orchestrators take for files whatever the contract says.
+func fileRefs(schema *contract.Schema, input contract.Payload) []fileRef {
+	var refs []fileRef
+	seen := map[string]bool{}
+	for _, ref := range schema.FileRefs(input) {
+		seen[ref.Pointer] = true
+		text, _ := valueAt(input, ref.Pointer).(string)
+		refs = append(refs, fileRef{ref.Pointer, text, ref.Name})
+	}
+	for _, ref := range customaryRefs(input) {
+		if !seen[ref.pointer] && isHostPath(ref.text) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func customaryRefs(input contract.Payload) []fileRef {
+	var refs []fileRef
+	for _, key := range []string{"file", "files"} {
+		value, _ := input.Get(key)
+		if text, ok := value.(string); ok {
+			refs = append(refs, fileRef{pointer: "/" + key, text: text})
+		}
+		list, _ := value.([]any)
+		for i, element := range list {
+			if text, ok := element.(string); ok {
+				refs = append(refs, fileRef{pointer: "/" + key + "/" + strconv.Itoa(i), text: text})
+			}
+		}
+	}
+	return refs
+}
+
+// find says where the file of a reference lies.
+func (e execution) find(ref fileRef) (hostFile, bool) {
+	file := hostFile{field: fieldOf(ref.pointer), name: ref.name}
+	for _, name := range []string{ref.text, ref.name} {
+		if at, ok := e.files[name]; ok {
+			file.path = at
+		}
+	}
+	if file.path == "" && isHostPath(ref.text) {
+		file.path = ref.text
+	}
+	if file.name == "" {
+		file.name = filepath.Base(file.path)
+	}
+	return file, file.path != ""
+}
+
+// isHostPath tells a path of this host from a file's name and its form within /io.
+func isHostPath(text string) bool {
+	return filepath.IsAbs(text) && !strings.HasPrefix(text, string(contract.StageInput)+"/")
+}
+
+// fieldOf turns a pointer into a dotted field. The files of a list are those of the list.
+func fieldOf(pointer string) string {
+	keys := keysOf(pointer)
+	if last := len(keys) - 1; last > 0 && isIndex(keys[last]) {
+		keys = keys[:last]
+	}
+	return strings.Join(keys, ".")
+}
+
+func isIndex(key string) bool {
+	_, err := strconv.Atoi(key)
+	return err == nil
+}
+
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+
+func keysOf(pointer string) []string {
+	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := range keys {
+		keys[i] = unescaped.Replace(keys[i])
+	}
+	return keys
+}
+
+// valueAt returns what a pointer points to, nil for nothing.
+func valueAt(input contract.Payload, pointer string) any {
+	keys := keysOf(pointer)
+	value, _ := input.Get(keys[0])
+	for _, key := range keys[1:] {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}

@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) listRuns(c echo.Context) error {
+	filter, err := filterOf(c)
+	if err != nil {
+		return err
+	}
+	page, err := a.svc.List(c.Request().Context(), filter)
+	if err != nil {
+		return err
+	}
+	if page.Runs == nil {
+		page.Runs = []orchestrator.Summary{}
+	}
+	return reply(c, http.StatusOK, page)
+}
+
+const maxPage = 1000
+
+func filterOf(c echo.Context) (orchestrator.Filter, error) {
+	q := queryOf(c, "unit", "state", "parent", "since", "until", "active", "limit", "cursor")
+	filter := orchestrator.Filter{
+		Unit:   q.text("unit"),
+		Parent: q.id("parent"),
+		States: parse(q, "state", "a list of states with commas between them, such as running,failed", parseStates),
+		Active: q.flag("active"),
+		Since:  q.time("since"),
+		Until:  q.time("until"),
+		Limit:  int(q.integer("limit", 1, maxPage, "a number from 1 to 1000")),
+		Cursor: q.text("cursor"),
+	}
+	return filter, q.err
+}
+
+// states are those that a record shows.
+var states = []orchestrator.State{
+	orchestrator.Idle, orchestrator.Starting, orchestrator.Running, orchestrator.Completed,
+	orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled,
+}
+
+func parseStates(text string) ([]orchestrator.State, bool) {
+	var chosen []orchestrator.State
+	for name := range strings.SplitSeq(text, ",") {
+		state := orchestrator.State(name)
+		if !slices.Contains(states, state) {
+			return nil, false
+		}
+		if !slices.Contains(chosen, state) {
+			chosen = append(chosen, state)
+		}
+	}
+	return chosen, true
+}
+
+func (a *API) getRun(c echo.Context) error {
+	record, err := a.recordOf(c)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, record)
+}
+
+// recordOf returns the record of the run in the request's path.
+func (a *API) recordOf(c echo.Context) (orchestrator.Record, error) {
+	id, err := runID(c)
+	if err != nil {
+		return orchestrator.Record{}, err
+	}
+	return a.svc.Get(c.Request().Context(), id)
+}
+
+func (a *API) getOutput(c echo.Context) error {
+	record, err := a.recordOf(c)
+	switch {
+	case err != nil:
+		return err
+	case !ended(record):
+		return fault.New(fault.Conflict, "the run has not ended").WithHint("GET /v1/runs/ID/events tells when it has")
+	case !hasOutput(record):
+		return fault.New(fault.NotFound, "the run ended without an output").WithHint("its record says why")
+	}
+	return reply(c, http.StatusOK, record.Output)
+}
+
+func hasOutput(record orchestrator.Record) bool {
+	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
+}
+
+func (a *API) cancelRun(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.svc.Cancel(c.Request().Context(), id, reason)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusAccepted, record)
+}
+
+// reasonOf reads a body that may be left out.
+func reasonOf(c echo.Context) (string, error) {
+	raw, err := io.ReadAll(bodyOf(c, smallBody))
+	if err != nil || len(raw) == 0 {
+		return "", err
+	}
+	f, err := decodeFields(raw, smallBody)
+	if err != nil {
+		return "", as(fault.BadRequest, err)
+	}
+	var reason string
+	if err := errors.Join(f.only("reason"), take(f, "reason", &reason)); err != nil {
+		return "", err
+	}
+	return reason, nil
+}
+
+func (a *API) rerun(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	ask, err := askOf(c)
+	if err != nil {
+		return err
+	}
+	record, replayed, err := a.svc.Rerun(c.Request().Context(), id, ask.key)
+	if err != nil {
+		return err
+	}
+	return a.accepted(c, ask, record, replayed)
+}

@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) submit(c echo.Context) error {
+	ask, err := askOf(c)
+	if err != nil {
+		return err
+	}
+	sub, err := a.submissionOf(c)
+	if err != nil {
+		return err
+	}
+	sub.Key, sub.TraceParent = ask.key, traceParent(c.Request())
+	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // it takes the files, whatever comes of them
+	if err != nil {
+		return err
+	}
+	return a.accepted(c, ask, record, replayed)
+}
+
+// release lets files go that came for nothing.
+func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
+	if spool == nil {
+		return
+	}
+	if err := spool.Remove(); err != nil {
+		a.opts.Logger.WarnContext(c.Request().Context(), "spool not removed", "error", err)
+	}
+}
+
+// submissionOf reads the body, whichever form it has.
+func (a *API) submissionOf(c echo.Context) (orchestrator.Submission, error) {
+	switch mediaType(c.Request()) {
+	case echo.MIMEApplicationJSON:
+		return a.readJSON(c)
+	case echo.MIMEMultipartForm:
+		return a.readForm(c)
+	}
+	return orchestrator.Submission{}, fault.New(fault.BadRequest, "the body's Content-Type is neither application/json nor multipart/form-data").
+		WithHint("send JSON with the header Content-Type: application/json, or a form if there are files")
+}
+
+func (a *API) readJSON(c echo.Context) (orchestrator.Submission, error) {
+	f, err := readFields(c, a.opts.PayloadBytes+smallBody)
+	if err != nil {
+		return orchestrator.Submission{}, as(fault.BadRequest, err)
+	}
+	var sub orchestrator.Submission
+	var timeout string
+	err = errors.Join(f.only("unit", "input", "timeout"), take(f, "unit", &sub.Unit), take(f, "timeout", &timeout))
+	if err != nil {
+		return orchestrator.Submission{}, err
+	}
+	sub.Input = f["input"]
+	return completed(sub, timeout)
+}
+
+// completed checks what both forms of a submission have.
+func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submission, error) {
+	if sub.Unit == "" {
+		return sub, fault.New(fault.BadRequest, "the request names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
+	}
+	var err error
+	sub.Timeout, err = timeoutOf(timeout)
+	return sub, err
+}
+
+func timeoutOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fault.New(fault.BadRequest, "the timeout is not valid").WithHint("write a duration such as 30s or 5m")
+	}
+	return d, nil
+}
+
+var traceRule = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// traceParent returns the caller's trace context. One that isn't valid is dropped, as
+// the W3C's recommendation has it.
+func traceParent(r *http.Request) string {
+	value := r.Header.Get("Traceparent")
+	if !traceRule.MatchString(value) {
+		return ""
+	}
+	_, ids, _ := strings.Cut(value, "-")
+	trace, rest, _ := strings.Cut(ids, "-")
+	span, _, _ := strings.Cut(rest, "-")
+	if isZero(trace) || isZero(span) || strings.HasPrefix(value, "ff") {
+		return ""
+	}
+	return value
+}
+
+func isZero(digits string) bool { return strings.Trim(digits, "0") == "" }

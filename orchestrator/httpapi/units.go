@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) listUnits(c echo.Context) error {
+	units, err := a.svc.Units(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	if units == nil {
+		units = []orchestrator.UnitInfo{}
+	}
+	return reply(c, http.StatusOK, map[string]any{"units": units})
+}
+
+func (a *API) getUnit(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	unit, err := a.svc.Unit(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, unit)
+}
+
+func (a *API) getSchema(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	schema, err := a.svc.Schema(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, schema)
+}
+
+// knownName returns the unit's name in the path, if there can be a unit of that name.
+func knownName(c echo.Context) (string, error) {
+	name, err := param(c, "name")
+	if err != nil {
+		return "", err
+	}
+	if capsule.CheckName(name) != nil {
+		return "", fault.New(fault.NotFound, "there is no unit of this name").WithHint("GET /v1/units lists the units")
+	}
+	return name, nil
+}
+
+// putUnit takes a capsule as an archive of its directory.
+func (a *API) putUnit(c echo.Context) error {
+	name, err := param(c, "name")
+	if err != nil {
+		return err
+	}
+	if err := capsule.CheckName(name); err != nil {
+		return err
+	}
+	if err := checkArchiveType(c); err != nil {
+		return err
+	}
+	archive := bodyOf(c, a.opts.UploadBytes)
+	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, archive)
+	if err := archive.or(err); err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, "/v1/units/"+name)
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return reply(c, status, unit)
+}
+
+func checkArchiveType(c echo.Context) error {
+	switch mediaType(c.Request()) {
+	case "application/x-tar", "application/gzip", echo.MIMEOctetStream:
+		return nil
+	}
+	return fault.New(fault.BadRequest, "the body's Content-Type is not that of an archive").
+		WithHint("send a tar (application/x-tar) or a tar.gz (application/gzip)")
+}

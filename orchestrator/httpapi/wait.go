@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// ask is how a client asks for a run, beside what should run.
+type ask struct {
+	key  string
+	wait time.Duration
+}
+
+func askOf(c echo.Context) (ask, error) {
+	q := queryOf(c, "wait")
+	wait := q.wait()
+	key, err := idempotencyKey(c.Request())
+	return ask{key: key, wait: wait}, errors.Join(q.err, err)
+}
+
+// accepted answers with a run that was asked for, after the wait that was asked for.
+func (a *API) accepted(c echo.Context, ask ask, record orchestrator.Record, replayed bool) error {
+	setRun(c, record.ID)
+	header := c.Response().Header()
+	header.Set(echo.HeaderLocation, "/v1/runs/"+record.ID)
+	if replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+	if ask.wait == 0 {
+		return reply(c, http.StatusAccepted, record)
+	}
+	record, err := a.await(c.Request().Context(), record, ask.wait)
+	switch {
+	case err != nil:
+		return err
+	case !ended(record):
+		return reply(c, http.StatusAccepted, record)
+	case waitedInVain(record):
+		return fault.New(fault.Unavailable, "%s", record.Error.Message).WithHint("%s", record.Error.Hint)
+	}
+	return reply(c, http.StatusOK, record)
+}
+
+// await returns the run at its end, or as it is when the time is up (0 is no limit), the
+// server ends or the client has gone. The run goes on in any case.
+func (a *API) await(request context.Context, record orchestrator.Record, wait time.Duration) (orchestrator.Record, error) {
+	if ended(record) {
+		return record, nil
+	}
+	ctx, stop := attached(request)
+	defer stop()
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	return a.svc.Await(ctx, record.ID)
+}
+
+// waitedInVain reports whether a run never got a slot.
+func waitedInVain(record orchestrator.Record) bool {
+	return record.Error != nil && record.Error.Kind == "queue_timeout"
+}
+
+// ended reports whether a run has its outcome, though it may not be cleaned up yet.
+func ended(record orchestrator.Record) bool { return record.Outcome != "" }

@@ -1,0 +1,222 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// eventPage is how many events are read at once.
+const eventPage = 200
+
+// Get returns a run as it stands, or a NotFound fault.
+func (s *Service) Get(ctx context.Context, id string) (Record, error) {
+	row, err := s.store.Run(ctx, id)
+	if err != nil {
+		return Record{}, err
+	}
+	return recordOf(row)
+}
+
+// List returns a page of runs, newest first.
+func (s *Service) List(ctx context.Context, f Filter) (Page, error) {
+	states := make([]string, len(f.States))
+	for i, state := range f.States {
+		states[i] = string(state)
+	}
+	rows, err := s.store.Runs(ctx, store.Filter{
+		Unit: f.Unit, Parent: f.Parent, States: states, Unfinished: f.Active,
+		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
+	})
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Runs: make([]Summary, 0, len(rows.Runs))}
+	for _, row := range rows.Runs {
+		summary := Summary{}
+		if err := json.Unmarshal(row.Record, &summary); err != nil {
+			return Page{}, err
+		}
+		page.Runs = append(page.Runs, summary)
+	}
+	if rows.Next != "" {
+		page.Next = &rows.Next
+	}
+	return page, nil
+}
+
+// job returns the run where this process has something to do with it, or nil.
+func (s *Service) job(id string) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live[id]
+}
+
+// Await returns a run when it has its outcome, or as it stands when ctx ends.
+func (s *Service) Await(ctx context.Context, id string) (Record, error) {
+	if j := s.job(id); j != nil {
+		select {
+		case <-j.ended:
+		case <-j.gone:
+		case <-ctx.Done():
+		}
+	}
+	return s.Get(context.WithoutCancel(ctx), id)
+}
+
+// Events returns what happened in a run after the event with the number after, and goes
+// on until the last of all. It ends early with an error, or with ctx.
+func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[StoredEvent, error] {
+	return func(yield func(StoredEvent, error) bool) {
+		if _, err := s.Get(ctx, id); err != nil {
+			yield(StoredEvent{}, err)
+			return
+		}
+		for {
+			news, live := s.newsOf(id) // before the look, so that nothing comes between
+			events, err := s.store.Events(ctx, id, after, eventPage)
+			if err != nil {
+				yield(StoredEvent{}, err)
+				return
+			}
+			for _, e := range events {
+				after = e.Seq
+				if !yield(StoredEvent{Seq: e.Seq, Type: EventType(e.Type), Data: e.Data}, nil) || e.Type == string(EventEnd) {
+					return
+				}
+			}
+			if len(events) > 0 {
+				continue
+			}
+			if !live {
+				return
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				yield(StoredEvent{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// newsOf returns a channel that is closed with the run's next news, if there can be any.
+func (s *Service) newsOf(id string) (news <-chan struct{}, live bool) {
+	j := s.job(id)
+	if j == nil {
+		return nil, false
+	}
+	return j.news.after(), true
+}
+
+// Log returns what a run wrote, and with follow goes on until its end.
+func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[LogEntry, error] {
+	return func(yield func(LogEntry, error) bool) {
+		if _, err := s.Get(ctx, id); err != nil {
+			yield(LogEntry{}, err)
+			return
+		}
+		t := &tail{path: newLogFile(s.runPath(id)).path}
+		defer t.close()
+		for {
+			news, live := s.newsOf(id)
+			if more, err := t.drain(yield); !more || err != nil {
+				if err != nil {
+					yield(LogEntry{}, err)
+				}
+				return
+			}
+			if !follow || !live {
+				return
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				yield(LogEntry{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// tail reads a log that may not be there yet.
+type tail struct {
+	path   string
+	file   *os.File
+	reader *logReader
+}
+
+// drain hands over what is there now. It returns false when the reader wants no more.
+func (t *tail) drain(yield func(LogEntry, error) bool) (more bool, err error) {
+	if t.file == nil {
+		if t.file, err = os.Open(t.path); err != nil {
+			return true, ignoreMissing(err)
+		}
+		t.reader = newLogReader(t.file)
+	}
+	for {
+		entry, err := t.reader.next()
+		if err != nil {
+			return true, ignoreEOF(err)
+		}
+		if !yield(entry, nil) {
+			return false, nil
+		}
+	}
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		_ = t.file.Close() // read only
+	}
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// OpenFile opens an output file of a run, which is one of its record's, for reading.
+func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, File, error) {
+	record, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, File{}, err
+	}
+	for _, file := range record.Files {
+		if file.Name != name {
+			continue
+		}
+		root, err := os.OpenRoot(s.outputPath(id))
+		if err != nil {
+			return nil, File{}, fault.Wrap(fault.NotFound, err, "the run's files are gone")
+		}
+		defer func() { _ = root.Close() }() // holds no data
+		f, err := root.Open(name)
+		if err != nil {
+			return nil, File{}, fault.Wrap(fault.NotFound, err, "the run's file is gone")
+		}
+		return f, file, nil
+	}
+	return nil, File{}, fault.New(fault.NotFound, "the run has no such file").WithHint("its record lists its files")
+}
+
+// FilePath returns where an output file lies on this host.
+func (s *Service) FilePath(id, name string) string { return s.outputPath(id) + "/" + name }
+
+func (s *Service) outputPath(id string) string { return s.runPath(id) + "/output" }

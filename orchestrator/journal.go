@@ -1,0 +1,230 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// save stores the job's record and its transition. It doesn't return before both are
+// safe, or the process detaches from its runs.
+func (j *job) save(transition Transition) error {
+	row, err := j.row()
+	if err != nil {
+		return err
+	}
+	events := j.events(transition)
+	err = j.service.persist("save run", j.id, func() error {
+		return j.service.store.Save(context.WithoutCancel(j.service.life), row, events...)
+	})
+	if err == nil {
+		j.pending = nil
+		j.news.notify()
+	}
+	return err
+}
+
+// row is the job as the store keeps it: what is large and doesn't change, or only once,
+// stands beside the record.
+func (j *job) row() (store.Run, error) {
+	record := j.record
+	row := store.Run{
+		ID: j.id, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root,
+		State: string(record.State), CreatedAt: record.CreatedAt, Input: record.Input, Output: record.Output,
+	}
+	if j.over() {
+		row.Finished, row.FinishedAt = true, *record.FinishedAt
+		row.DiskBytes = treeBytes(j.service.runPath(j.id)) + int64(len(record.Input)+len(record.Output))
+	}
+	record.Input, record.Output = nil, nil
+	var err error
+	if row.Record, err = json.Marshal(record); err != nil {
+		return row, fmt.Errorf("encode record: %w", err)
+	}
+	if row.Private, err = json.Marshal(j.private); err != nil {
+		return row, fmt.Errorf("encode run: %w", err)
+	}
+	return row, nil
+}
+
+// recordOf is what row made, the other way round.
+func recordOf(row store.Run) (Record, error) {
+	var record Record
+	if err := json.Unmarshal(row.Record, &record); err != nil {
+		return record, fmt.Errorf("decode record of run %s: %w", row.ID, err)
+	}
+	record.Input, record.Output = row.Input, row.Output
+	return record, nil
+}
+
+// events are what is stored with a transition: what was pending, the transition, and
+// the last word after the last one.
+func (j *job) events(transition Transition) []store.Event {
+	events := make([]store.Event, 0, len(j.pending)+2)
+	for _, event := range j.pending {
+		events = append(events, stored(event)...)
+	}
+	events = append(events, stored(Event{State: &transition})...)
+	if j.over() {
+		events = append(events, newEvent(EventEnd, transition.At, ending{State: j.record.State, Outcome: j.record.Outcome}))
+	}
+	return events
+}
+
+// ending is the data of an EventEnd.
+type ending struct {
+	State   State   `json:"state"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// note keeps a log line, a step of a build or a warning.
+func (j *job) note(event Event) {
+	switch {
+	case event.Log != nil:
+		j.log.add(LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.attempt})
+		j.news.notify()
+	case event.Warning != "":
+		j.pending = append(j.pending, event)
+	default:
+		j.append(stored(event)...)
+	}
+}
+
+// append stores events between two transitions; without them nothing is wrong.
+func (j *job) append(events ...store.Event) {
+	if len(events) == 0 {
+		return
+	}
+	err := j.service.store.Append(context.WithoutCancel(j.service.life), j.id, events...)
+	if err != nil {
+		j.service.logger.Warn("event not stored", "run", j.id, about(err))
+		return
+	}
+	j.news.notify()
+}
+
+// stored makes of an event what is remembered of it.
+func stored(event Event) []store.Event {
+	now := time.Now().UTC()
+	switch {
+	case event.State != nil:
+		return []store.Event{newEvent(EventState, event.State.At, event.State)}
+	case event.Attempt != nil:
+		return []store.Event{newEvent(EventAttempt, now, failedAttempt{event.Attempt, event.Delay.Milliseconds()})}
+	case event.Warning != "":
+		return []store.Event{newEvent(EventWarning, now, map[string]string{"message": event.Warning})}
+	case event.Progress != nil:
+		return []store.Event{newEvent(EventProgress, now, progress{event.Progress.Percent, event.Progress.Step, event.Progress.Message})}
+	case event.Build != nil && event.Build.State != runtime.StepLog:
+		return []store.Event{newEvent(EventBuild, now, buildStep{event.Build.Step, event.Build.Name, string(event.Build.State)})}
+	}
+	return nil
+}
+
+// failedAttempt is the data of an EventAttempt.
+type failedAttempt struct {
+	*Attempt
+	RetryInMS int64 `json:"retry_in_ms"`
+}
+
+// progress is the data of an EventProgress.
+type progress struct {
+	Percent *float64 `json:"percent,omitempty"`
+	Step    string   `json:"step,omitempty"`
+	Message string   `json:"message,omitempty"`
+}
+
+// buildStep is the data of an EventBuild.
+type buildStep struct {
+	Step  string `json:"step"`
+	Name  string `json:"name,omitempty"`
+	State string `json:"state"`
+}
+
+func newEvent(kind EventType, at time.Time, data any) store.Event {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		raw = []byte("{}") // none of the types above can fail
+	}
+	return store.Event{At: at, Type: string(kind), Data: raw}
+}
+
+// notifier wakes all who wait for news.
+type notifier struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// after returns a channel that is closed with the next news.
+func (n *notifier) after() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next == nil {
+		n.next = make(chan struct{})
+	}
+	return n.next
+}
+
+func (n *notifier) notify() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != nil {
+		close(n.next)
+		n.next = nil
+	}
+}
+
+const (
+	persistDelay = 100 * time.Millisecond
+	persistMost  = 10 * time.Second
+	probeTime    = 5 * time.Second
+)
+
+// persist does what has to be done, however often it fails, until the process detaches
+// from its runs.
+func (s *Service) persist(operation, run string, do func() error) error {
+	for delay := persistDelay; ; delay = min(2*delay, persistMost) {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		s.logger.Error("will try again", "operation", operation, "run", run, about(err))
+		select {
+		case <-time.After(delay):
+		case <-s.life.Done():
+			return fmt.Errorf("%s: %w", operation, context.Cause(s.life))
+		}
+	}
+}
+
+// awaitEngine returns when the engine answers, or with the cause of ctx's end.
+func (s *Service) awaitEngine(ctx context.Context) error {
+	for delay := persistDelay; ; delay = min(2*delay, time.Second) {
+		probe, cancel := context.WithTimeout(ctx, probeTime)
+		_, err := s.exec.engine.Probe(probe)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// waiting returns a context that also ends when the service stops to begin things.
+func (s *Service) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.begin, func() { cancel(context.Cause(s.begin)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}

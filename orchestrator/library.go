@@ -1,0 +1,129 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// UnitProblem says what is wrong with a unit's newest state, which isn't served.
+type UnitProblem struct {
+	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []fault.Finding `json:"findings,omitempty"`
+}
+
+func problemOf(f *fault.Error) *UnitProblem {
+	if f == nil {
+		return nil
+	}
+	return &UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
+}
+
+// Units lists all units, also those that have never been good.
+func (s *Service) Units(ctx context.Context) ([]UnitInfo, error) {
+	listed, err := s.units.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]UnitInfo, 0, len(listed))
+	for _, l := range listed {
+		if l.Unit == nil {
+			infos = append(infos, UnitInfo{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Problem: problemOf(l.Problem)})
+			continue
+		}
+		infos = append(infos, s.info(l.Unit))
+	}
+	return infos, nil
+}
+
+// Unit returns one unit with its contract.
+func (s *Service) Unit(ctx context.Context, name string) (UnitInfo, error) {
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return UnitInfo{}, err
+	}
+	return s.withSchemas(u)
+}
+
+func (s *Service) withSchemas(u *unit.Unit) (UnitInfo, error) {
+	info := s.info(u)
+	raw, err := readSchema(u.Capsule)
+	if err != nil {
+		return info, err
+	}
+	var schema struct{ Input, Output json.RawMessage }
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return info, fmt.Errorf("decode schema: %w", err)
+	}
+	info.InputSchema, info.OutputSchema = schema.Input, schema.Output
+	return info, nil
+}
+
+// Schema returns a unit's schema.json as it is.
+func (s *Service) Schema(ctx context.Context, name string) ([]byte, error) {
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return readSchema(u.Capsule)
+}
+
+func readSchema(c *capsule.Capsule) ([]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(c.Dir, "schema.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	return raw, nil
+}
+
+// The words for a unit's access (specification "Agent Wrapper", AccessType).
+const (
+	readOnly  = "read-only"
+	readWrite = "read-write"
+)
+
+func (s *Service) info(u *unit.Unit) UnitInfo {
+	settings := s.opts.Units[u.Name]
+	info := UnitInfo{
+		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Capsule.Description,
+		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
+		Concurrency: orInt(settings.Concurrency, u.Capsule.Agent.Concurrency), Access: readOnly,
+	}
+	if settings.ReadWrite {
+		info.Access, info.Concurrency = readWrite, 1
+	}
+	if recipe, err := recipeOf(u.Capsule); err == nil {
+		info.Image = recipe.Tag()
+	}
+	return info
+}
+
+// PutUnit takes a capsule's directory as a tar, checks it, builds its image and makes it
+// the unit's current version. Nothing changes when any of that fails. It reports whether
+// another version was current before.
+func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (UnitInfo, bool, error) {
+	if err := s.admits(); err != nil {
+		return UnitInfo{}, false, err
+	}
+	u, created, err := s.units.Put(ctx, name, archive)
+	if err != nil {
+		return UnitInfo{}, false, err
+	}
+	info, err := s.withSchemas(u)
+	return info, created, err
+}
+
+// build makes the image of a capsule that is about to become a unit's version.
+func (s *Service) build(ctx context.Context, c *capsule.Capsule) error {
+	_, _, _, err := s.exec.Build(ctx, c, func(runtime.BuildEvent) {})
+	return err
+}

@@ -1,0 +1,75 @@
+package orchestrator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestNoPayloadReachesALog(t *testing.T) {
+	const canary = "canary-7f3a"
+	var log lockedBuffer
+	w := newWorks(t, func(o *ServiceOptions) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	spool, err := w.service.NewSpool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spool.Add("doc", canary+".txt", strings.NewReader(canary), 100); err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: canary, File: canary, Lines: 1}), Files: spool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(record.ID)
+	w.await(w.submit(orders{Mark: canary, Exit: 3}))
+	w.breaks("Create", fault.New(fault.Unavailable, "the engine is away"))
+	id := w.submit(orders{Mark: canary})
+	w.until(id, func(r Record) bool { return len(r.Attempts) > 0 })
+	w.breaks("Create", nil)
+	w.await(id)
+	_, _, err = w.service.Submit(t.Context(), Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})
+	if !fault.Is(err, fault.Input) {
+		t.Errorf("error %v", err)
+	}
+	w.service.logger.Warn("no room", about(fault.Wrap(fault.Unavailable, fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: canary, Err: syscall.ENOSPC}), "%q can't be written", canary)))
+	w.service.logger.Warn("no room", about(errors.Join(&os.LinkError{Op: "rename", Old: canary, New: canary, Err: syscall.EXDEV})))
+	got := log.String()
+	if strings.Contains(got, canary) {
+		t.Errorf("the log tells what it must not:\n%s", got)
+	}
+	for _, want := range []string{"run finished", "attempt ended with a fault", "open: no space left on device", "rename: invalid cross-device link"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log doesn't tell %q", want)
+		}
+	}
+}
+
+// lockedBuffer is a log that is read while it may be written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,102 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metrics are a Service's figures for Prometheus. Their labels are the operator's own
+// words (names of units) and ours.
+type metrics struct {
+	registry *prometheus.Registry
+	runs     *prometheus.CounterVec
+	retries  *prometheus.CounterVec
+	refusals *prometheus.CounterVec
+	total    *prometheus.HistogramVec
+	queued   *prometheus.HistogramVec
+	program  *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	buckets := []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		runs:     counter("aod_runs_total", "Runs that have ended.", "unit", "outcome"),
+		retries:  counter("aod_run_retries_total", "Attempts that failed and were made again.", "unit"),
+		refusals: counter("aod_runs_refused_total", "Runs that were refused because their unit's queue was full.", "unit"),
+		total:    histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", buckets),
+		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", buckets),
+		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", buckets),
+	}
+	m.registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"unit"})
+}
+
+func (m *metrics) ended(r Record) {
+	m.runs.WithLabelValues(r.Unit, string(r.Outcome)).Inc()
+	m.total.WithLabelValues(r.Unit).Observe(time.Since(r.CreatedAt).Seconds())
+	m.queued.WithLabelValues(r.Unit).Observe(r.Timings.Queue / 1000)
+	if r.StartedAt != nil {
+		m.program.WithLabelValues(r.Unit).Observe(r.Timings.Run / 1000)
+	}
+}
+
+func (m *metrics) retried(unit string) { m.retries.WithLabelValues(unit).Inc() }
+
+func (m *metrics) refused(unit string) { m.refusals.WithLabelValues(unit).Inc() }
+
+// Metrics gathers the service's figures, those of the moment included.
+func (s *Service) Metrics() prometheus.Gatherer { return s.metrics.registry }
+
+// moment collects what is asked for when it is wanted.
+type moment struct{ service *Service }
+
+var (
+	descRunning = prometheus.NewDesc("aod_runs_running", "Runs that hold a slot.", nil, nil)
+	descSlots   = prometheus.NewDesc("aod_slots", "Runs that may hold a slot at once.", nil, nil)
+	descWaiting = prometheus.NewDesc("aod_runs_waiting", "Runs that wait for a slot.", []string{"unit"}, nil)
+	descFree    = prometheus.NewDesc("aod_disk_free_bytes", "Free space where runs are kept.", nil, nil)
+	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
+	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (moment) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m moment) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	stats, err := m.service.Stats(ctx)
+	if err != nil {
+		metrics <- prometheus.NewInvalidMetric(descStored, err)
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(descRunning, float64(stats.Running))
+	gauge(descSlots, float64(stats.Slots))
+	gauge(descFree, float64(stats.FreeBytes))
+	gauge(descStored, float64(stats.StoredRuns))
+	gauge(descBytes, float64(stats.StoredBytes))
+	for unit, n := range stats.Waiting {
+		gauge(descWaiting, float64(n), unit)
+	}
+}

@@ -1,0 +1,207 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+// The probe is a capsule that runs the shell script it is given as a file: one image
+// for whatever a test wants to happen in a sandbox.
+var probeFiles = map[string]string{
+	"Dockerfile": "FROM " + dockertest.Image + "\nVOLUME /var/spool /io\nCMD [\"bash\", \"/io/input/script\"]\n",
+	"tools.yaml": "[]\n",
+	"agent.yaml": "name: probe\n",
+	"schema.json": `{
+	  "input": {"type": "object", "properties": {
+	    "script": {"type": "string", "format": "file_path"},
+	    "data": {"type": "string", "format": "file_path"}
+	  }, "required": ["script"], "additionalProperties": false},
+	  "output": {"type": "object", "properties": {
+	    "n": {"type": "int"},
+	    "file": {"type": "string", "format": "file_path"}
+	  }}
+	}`,
+}
+
+// probe runs scripts in sandboxes of a fresh data directory on the real engine.
+type probe struct {
+	t      *testing.T
+	engine Engine
+	o      *Orchestrator
+	dir    string // of the capsule
+	data   string
+	out    string
+}
+
+func newProbe(t *testing.T, agent string) *probe {
+	t.Helper()
+	p := &probe{t: t, engine: dockertest.Require(t), dir: t.TempDir(), data: t.TempDir(), out: filepath.Join(t.TempDir(), "out")}
+	for name, content := range probeFiles {
+		if name == "agent.yaml" {
+			content += agent
+		}
+		write(t, filepath.Join(p.dir, name), content)
+	}
+	p.o = p.orchestrator(p.engine)
+	t.Cleanup(p.nothingLeft)
+	return p
+}
+
+func (p *probe) orchestrator(engine Engine) *Orchestrator {
+	p.t.Helper()
+	o, err := New(engine, Options{DataDir: p.data, Limits: runtime.Limits{DiskBytes: 64 << 20}, Labels: map[string]string{"aod.test": "orchestrator"}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return o
+}
+
+// request asks for a run of the script.
+func (p *probe) request(script string) Request {
+	p.t.Helper()
+	c, err := capsule.Load(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	path := filepath.Join(p.t.TempDir(), "script")
+	write(p.t, path, script)
+	input, err := contract.Decode([]byte("{}"), contract.DefaultMaxBytes)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return Request{Capsule: c, Input: input, Files: []InputFile{{Field: "script", Path: path}}, OutDir: p.out, Timeout: 30 * time.Second}
+}
+
+// run runs the script to its end; a fault of AOD's fails the test.
+func (p *probe) run(script string) Record {
+	p.t.Helper()
+	record, err := p.submit(p.t.Context(), p.request(script))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return record
+}
+
+func (p *probe) submit(ctx context.Context, req Request) (Record, error) {
+	p.t.Helper()
+	run, err := p.o.Submit(ctx, req)
+	if err != nil {
+		return Record{}, err
+	}
+	return run.Wait()
+}
+
+// keepsSchema proves that a record is what schemas/run.schema.json says of it.
+func keepsSchema(t *testing.T, record Record) {
+	t.Helper()
+	schema, findings := contract.Compile(schemas.Run())
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	raw, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := contract.Decode(raw, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range schema.Validate(payload) {
+		t.Errorf("the record breaks its schema: %s", f)
+	}
+}
+
+// logs runs the script and returns what it wrote.
+func (p *probe) logs(script string) (string, Record) {
+	p.t.Helper()
+	var lines logLines
+	req := p.request(script + "\necho '{}' > /io/output.json\n")
+	req.Observe = lines.add
+	record, err := p.submit(p.t.Context(), req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return lines.text(), record
+}
+
+// nothingLeft proves that no container and no run directory is there any more.
+func (p *probe) nothingLeft() {
+	p.o.Close()
+	containers, err := p.engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelOwner: p.o.data.owner})
+	if err != nil {
+		p.t.Errorf("list containers: %v", err)
+	}
+	for _, c := range containers {
+		p.t.Errorf("container %.12s is left behind, %s", c.ID, c.State)
+	}
+	entries, err := os.ReadDir(filepath.Join(p.data, "runs"))
+	if err != nil {
+		p.t.Errorf("list runs: %v", err)
+	}
+	for _, e := range entries {
+		p.t.Errorf("run directory %s is left behind", e.Name())
+	}
+}
+
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) add(e Event) {
+	if e.Log == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, e.Log.Text)
+}
+
+func (l *logLines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+// said is everything that a user is told of a run's failure.
+func said(r Record) string {
+	if r.Error == nil {
+		return ""
+	}
+	lines := []string{r.Error.Message, r.Error.Hint}
+	for _, f := range r.Error.Findings {
+		lines = append(lines, f.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func show(r Record) string {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,130 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agent-on-demand/aod/store"
+)
+
+// pruneBatch is how many runs are removed at once.
+const pruneBatch = 200
+
+// Prune removes finished runs with all that is kept of them, oldest first.
+func (s *Service) Prune(ctx context.Context, opts PruneOptions) (PruneReport, error) {
+	report := PruneReport{DryRun: opts.DryRun}
+	totals, err := s.store.Totals(ctx)
+	if err != nil {
+		return report, err
+	}
+	p := pruning{service: s, opts: opts, kept: totals.DiskBytes, report: &report}
+	if opts.OlderThan > 0 {
+		p.old.Before = time.Now().Add(-opts.OlderThan)
+	}
+	err = p.run(ctx)
+	s.logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
+	return report, err
+}
+
+// pruning goes through the finished runs.
+type pruning struct {
+	service *Service
+	opts    PruneOptions
+	old     store.Old
+	kept    int64
+	report  *PruneReport
+}
+
+func (p *pruning) run(ctx context.Context) error {
+	p.old.Limit = pruneBatch
+	for {
+		rows, err := p.service.store.Oldest(ctx, p.old)
+		if err != nil {
+			return err
+		}
+		chosen := p.choose(rows)
+		if p.opts.DryRun {
+			p.old.Offset += len(chosen)
+		} else if err := p.remove(ctx, chosen); err != nil {
+			return err
+		}
+		if len(chosen) == 0 || len(chosen) < len(rows) {
+			return nil
+		}
+	}
+}
+
+// choose takes runs until little enough is kept.
+func (p *pruning) choose(rows []store.Run) []string {
+	var ids []string
+	for _, row := range rows {
+		if p.opts.MaxBytes > 0 && p.kept <= p.opts.MaxBytes {
+			break
+		}
+		ids = append(ids, row.ID)
+		p.kept -= row.DiskBytes
+		p.report.Runs++
+		p.report.Bytes += row.DiskBytes
+	}
+	return ids
+}
+
+// remove forgets the runs first: files without a run are strays, and a run without its
+// files would be a lie.
+func (p *pruning) remove(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := p.service.store.Delete(ctx, ids...); err != nil {
+		return err
+	}
+	var failures []error
+	for _, id := range ids {
+		failures = append(failures, removeRun(p.service.runPath(id)))
+	}
+	return errors.Join(failures...)
+}
+
+// sweepAlways prunes by the operator's settings, and unit versions that nobody needs,
+// until ctx ends.
+func (s *Service) sweepAlways(ctx context.Context) {
+	ticker := time.NewTicker(s.opts.SweepInterval)
+	defer ticker.Stop()
+	for {
+		if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Warn("sweep failed", about(err))
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Service) sweepOnce(ctx context.Context) error {
+	var failures []error
+	if s.opts.RetentionAge > 0 {
+		_, err := s.Prune(ctx, PruneOptions{OlderThan: s.opts.RetentionAge})
+		failures = append(failures, err)
+	}
+	if s.opts.RetentionSize > 0 {
+		_, err := s.Prune(ctx, PruneOptions{MaxBytes: s.opts.RetentionSize})
+		failures = append(failures, err)
+	}
+	needed := s.neededVersions()
+	_, err := s.units.Prune(ctx, func(name, version string) bool { return needed[name+"@"+version] })
+	return errors.Join(append(failures, err)...)
+}
+
+// neededVersions are those of the runs that go on.
+func (s *Service) neededVersions() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	needed := map[string]bool{}
+	for _, j := range s.live {
+		needed[j.imageKey()] = true
+	}
+	return needed
+}

@@ -1,0 +1,83 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Rerun submits the input of an earlier run again, to the unit as it is now.
+func (s *Service) Rerun(ctx context.Context, id, key string) (record Record, joined bool, err error) {
+	old, err := s.Get(ctx, id)
+	if err != nil {
+		return Record{}, false, err
+	}
+	spool, err := s.spoolInputs(id)
+	if err != nil {
+		return Record{}, false, err
+	}
+	defer func() { err = errors.Join(err, spool.Remove()) }()
+	k := store.Key{Value: clientKey(key), Fingerprint: "rerun of " + id}
+	if record, joined, err = s.join(ctx, k); joined || err != nil {
+		return record, joined, err
+	}
+	if err := s.admits(); err != nil {
+		return Record{}, false, err
+	}
+	u, err := s.units.Get(ctx, old.Unit)
+	if err != nil {
+		return Record{}, false, err
+	}
+	req, ready, err := s.prepareAgain(u, old, spool)
+	if err != nil {
+		return Record{}, false, err
+	}
+	return s.accept(ctx, u, req, ready, k, accepted{rerunOf: id})
+}
+
+// prepareAgain checks an input whose files have their names already.
+func (s *Service) prepareAgain(u *unit.Unit, old Record, spool *Spool) (Request, prepared, error) {
+	input, err := contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes)
+	if err != nil {
+		return Request{}, prepared{}, err
+	}
+	req := Request{Capsule: u.Capsule, Input: input, Timeout: s.opts.Units[u.Name].Timeout}
+	ready := prepared{input: input}
+	for _, f := range spool.files {
+		ready.files = append(ready.files, placedFile{source: f.path, name: f.name})
+	}
+	return req, ready, req.check(ready)
+}
+
+// spoolInputs links the input files of a run into a spool, under their names in
+// /io/input.
+func (s *Service) spoolInputs(id string) (*Spool, error) {
+	spool, err := s.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.runPath(id), "input")
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		link := filepath.Join(spool.dir, fmt.Sprint(len(spool.files)))
+		spool.files = append(spool.files, spooled{name: filepath.ToSlash(name), path: link})
+		return os.Link(path, link) //nolint:gosec // the directory is ours alone, and a sandbox sees it read-only
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(noRoom(err), spool.Remove())
+	}
+	return spool, nil
+}

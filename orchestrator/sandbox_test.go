@@ -1,0 +1,143 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheSandboxFromInside(t *testing.T) {
+	p := newProbe(t, "")
+	log, record := p.logs(`
+echo "interfaces: $(ls /sys/class/net | xargs)"
+echo "uid: $(id -u)"
+grep -E 'CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status | tr '\t' ' '
+touch /x 2>&1; touch /etc/x 2>&1; touch /io/input/x 2>&1; touch /io/handoff/incoming/x 2>&1; touch /run/aod/x 2>&1; echo > /run/aod/init
+echo x > /tmp/x && echo x > /workspace/x && echo x > /io/handoff/outgoing/x && echo "writable: /tmp /workspace outgoing"
+echo "home: $HOME"
+echo "pid 1: $(tr '\0' ' ' < /proc/1/cmdline)"
+echo "pids: $(cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null)"
+echo "files: $(ulimit -n) core: $(ulimit -c)"
+echo "hosts: $(getent hosts localhost host.docker.internal | awk '{print $1}' | xargs)"
+perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or die; IO::Socket::INET->new("127.0.0.1:" . $l->sockport) and print "loopback is up\n"'
+perl -MIO::Socket::INET -e 'IO::Socket::INET->new(PeerAddr => "192.0.2.1:80", Timeout => 2) or print "outside: $!\n"'
+echo "volume: $(stat -f -c %T /var/spool)"
+`)
+	if record.Outcome != Success {
+		t.Fatal(show(record))
+	}
+	for _, want := range []string{
+		"interfaces: lo\n", "CapEff: 0000000000000000", "CapPrm: 0000000000000000", "CapBnd: 0000000000000000",
+		"NoNewPrivs: 1", "Seccomp: 2",
+		"'/x': Read-only file system", "'/etc/x': Read-only file system", "'/io/input/x': Read-only file system",
+		"'/io/handoff/incoming/x': Read-only file system", "'/run/aod/x': Read-only file system",
+		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -- bash /io/input/script", "pids: 138", "files: 1024 core: 0",
+		"hosts: ::1 127.0.0.1", "loopback is up", "outside: Network is unreachable", "volume: tmpfs",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("inside the sandbox, %q is not true", want)
+		}
+	}
+	if strings.Contains(log, "uid: 0") {
+		t.Error("the sandbox runs as root")
+	}
+	t.Log(log)
+}
+
+func TestLimitsEndAsOutcomes(t *testing.T) {
+	p := newProbe(t, "limits: {memory: 64MiB, pids: 64, output: 8MiB, log: 4KiB, timeout: 20s}\n")
+	cases := []struct {
+		name, script string
+		outcome      Outcome
+		exit         int
+		says         string
+	}{
+		{"a memory hog", `tail /dev/zero`, OutOfMemory, 137, "its memory limit of 64 MiB"},
+		{"a fork bomb", `b() { b | b & }; trap 'exit 9' TERM; for i in $(seq 200); do sleep 30 & done; wait; exit 9`, LimitExceeded, -1, "its limit of 64 processes and threads"},
+		{"one file over the limit", `head -c 100M /dev/zero > /workspace/x`, LimitExceeded, 153, "a file of more than 64 MiB"},
+		{"a full disk", `while :; do head -c 1M /dev/zero >> /workspace/x; sleep 0.01; done`, LimitExceeded, -1, "wrote more than"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			record := p.run(c.script)
+			if record.Outcome != c.outcome || c.exit >= 0 && *record.ExitCode != c.exit || *record.ExitCode == 0 {
+				t.Errorf("outcome %s, want %s\n%s", record.Outcome, c.outcome, show(record))
+			}
+			if !strings.Contains(said(record), c.says) {
+				t.Errorf("the user is not told %q but:\n%s", c.says, said(record))
+			}
+		})
+	}
+}
+
+func TestALogFloodIsCut(t *testing.T) {
+	p := newProbe(t, "limits: {log: 64KiB}\n")
+	log, record := p.logs(`yes "a line of the flood" | head -c 20M; head -c 1M /dev/zero | tr '\0' x; echo; echo done >&2`)
+	if record.Outcome != Success || !record.Log.Truncated || record.Log.Bytes > 64<<10 {
+		t.Errorf("%s", show(record))
+	}
+	if len(log) > 64<<10 || len(log) < 32<<10 {
+		t.Errorf("%d bytes of log came through", len(log))
+	}
+}
+
+func TestATimeoutKillsTheWholeTree(t *testing.T) {
+	p := newProbe(t, "")
+	req := p.request(`trap '' TERM; (trap '' TERM; sleep 1000) & sleep 1000`)
+	req.Timeout = 300 * time.Millisecond
+	began := time.Now()
+	record, err := p.submit(t.Context(), req)
+	if err != nil || record.Outcome != TimedOut || record.State != Timeout {
+		t.Fatalf("%v\n%s", err, show(record))
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if !strings.Contains(said(record), "stopped after 300ms") {
+		t.Error(said(record))
+	}
+}
+
+func TestCancellingEndsTheRun(t *testing.T) {
+	p := newProbe(t, "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	req := p.request(`echo ready; sleep 1000`)
+	req.Observe = func(e Event) {
+		if e.Log != nil {
+			cancel(errors.New("nobody waits"))
+		}
+	}
+	record, err := p.submit(ctx, req)
+	if err != nil || record.Outcome != WasCancelled || record.State != Cancelled {
+		t.Fatalf("%v\n%s", err, show(record))
+	}
+	if !strings.Contains(said(record), "nobody waits") {
+		t.Error(said(record))
+	}
+}
+
+func TestUsageIsCounted(t *testing.T) {
+	p := newProbe(t, "limits: {memory: 256MiB}\n")
+	_, record := p.logs(`perl -e '$x = "x" x (64<<20); $i++ while $i < 2e7'`)
+	if record.Usage == nil || record.Usage.CPUSeconds < 0.1 || record.Usage.CPUSeconds > 60 {
+		t.Fatalf("usage %+v", record.Usage)
+	}
+	if record.Usage.PeakMemoryBytes < 64<<20 || record.Usage.PeakMemoryBytes > 257<<20 {
+		t.Errorf("peak memory %d", record.Usage.PeakMemoryBytes)
+	}
+}
+
+func TestEveryTransitionIsRecorded(t *testing.T) {
+	p := newProbe(t, "")
+	_, record := p.logs(`true`)
+	var states []string
+	for _, transition := range record.Transitions {
+		states = append(states, string(transition.State))
+	}
+	if got := strings.Join(states, " "); got != "starting running completed cleanup idle" {
+		t.Errorf("states %q", got)
+	}
+}

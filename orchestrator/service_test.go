@@ -1,0 +1,292 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+func TestServiceRuns(t *testing.T) {
+	w := newWorks(t)
+	t.Run("a run goes through its states and gives its result", func(t *testing.T) {
+		id := w.submit(orders{Mark: "a", File: "sub-a.txt", Lines: 3})
+		record := w.await(id)
+		if record.Outcome != Success || states(record) != "idle starting running completed cleanup idle" || string(record.Output) != `{"file":"sub-a.txt","mark":"a"}` {
+			t.Errorf("record %s", show(record))
+		}
+		keepsSchema(t, record)
+		f, file, err := w.service.OpenFile(t.Context(), id, "sub-a.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if raw, _ := io.ReadAll(f); string(raw) != "content of a" || file.SizeBytes != int64(len(raw)) || file.Path != "" {
+			t.Errorf("file %q, %+v", raw, file)
+		}
+		var lines []string
+		for entry, err := range w.service.Log(t.Context(), id, true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, entry.Text)
+		}
+		if got := strings.Join(lines, ","); got != "line 0,line 1,line 2" {
+			t.Errorf("log %q", got)
+		}
+	})
+	t.Run("a run that fails by itself isn't tried again", func(t *testing.T) {
+		record := w.await(w.submit(orders{Mark: "b", Exit: 3}))
+		if record.Outcome != CapsuleError || *record.ExitCode != 3 || record.Retries != 0 || w.starts("b") != 1 {
+			t.Errorf("record %s", show(record))
+		}
+		keepsSchema(t, record)
+	})
+	t.Run("nothing is kept of a run without files and log", func(t *testing.T) {
+		id := w.await(w.submit(orders{Mark: "c"})).ID
+		if _, err := os.Stat(w.service.runPath(id)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("its directory: %v", err)
+		}
+	})
+	t.Run("an input that breaks the contract is refused with nothing left", func(t *testing.T) {
+		_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: json.RawMessage(`{"exit":"x"}`)})
+		if !fault.Is(err, fault.Input) || len(fault.Public(err).Findings) != 1 {
+			t.Errorf("error %v", err)
+		}
+		if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "wurker"}); !fault.Is(err, fault.NotFound) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
+	w := newWorks(t)
+	spool, err := w.service.NewSpool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spool.Add("doc", "in.txt", strings.NewReader("hello"), 5); err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a", File: "out.txt"}), Files: spool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record = w.await(again.ID)
+	if record.Outcome != Success || record.RerunOf == "" || len(record.Files) != 1 || record.Files[0].SizeBytes != 5 || w.starts("a") != 2 {
+		t.Errorf("record %s", show(record))
+	}
+	keepsSchema(t, record)
+
+	if spool, err = w.service.NewSpool(); err != nil {
+		t.Fatal(err)
+	}
+	if err := spool.Add("doc", "in.txt", strings.NewReader("hello!"), 5); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("a file over its limit: %v", err)
+	}
+	if err := spool.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServiceJoinsByKey(t *testing.T) {
+	w := newWorks(t)
+	sub := Submission{Unit: "worker", Input: encoded(orders{Mark: "once"}), Key: "k1"}
+	var ids sync.Map
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			record, _, err := w.service.Submit(t.Context(), sub)
+			if err != nil {
+				t.Error(err)
+			}
+			ids.Store(record.ID, true)
+		})
+	}
+	all.Wait()
+	n := 0
+	ids.Range(func(id, _ any) bool {
+		n++
+		w.await(id.(string))
+		return true
+	})
+	if n != 1 || w.starts("once") != 1 {
+		t.Errorf("%d runs were made, and started %d times", n, w.starts("once"))
+	}
+	sub.Input = encoded(orders{Mark: "another"})
+	if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+		t.Errorf("another request with the same key: %v", err)
+	}
+}
+
+func TestServiceRetriesWhatMayPass(t *testing.T) {
+	away := fault.New(fault.Unavailable, "the engine is away")
+	t.Run("until it works", func(t *testing.T) {
+		w := newWorks(t)
+		w.breaks("Create", away)
+		id := w.submit(orders{Mark: "a"})
+		w.until(id, func(r Record) bool { return len(r.Attempts) == 1 })
+		w.breaks("Create", nil)
+		record := w.await(id)
+		if record.Outcome != Success || record.Retries == 0 || record.Retries != len(record.Attempts) || w.starts("a") != 1 {
+			t.Errorf("record %s", show(record))
+		}
+		if e := record.Attempts[0].Error; e == nil || e.Category != CategoryTransient {
+			t.Errorf("attempts %+v", record.Attempts)
+		}
+		keepsSchema(t, record)
+	})
+	t.Run("as often as it may", func(t *testing.T) {
+		w := newWorks(t)
+		w.breaks("Start", away)
+		record := w.await(w.submit(orders{Mark: "a"}))
+		if record.Outcome != SystemError || record.Retries != 3 || record.Error.Category != CategoryTransient {
+			t.Errorf("record %s", show(record))
+		}
+		keepsSchema(t, record)
+	})
+	t.Run("also what was stopped from outside", func(t *testing.T) {
+		w := newWorks(t)
+		id := w.submit(orders{Mark: "a", Until: "go"})
+		w.until(id, running)
+		refs, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
+		if err != nil || len(refs) != 1 {
+			t.Fatal(refs, err)
+		}
+		if err := w.engine.Kill(t.Context(), refs[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		w.until(id, func(r Record) bool { return len(r.Attempts) == 1 && running(r) })
+		w.open("go")
+		if record := w.await(id); record.Outcome != Success || w.starts("a") != 2 {
+			t.Errorf("record %s", show(record))
+		}
+	})
+}
+
+func TestServiceCancels(t *testing.T) {
+	w := newWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
+	runs, waits := w.submit(orders{Mark: "a", Until: "never"}), w.submit(orders{Mark: "b"})
+	w.until(runs, running)
+	for _, id := range []string{waits, runs} {
+		if _, err := w.service.Cancel(t.Context(), id, "not wanted"); err != nil {
+			t.Fatal(err)
+		}
+		record := w.await(id)
+		if record.Outcome != WasCancelled || record.State != Cancelled || !strings.Contains(record.Error.Message, "not wanted") {
+			t.Errorf("record %s", show(record))
+		}
+		keepsSchema(t, record)
+		if _, err := w.service.Cancel(t.Context(), id, ""); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a second time: %v", err)
+		}
+	}
+	if w.starts("b") != 0 {
+		t.Error("the waiting run was started")
+	}
+}
+
+func TestServiceBoundsItsQueue(t *testing.T) {
+	w := newWorks(t, func(o *ServiceOptions) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
+	first := w.submit(orders{Mark: "a", Until: "go"})
+	w.until(first, running)
+	second := w.submit(orders{Mark: "b"})
+	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
+		t.Errorf("a third: %v", err)
+	}
+	record := w.await(second)
+	if record.Outcome != SystemError || record.Error.Kind != kindQueueTimeout || w.starts("b") != 0 {
+		t.Errorf("record %s", show(record))
+	}
+	w.open("go")
+	w.await(first)
+}
+
+func TestServiceRefusesWithoutRoom(t *testing.T) {
+	w := newWorks(t, func(o *ServiceOptions) { o.MinFreeDisk = 1 << 60 })
+	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
+		t.Errorf("error %v", err)
+	}
+	if err := w.service.Ready(t.Context()); err == nil {
+		t.Error("it says that it is ready")
+	}
+}
+
+func TestServiceHoldsItsHome(t *testing.T) {
+	w := newWorks(t)
+	if _, err := NewService(w.engine, w.opts); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second one over the same home: %v", err)
+	}
+}
+
+func TestServiceLists(t *testing.T) {
+	w := newWorks(t)
+	var ids []string
+	for range 5 {
+		ids = append(ids, w.await(w.submit(orders{Mark: "a"})).ID)
+	}
+	slices.Reverse(ids)
+	var got []string
+	f := Filter{Unit: "worker", States: []State{Completed}, Limit: 2}
+	for {
+		page, err := w.service.List(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Runs {
+			got = append(got, r.ID)
+		}
+		if page.Next == nil {
+			break
+		}
+		f.Cursor = *page.Next
+	}
+	if !slices.Equal(got, ids) {
+		t.Errorf("listed %v, want %v", got, ids)
+	}
+}
+
+func TestServicePrunes(t *testing.T) {
+	w := newWorks(t)
+	var ids []string
+	for range 4 {
+		ids = append(ids, w.await(w.submit(orders{Mark: "a", File: "f"})).ID)
+	}
+	going := w.submit(orders{Mark: "b", Until: "go"})
+	dry, err := w.service.Prune(t.Context(), PruneOptions{DryRun: true})
+	if err != nil || dry.Runs != 4 || dry.Bytes == 0 {
+		t.Fatal(dry, err)
+	}
+	report, err := w.service.Prune(t.Context(), PruneOptions{MaxBytes: dry.Bytes / 2})
+	if err != nil || report.Runs != 2 {
+		t.Errorf("pruned %+v, %v", report, err)
+	}
+	if _, err := w.service.Get(t.Context(), ids[0]); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the oldest is still there: %v", err)
+	}
+	if _, err := os.Stat(w.service.runPath(ids[0])); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its files: %v", err)
+	}
+	if f, _, err := w.service.OpenFile(t.Context(), ids[3], "f"); err != nil {
+		t.Error(err)
+	} else {
+		f.Close()
+	}
+	if report, err := w.service.Prune(t.Context(), PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
+		t.Errorf("pruned %+v, %v", report, err)
+	}
+	w.open("go")
+	w.await(going)
+}

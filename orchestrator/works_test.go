@@ -1,0 +1,248 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+// orders is the input of the unit "worker": what its program does.
+type orders struct {
+	Mark  string `json:"mark,omitempty"`  // is counted when the program starts
+	Until string `json:"until,omitempty"` // a gate that it waits for
+	Exit  int    `json:"exit,omitempty"`
+	Lines int    `json:"lines,omitempty"` // of log
+	File  string `json:"file,omitempty"`  // an output file to write
+	Doc   string `json:"doc,omitempty"`   // an input file to copy into it
+}
+
+var workerFiles = map[string]string{
+	"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"worker\"]\n",
+	"tools.yaml": "[]\n",
+	"agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
+	"schema.json": `{
+	  "input": {"type": "object", "properties": {
+	    "mark": {"type": "string"}, "until": {"type": "string"}, "exit": {"type": "int"}, "lines": {"type": "int"},
+	    "file": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}
+	  }, "additionalProperties": false},
+	  "output": {"type": "object", "properties": {
+	    "mark": {"type": "string"}, "file": {"type": "string", "format": "file_path"}
+	  }}
+	}`,
+}
+
+// works is a world in which Services come and go over one home and one engine.
+type works struct {
+	t       *testing.T
+	engine  *enginetest.Fake
+	opts    ServiceOptions
+	service *Service
+
+	mu      sync.Mutex
+	started map[string]int           // programs, by mark
+	gates   map[string]chan struct{} // by name
+	broken  map[string]error         // by the engine's method
+	answers map[string][]string      // to the handoffs of a caller, by its mark
+}
+
+func newWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
+	t.Helper()
+	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}}
+	w.engine = enginetest.NewFake(w.program)
+	w.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
+	w.engine.Hook = func(_ context.Context, method string) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.broken[method]
+	}
+	sources := t.TempDir()
+	for name, content := range workerFiles {
+		write(t, filepath.Join(sources, "worker", name), content)
+	}
+	w.opts = ServiceOptions{
+		Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources},
+		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3,
+	}
+	for _, c := range change {
+		c(&w.opts)
+	}
+	t.Cleanup(w.nothingLeft)
+	w.start()
+	return w
+}
+
+func (w *works) start() {
+	w.t.Helper()
+	s, err := NewService(w.engine, w.opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.Start(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.service = s
+}
+
+// stop ends the service at once: what runs goes on without it.
+func (w *works) stop() {
+	w.t.Helper()
+	if err := w.service.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// program does what its orders are.
+func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout, _ io.Writer) int {
+	dir := map[string]string{}
+	for _, m := range spec.Mounts {
+		dir[m.Target] = m.Source
+	}
+	raw, err := os.ReadFile(filepath.Join(dir["/io"], "input.json"))
+	if err == nil && spec.Labels[runtime.LabelUnit] == "caller" {
+		return w.callerProgram(ctx, dir, raw)
+	}
+	var o orders
+	if err != nil || json.Unmarshal(raw, &o) != nil {
+		return 99
+	}
+	w.mu.Lock()
+	w.started[o.Mark]++
+	w.mu.Unlock()
+	for n := range o.Lines {
+		fmt.Fprintf(stdout, "line %d\n", n)
+	}
+	if o.Until != "" {
+		select {
+		case <-w.gate(o.Until):
+		case <-ctx.Done():
+			return 137
+		}
+	}
+	if o.File != "" {
+		content := []byte("content of " + o.Mark)
+		if o.Doc != "" {
+			if content, err = os.ReadFile(filepath.Join(dir["/io/input"], o.Doc)); err != nil {
+				return 98
+			}
+		}
+		_ = os.WriteFile(filepath.Join(dir["/io"], "output", o.File), content, 0o600)
+	}
+	result, _ := json.Marshal(map[string]string{"mark": o.Mark, "file": o.File})
+	if o.File == "" {
+		result, _ = json.Marshal(map[string]string{"mark": o.Mark})
+	}
+	_ = os.WriteFile(filepath.Join(dir["/io"], "output.json"), result, 0o600)
+	return o.Exit
+}
+
+func (w *works) gate(name string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gates[name] == nil {
+		w.gates[name] = make(chan struct{})
+	}
+	return w.gates[name]
+}
+
+func (w *works) open(gate string) { close(w.gate(gate)) }
+
+func (w *works) breaks(method string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken[method] = err
+}
+
+// submit has a run accepted.
+func (w *works) submit(o orders) string {
+	w.t.Helper()
+	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "worker", Input: encoded(o)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return record.ID
+}
+
+func encoded(o orders) json.RawMessage {
+	raw, _ := json.Marshal(o)
+	return raw
+}
+
+// await returns a run at its very end.
+func (w *works) await(id string) Record {
+	w.t.Helper()
+	return w.until(id, func(r Record) bool { return (&Run{record: r}).over() })
+}
+
+func (w *works) until(id string, is func(Record) bool) Record {
+	w.t.Helper()
+	var record Record
+	within(w.t, func() bool {
+		var err error
+		if record, err = w.service.Get(w.t.Context(), id); err != nil {
+			w.t.Fatal(err)
+		}
+		return is(record)
+	}, func() string { return show(record) })
+	return record
+}
+
+// within polls until something is so.
+func within(t *testing.T, is func() bool, otherwise func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it didn't come to that: %s", otherwise())
+		}
+	}
+}
+
+func running(r Record) bool { return r.State == Running }
+
+// starts returns how often a program began.
+func (w *works) starts(mark string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.started[mark]
+}
+
+// nothingLeft holds at the end of every test: all runs have come to theirs.
+func (w *works) nothingLeft() {
+	t := w.t
+	if t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	w.service.Shutdown(ctx, true)
+	if err := w.service.Close(); err != nil {
+		t.Error(err)
+	}
+	containers, err := w.engine.ContainersByLabel(ctx, map[string]string{runtime.LabelRun: ""})
+	if err != nil || len(containers) > 0 {
+		t.Errorf("containers left: %v %v", containers, err)
+	}
+	for _, dir := range []string{"spool/*", "runs/*/[0-9]*", "runs/*/lock"} {
+		if left, _ := filepath.Glob(filepath.Join(w.opts.Home, dir)); len(left) > 0 {
+			t.Errorf("files left: %v", left)
+		}
+	}
+}
+
+func states(r Record) string {
+	var all []string
+	for _, tr := range r.Transitions {
+		all = append(all, string(tr.State))
+	}
+	return strings.Join(all, " ")
+}
