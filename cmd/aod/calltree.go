@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// callNode is a run in the tree of calls, as a person sees it.
+type callNode struct {
+	unit     string
+	state    orchestrator.State
+	outcome  string // what went wrong; "" if nothing did
+	since    time.Time
+	took     time.Duration // 0 while it goes on
+	files    int
+	children []*callNode
+}
+
+// nodesOf turns the calls of a record into nodes.
+func nodesOf(calls []orchestrator.Call) []*callNode {
+	nodes := make([]*callNode, 0, len(calls))
+	for _, c := range calls {
+		node := &callNode{
+			unit: c.Unit, state: c.State, since: c.CreatedAt, files: c.Files, outcome: c.ErrorKind,
+			took: time.Duration(c.TotalMS * float64(time.Millisecond)), children: nodesOf(c.Calls),
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// nodeOf is the node of a record, with those of its calls.
+func nodeOf(r orchestrator.Record) *callNode {
+	node := &callNode{
+		unit: r.Unit, state: r.State, since: r.CreatedAt, files: len(r.Files),
+		took: time.Duration(r.Timings.Total * float64(time.Millisecond)), children: nodesOf(r.Calls),
+	}
+	if r.Error != nil {
+		node.outcome = r.Error.Kind
+	}
+	return node
+}
+
+// showTree draws a run with all that it called. The record of one that goes on doesn't
+// tell of its calls yet: the server is asked for them.
+func (a *app) showTree(ctx context.Context, server *client.Client, record orchestrator.Record) error {
+	node := nodeOf(record)
+	if record.Outcome == "" {
+		var err error
+		if node.children, err = callsOf(ctx, server, record.ID, 0); err != nil {
+			return err
+		}
+	}
+	for _, line := range node.lines(a.stdout, time.Now()) {
+		a.stdout.line("%s", line)
+	}
+	return nil
+}
+
+// callsOf asks for the calls of a run, and for theirs. A tree is never deeper than maxDepth.
+func callsOf(ctx context.Context, server *client.Client, id string, depth int) ([]*callNode, error) {
+	const maxDepth = 64
+	if depth == maxDepth {
+		return nil, nil
+	}
+	var nodes []*callNode
+	for run, err := range server.Runs(ctx, orchestrator.Filter{Parent: id}) {
+		if err != nil {
+			return nil, err
+		}
+		node := &callNode{unit: run.Unit, state: run.State, since: run.CreatedAt, took: time.Duration(run.Timings.Total * float64(time.Millisecond))}
+		if run.Error != nil {
+			node.outcome = run.Error.Kind
+		}
+		if node.children, err = callsOf(ctx, server, run.ID, depth+1); err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
+	slices.Reverse(nodes) // they come newest first
+	return nodes, nil
+}
+
+// lines draws the node and what is below it.
+func (n *callNode) lines(o *output, now time.Time) []string {
+	return append([]string{n.line(o, now)}, branches(o, n.children, "", now)...)
+}
+
+func branches(o *output, nodes []*callNode, indent string, now time.Time) []string {
+	var lines []string
+	for i, n := range nodes {
+		branch, below := "├─ ", "│  "
+		if i == len(nodes)-1 {
+			branch, below = "└─ ", "   "
+		}
+		lines = append(lines, o.style(dim, indent+branch)+n.line(o, now))
+		lines = append(lines, branches(o, n.children, indent+below, now)...)
+	}
+	return lines
+}
+
+// line is the node itself: its mark, its name, how long it took, what it gave.
+func (n *callNode) line(o *output, now time.Time) string {
+	took := n.took
+	if took == 0 {
+		took = now.Sub(n.since)
+	}
+	line := fmt.Sprintf("%s %s %s", n.mark(o), printable(n.unit), o.style(dim, took.Round(10*time.Millisecond).String()))
+	if n.files > 0 {
+		line += o.style(dim, " "+plural(n.files, "file"))
+	}
+	if n.outcome != "" {
+		line += " " + o.style(red, n.outcome)
+	}
+	return line
+}
+
+func (n *callNode) mark(o *output) string {
+	switch n.state {
+	case orchestrator.Completed:
+		return o.style(green, "✓")
+	case orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled:
+		return o.style(red, "✗")
+	case orchestrator.Idle:
+		return o.style(dim, "·")
+	}
+	return o.style(yellow, "▸")
+}
+
+// callTree follows the tree of calls while it grows.
+type callTree struct {
+	root  *callNode
+	nodes map[string]*callNode // by run
+}
+
+func newCallTree(unit string) *callTree {
+	root := &callNode{unit: unit, state: orchestrator.Idle, since: time.Now()}
+	return &callTree{root: root, nodes: map[string]*callNode{}}
+}
+
+// note takes an event of any run in the tree and returns its node; called is true for one
+// that was called and is new.
+func (t *callTree) note(e orchestrator.Event) (node *callNode, called bool) {
+	node = t.nodes[e.Run]
+	if node == nil {
+		node, called = t.add(e)
+	}
+	if e.State == nil || e.State.State == orchestrator.Cleanup || e.State.State == orchestrator.Idle {
+		return node, called
+	}
+	node.state = e.State.State
+	if ended(node.state) {
+		node.took, node.files = max(e.State.At.Sub(node.since), time.Millisecond), e.Files
+		if node.state != orchestrator.Completed {
+			node.outcome = e.Outcome
+		}
+	}
+	return node, called
+}
+
+func (t *callTree) add(e orchestrator.Event) (node *callNode, called bool) {
+	if e.Parent == "" {
+		t.nodes[e.Run] = t.root
+		return t.root, false
+	}
+	node = &callNode{unit: e.Unit, state: orchestrator.Idle, since: time.Now()}
+	t.nodes[e.Run] = node
+	if parent := t.nodes[e.Parent]; parent != nil {
+		parent.children = append(parent.children, node)
+	}
+	return node, true
+}
+
+func ended(s orchestrator.State) bool {
+	switch s {
+	case orchestrator.Completed, orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// AOD_CUT is for how long the engine is away, in seconds. The long form is:
+// AOD_CUT=10 go test -race -run TestRunsOutlive ./cmd/aod
+const usualCut = 3
+
+func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
+	t.Parallel()
+	cut := time.Duration(number(t, "AOD_CUT", usualCut)) * time.Second
+	s := newServer(t, "--concurrency", "4", "--retry-delay", "100ms")
+	line := newEngineLine(t)
+	s.env = []string{"DOCKER_HOST=unix://" + line.path}
+	s.addWorker("worker", "")
+	s.start()
+	var ids []string
+	for i := range 12 { // some are running, some are being started, some wait
+		ids = append(ids, s.mustSubmit("worker", work{Mark: i, Ticks: []int{20, 1, 5}[i%3]}))
+	}
+	s.until(ids[0], "runs", running)
+
+	line.cut()
+	for until := time.Now().Add(cut); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		if alive, ready := s.status("/healthz"), s.status("/readyz"); alive != http.StatusOK || ready != http.StatusServiceUnavailable {
+			t.Fatalf("without an engine, healthz says %d and readyz %d", alive, ready)
+		}
+	}
+	late := s.mustSubmit("worker", work{Mark: 12}) // what is asked for meanwhile is done later
+	line.join()
+	eventually(t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
+
+	retries := 0
+	for i, id := range append(ids, late) {
+		record := s.await(id)
+		retries += record.Retries
+		s.checkAttempts(record)
+		if want := string(work{Mark: i}.input()); record.Outcome != orchestrator.Success || string(record.Output) != want {
+			t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
+		}
+	}
+	if retries == 0 {
+		t.Error("no run was tried again: has the engine been away?")
+	}
+	t.Logf("%d attempts were made again", retries)
+}
+
+// checkAttempts wants every attempt that failed to have done so for the engine's absence,
+// and a program that was started once in each of those in which it was.
+func (s *server) checkAttempts(record orchestrator.Record) {
+	s.t.Helper()
+	for _, attempt := range record.Attempts {
+		got := []any{attempt.Outcome, attempt.Error.Category, attempt.Error.Kind}
+		if diff := cmp.Diff([]any{orchestrator.SystemError, orchestrator.CategoryTransient, "unavailable"}, got); diff != "" {
+			s.t.Errorf("run %s, attempt %d: %s", record.ID, attempt.Number, diff)
+		}
+	}
+	if starts, err := s.startsOf(record.ID); err != nil || starts < 1 || starts > record.Retries+1 {
+		s.t.Errorf("run %s: the program was started %d times in %d attempts: %v", record.ID, starts, record.Retries+1, err)
+	}
+	if starts, err := s.file(record, "starts"); err != nil || string(starts) != "x" {
+		s.t.Errorf("run %s: its last attempt has %q: %v", record.ID, starts, err)
+	}
+}
+
+// engineLine is a way to the engine that can be cut.
+type engineLine struct {
+	t      *testing.T
+	path   string
+	engine string // its socket
+
+	mu    sync.Mutex
+	entry net.Listener // nil while it is cut
+	conns map[net.Conn]bool
+	work  sync.WaitGroup
+}
+
+func newEngineLine(t *testing.T) *engineLine {
+	t.Helper()
+	engine := "/var/run/docker.sock"
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		at, err := url.Parse(host)
+		if err != nil || at.Scheme != "unix" {
+			t.Skipf("the engine is not at a socket of this machine")
+		}
+		engine = at.Path
+	}
+	dir, err := os.MkdirTemp("", "aod") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &engineLine{t: t, path: filepath.Join(dir, "engine"), engine: engine, conns: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		l.cut()
+		l.work.Wait()
+		_ = os.RemoveAll(dir)
+	})
+	l.join()
+	return l
+}
+
+// join takes connections again.
+func (l *engineLine) join() {
+	l.t.Helper()
+	entry, err := net.Listen("unix", l.path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.entry = entry
+	l.mu.Unlock()
+	l.work.Go(func() {
+		for {
+			conn, err := entry.Accept()
+			if err != nil {
+				return // it is cut
+			}
+			l.work.Go(func() { l.carry(conn) })
+		}
+	})
+}
+
+// cut closes all connections and refuses new ones.
+func (l *engineLine) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.entry != nil {
+		_ = l.entry.Close()
+	}
+	l.entry = nil
+	for conn := range l.conns {
+		_ = conn.Close()
+	}
+}
+
+// carry passes bytes on in both directions until one of them ends.
+func (l *engineLine) carry(client net.Conn) {
+	engine, err := net.Dial("unix", l.engine)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	defer l.forget(client, engine)
+	if !l.remember(client, engine) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { pass(engine, client) })
+	both.Go(func() { pass(client, engine) })
+	both.Wait()
+}
+
+// pass copies until the end of one side's words, and tells the other side of it.
+func pass(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	if half, ok := to.(*net.UnixConn); ok {
+		err = errors.Join(err, half.CloseWrite())
+	}
+	if err != nil { // then nobody waits for an answer
+		_ = to.Close()
+		_ = from.Close()
+	}
+}
+
+func (l *engineLine) remember(conns ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range conns {
+		l.conns[c] = true
+	}
+	return l.entry != nil
+}
+
+func (l *engineLine) forget(conns ...net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+		delete(l.conns, c)
+	}
+}

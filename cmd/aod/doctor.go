@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/runtime/initbin"
+)
+
+const (
+	// oldestAPI is the oldest engine API that is tested: Debian 12's engine.
+	oldestAPI = "1.41"
+	// lowSpace is when free space begins to be a worry, and noSpace when it is one.
+	lowSpace = 5 << 30
+	noSpace  = 1 << 30
+)
+
+// health is how one thing is.
+type health string
+
+const (
+	fine   health = "ok"
+	worry  health = "warn"
+	broken health = "fail"
+)
+
+// checkup is what the doctor found of one thing, and the mend.
+type checkup struct {
+	Name   string `json:"name"`
+	Health health `json:"health"`
+	Found  string `json:"found"`
+	Mend   string `json:"mend,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "See whether this machine is ready, and how to mend what isn't",
+		Args:  exactly(0, "nothing"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, asJSON bool) error {
+	checkups := append(examineEngine(ctx), examineInit(), examineData(a.data))
+	if asJSON {
+		if err := a.stdout.json(checkups); err != nil {
+			return err
+		}
+	} else {
+		a.showCheckups(checkups)
+	}
+	for _, c := range checkups {
+		if c.Health == broken {
+			return exitFindings
+		}
+	}
+	return nil
+}
+
+func (a *app) showCheckups(checkups []checkup) {
+	colours := map[health]string{fine: green, worry: yellow, broken: red}
+	for _, c := range checkups {
+		a.stdout.line("%s  %-16s %s", a.stdout.style(colours[c.Health], fmt.Sprintf("%-4s", c.Health)), c.Name, c.Found)
+		if c.Mend != "" {
+			a.stdout.line("      %-16s %s", "", a.stdout.style(dim, c.Mend))
+		}
+	}
+}
+
+func examineEngine(ctx context.Context) []checkup {
+	engine, err := docker.New(docker.Options{})
+	if err != nil {
+		return []checkup{sick("engine", err)}
+	}
+	defer func() { _ = engine.Close() }() // nothing to lose
+	info, err := engine.Probe(ctx)
+	if err != nil {
+		return []checkup{sick("engine", err)}
+	}
+	return []checkup{
+		{Name: "engine", Health: fine, Found: info.Version + " at " + info.Endpoint},
+		examinePlace(info),
+		examineAPI(info),
+		{Name: "cgroups", Health: fine, Found: "version " + info.CgroupVersion + ", driver " + info.CgroupDriver},
+		examineStorage(info),
+		{Name: "runtimes", Health: fine, Found: strings.Join(info.Runtimes, ", ")},
+		examineBase(ctx, engine),
+		examineSpace("engine's disk", info),
+	}
+}
+
+func sick(name string, err error) checkup {
+	public := fault.Public(err)
+	return checkup{Name: name, Health: broken, Found: public.Msg, Mend: public.Hint}
+}
+
+func examinePlace(info runtime.EngineInfo) checkup {
+	c := checkup{Name: "place", Health: fine, Found: fmt.Sprintf("local, %s/%s, %d CPUs, %s memory", info.OS, info.Arch, info.CPUs, bytesText(info.MemoryBytes))}
+	if !info.Local {
+		c.Health, c.Found = broken, "remote: this version binds directories of this machine, which that engine can't see"
+		c.Mend = "use a local engine: unset DOCKER_HOST, or point it at a unix socket"
+	}
+	return c
+}
+
+func examineAPI(info runtime.EngineInfo) checkup {
+	c := checkup{Name: "API version", Health: fine, Found: info.APIVersion}
+	if olderVersion(info.APIVersion, oldestAPI) {
+		c.Health, c.Mend = worry, "older than "+oldestAPI+", the oldest that is tested: update the engine"
+	}
+	return c
+}
+
+// olderVersion compares two versions of the form "1.41".
+func olderVersion(version, than string) bool {
+	major, minor := versionParts(version)
+	thanMajor, thanMinor := versionParts(than)
+	return major < thanMajor || major == thanMajor && minor < thanMinor
+}
+
+func versionParts(version string) (major, minor int) {
+	left, right, _ := strings.Cut(version, ".")
+	major, _ = strconv.Atoi(left)  // what is no number is 0: as old as can be
+	minor, _ = strconv.Atoi(right) // likewise
+	return major, minor
+}
+
+func examineStorage(info runtime.EngineInfo) checkup {
+	c := checkup{Name: "storage driver", Health: fine, Found: info.StorageDriver}
+	switch info.StorageDriver {
+	case "vfs", "devicemapper", "aufs":
+		c.Health, c.Mend = worry, "slow or out of date: overlay2 is what Docker recommends"
+	}
+	return c
+}
+
+func examineBase(ctx context.Context, engine runtime.Images) checkup {
+	image, err := engine.Image(ctx, images.BaseTag())
+	switch {
+	case err == nil:
+		return checkup{Name: "base image", Health: fine, Found: images.BaseTag() + ", " + bytesText(image.SizeBytes)}
+	case fault.Is(err, fault.NotFound):
+		return checkup{Name: "base image", Health: worry, Found: "not built yet", Mend: "the first run that needs it builds it; `aod build base` does it now"}
+	}
+	return sick("base image", err)
+}
+
+// examineSpace can tell of a local engine whose directory we may look at.
+func examineSpace(name string, info runtime.EngineInfo) checkup {
+	if !info.Local {
+		return checkup{Name: name, Health: worry, Found: "not known: the engine is remote"}
+	}
+	return examineDisk(name, info.RootDir)
+}
+
+func examineData(path string) checkup {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return checkup{Name: "data directory", Health: broken, Found: err.Error(), Mend: "name another one with --data DIR or AOD_DATA"}
+	}
+	return examineDisk("data directory", path)
+}
+
+func examineDisk(name, path string) checkup {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(path, &stat); err != nil {
+		return checkup{Name: name, Health: worry, Found: "can't be looked at: " + err.Error()}
+	}
+	free := int64(stat.Bavail) * int64(stat.Bsize) //nolint:gosec,unconvert // G115: no disk has 2^63 bytes; types differ between systems
+	c := checkup{Name: name, Health: fine, Found: fmt.Sprintf("%s, %s free", path, bytesText(free))}
+	switch {
+	case free < noSpace:
+		c.Health, c.Mend = broken, "make room: runs and images need it"
+	case free < lowSpace:
+		c.Health, c.Mend = worry, "make room soon: images take a lot"
+	}
+	return c
+}
+
+func examineInit() checkup {
+	for _, arch := range []string{"amd64", "arm64"} {
+		if _, err := initbin.Binary(arch); err != nil {
+			return sick("sandbox init", err)
+		}
+	}
+	return checkup{Name: "sandbox init", Health: fine, Found: "built in"}
+}

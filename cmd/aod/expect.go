@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// compare says, a line each, how a run differs from what its test case expects.
+func compare(want capsule.Expect, got orchestrator.Record) []string {
+	lines := compareEnd(want, got)
+	if want.Error != nil {
+		return append(lines, compareError(*want.Error, got.Error)...)
+	}
+	if got.Error != nil && len(lines) > 0 {
+		return append(lines, describeError(*got.Error)...)
+	}
+	if want.Output != nil && got.Output != nil {
+		lines = append(lines, capsule.DiffJSON(want.Output, got.Output, want.Subset)...)
+	}
+	for field, file := range want.Files {
+		lines = append(lines, compareFile(field, file, got.Files)...)
+	}
+	return lines
+}
+
+// compareEnd checks outcome and exit code. Where a case says neither and expects no
+// error, the run has to succeed.
+func compareEnd(want capsule.Expect, got orchestrator.Record) []string {
+	var lines []string
+	outcome := orchestrator.Outcome(want.Outcome)
+	if outcome == "" && want.Error == nil && want.ExitCode == nil {
+		outcome = orchestrator.Success
+	}
+	if outcome != "" && outcome != got.Outcome {
+		lines = append(lines, fmt.Sprintf("outcome: want %s, got %s", outcome, got.Outcome))
+	}
+	if want.ExitCode != nil && (got.ExitCode == nil || *want.ExitCode != *got.ExitCode) {
+		lines = append(lines, fmt.Sprintf("exit code: want %d, got %s", *want.ExitCode, codeText(got.ExitCode)))
+	}
+	return lines
+}
+
+func codeText(code *int) string {
+	if code == nil {
+		return "none: it never started"
+	}
+	return fmt.Sprint(*code)
+}
+
+func compareError(want capsule.ExpectError, got *orchestrator.RunError) []string {
+	if got == nil {
+		return []string{"error: want one, got success"}
+	}
+	var lines []string
+	if want.Type != "" && want.Type != got.Type {
+		lines = append(lines, fmt.Sprintf("error type: want %q, got %q", want.Type, got.Type))
+	}
+	if !strings.Contains(strings.Join(describeError(*got), "\n"), want.Message) {
+		lines = append(lines, fmt.Sprintf("error message: want one with %q in it, got %q", want.Message, got.Message))
+	}
+	return lines
+}
+
+func describeError(e orchestrator.RunError) []string {
+	lines := strings.Split(e.Message, "\n")
+	for _, f := range e.Findings {
+		lines = append(lines, f.String())
+	}
+	return lines
+}
+
+// compareFile checks the output file that a field of the output names.
+func compareFile(field string, want capsule.ExpectFile, files []orchestrator.File) []string {
+	got, found := fileOf(field, files)
+	if !found {
+		return []string{fmt.Sprintf("file %s: want one, got none", field)}
+	}
+	var lines []string
+	if want.SHA256 != "" && want.SHA256 != got.SHA256 {
+		lines = append(lines, fmt.Sprintf("file %s: want sha256 %s, got %s", field, want.SHA256, got.SHA256))
+	}
+	if got.SizeBytes < want.MinBytes {
+		lines = append(lines, fmt.Sprintf("file %s: want at least %d bytes, got %d", field, want.MinBytes, got.SizeBytes))
+	}
+	if want.SameAs != "" {
+		lines = append(lines, sameContent(field, want.SameAs, got.Path)...)
+	}
+	return lines
+}
+
+// fileOf finds a file by the top-level or dotted field that names it.
+func fileOf(field string, files []orchestrator.File) (orchestrator.File, bool) {
+	pointer := "/" + strings.ReplaceAll(strings.TrimPrefix(field, "/"), ".", "/")
+	for _, f := range files {
+		if f.Pointer != nil && *f.Pointer == pointer {
+			return f, true
+		}
+	}
+	return orchestrator.File{}, false
+}
+
+func sameContent(field, wantPath, gotPath string) []string {
+	want, err := os.ReadFile(wantPath)
+	if err != nil {
+		return []string{fmt.Sprintf("file %s: %v", field, err)}
+	}
+	got, err := os.ReadFile(gotPath)
+	if err != nil {
+		return []string{fmt.Sprintf("file %s: %v", field, err)}
+	}
+	if bytes.Equal(want, got) {
+		return nil
+	}
+	line := 1 + bytes.Count(want[:commonPrefix(want, got)], []byte("\n"))
+	return []string{fmt.Sprintf("file %s: differs from %s at line %d (%d bytes, want %d)", field, wantPath, line, len(got), len(want))}
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// load reads the capsule that a directory or a name stands for.
+func (a *app) load(arg string) (*capsule.Capsule, error) {
+	dir, err := a.find(arg)
+	if err != nil {
+		return nil, err
+	}
+	c, err := capsule.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range c.Warnings {
+		a.note("%s %s", a.stderr.style(yellow, "warning:"), printable(warning.String()))
+	}
+	return c, nil
+}
+
+// callees finds what a capsule may call: its neighbours, and what is in the directories
+// of --units. Each is read once, so that all calls of a run see the same.
+func (a *app) callees(c *capsule.Capsule) func(name string) (*capsule.Capsule, error) {
+	var mu sync.Mutex
+	known := map[string]*capsule.Capsule{c.Name: c}
+	return func(name string) (*capsule.Capsule, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found := known[name]; found != nil {
+			return found, nil
+		}
+		found, err := a.loadCallee(append([]string{filepath.Dir(c.Dir)}, a.units...), name)
+		if err == nil {
+			known[name] = found
+		}
+		return found, err
+	}
+}
+
+func (a *app) loadCallee(places []string, name string) (*capsule.Capsule, error) {
+	if err := capsule.CheckName(name); err != nil {
+		return nil, err
+	}
+	for _, place := range places {
+		found, err := capsule.Load(filepath.Join(place, name))
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		return found, err
+	}
+	return nil, fault.New(fault.NotFound, "there is no capsule %q beside the one that runs", name).
+		WithHint("name the directory above it with --units")
+}
+
+// find takes a directory for itself, and looks for a name in the directories of
+// --units. What has a separator in it is never a name.
+func (a *app) find(arg string) (string, error) {
+	info, err := os.Stat(arg)
+	if err == nil && info.IsDir() {
+		return arg, nil
+	}
+	if err == nil {
+		return "", fault.New(fault.NotFound, "%q is a file, not a capsule's directory", arg).
+			WithHint("name the directory that holds its Dockerfile")
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fault.Wrap(fault.NotFound, err, "%q can't be read", arg)
+	}
+	if !strings.ContainsRune(arg, filepath.Separator) {
+		for _, units := range a.units {
+			dir := filepath.Join(units, arg)
+			if info, err := os.Stat(dir); err == nil && info.IsDir() {
+				return dir, nil
+			}
+		}
+	}
+	return "", fault.New(fault.NotFound, "there is no capsule %q", arg).
+		WithHint("give its directory, or name the directory above it with --units; `aod init %s` makes a new one", filepath.Base(arg))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+const (
+	// cancelTime is how long an interrupted run is waited for.
+	cancelTime = time.Minute
+	// logTime is how long the rest of a log may take after the end of its run.
+	logTime = 5 * time.Second
+)
+
+// follow shows a run on a server to its end and reports it as one on this machine.
+func (a *app) follow(ctx context.Context, server *client.Client, run orchestrator.Record, flags runFlags) error {
+	f := follower{server: server, id: run.ID, view: newView(a.stderr, printable(run.Unit), a.quiet), quiet: a.quiet}
+	err := f.watch(ctx)
+	f.view.close()
+	if err != nil {
+		return err
+	}
+	record, err := server.Run(context.WithoutCancel(ctx), run.ID)
+	if err != nil {
+		return err
+	}
+	out := flags.out
+	if out == "" {
+		out = filepath.Join("aod-output", record.ID)
+	}
+	if record.Files, err = server.Download(ctx, run.ID, record.Files, out); err != nil {
+		return err
+	}
+	if record.Files == nil {
+		record.Files = []orchestrator.File{} // as the record is written
+	}
+	return a.report(record, "", flags.json, nil)
+}
+
+// follower shows what happens in a run on a server.
+type follower struct {
+	server *client.Client
+	id     string
+	view   *view
+	quiet  bool
+	seen   int64 // the last event
+}
+
+// watch returns when the run has ended. An interrupt cancels the run and waits for that.
+func (f *follower) watch(ctx context.Context) error {
+	f.view.waitFor("%s queued", f.view.unit)
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var logs sync.WaitGroup
+	if !f.quiet {
+		logs.Go(func() { f.showLog(lasting) })
+	}
+	err := f.showEvents(ctx)
+	if ctx.Err() != nil {
+		err = f.cancel(ctx)
+	}
+	if err != nil {
+		stop()
+	}
+	late := time.AfterFunc(logTime, stop)
+	defer late.Stop()
+	logs.Wait()
+	return err
+}
+
+func (f *follower) showLog(ctx context.Context) {
+	for entry, err := range f.server.Log(ctx, f.id, true) {
+		if err != nil && ctx.Err() == nil {
+			f.warn("the log can't be followed: " + fault.Public(err).Msg)
+		}
+		if err != nil {
+			return
+		}
+		f.view.event(orchestrator.Event{Run: f.id, Log: &runtime.LogLine{Time: entry.Time, Stream: entry.Stream, Text: entry.Text}})
+	}
+}
+
+func (f *follower) warn(text string) { f.view.event(orchestrator.Event{Run: f.id, Warning: text}) }
+
+func (f *follower) showEvents(ctx context.Context) error {
+	for event, err := range f.server.Events(ctx, f.id, f.seen) {
+		if err != nil {
+			return err
+		}
+		f.seen = event.Seq
+		f.show(event)
+	}
+	return nil
+}
+
+// show leaves out what it doesn't know: servers may be newer than we are.
+func (f *follower) show(event orchestrator.StoredEvent) {
+	shown := orchestrator.Event{Run: f.id}
+	var err error
+	switch event.Type {
+	case orchestrator.EventState:
+		err = json.Unmarshal(event.Data, &shown.State)
+	case orchestrator.EventWarning:
+		var told struct{ Message string }
+		err = json.Unmarshal(event.Data, &told)
+		shown.Warning = told.Message
+	case orchestrator.EventBuild:
+		err = json.Unmarshal(event.Data, &shown.Build) // its names are those of the fields
+	case orchestrator.EventProgress:
+		err = json.Unmarshal(event.Data, &shown.Progress) // its names are those of the fields
+	case orchestrator.EventCall:
+		shown, err = f.callEvent(event.Data)
+	case orchestrator.EventAttempt:
+		f.showAttempt(event.Data)
+		return
+	}
+	if err == nil {
+		f.view.event(shown)
+	}
+}
+
+// callEvent makes of a call that began or ended what its own run would have told.
+func (f *follower) callEvent(data json.RawMessage) (orchestrator.Event, error) {
+	var call orchestrator.Call
+	err := json.Unmarshal(data, &call)
+	state := orchestrator.Transition{State: call.State, At: time.Now()}
+	return orchestrator.Event{
+		Run: call.ID, Unit: call.Unit, Parent: f.id, State: &state, Files: call.Files, Outcome: call.ErrorKind,
+	}, err
+}
+
+// showAttempt tells of a try that failed and is made again.
+func (f *follower) showAttempt(data json.RawMessage) {
+	var told struct {
+		orchestrator.Attempt
+		RetryInMS int64 `json:"retry_in_ms"`
+	}
+	if json.Unmarshal(data, &told) != nil {
+		return
+	}
+	why := string(told.Outcome)
+	if told.Error != nil {
+		why = told.Error.Message
+	}
+	f.view.print("%s attempt %d failed, the next one begins in %v: %s", f.view.out.style(yellow, "warning:"),
+		told.Number, time.Duration(told.RetryInMS)*time.Millisecond, printable(why))
+}
+
+// cancel ends the run for its interrupted user and shows its end.
+func (f *follower) cancel(ctx context.Context) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer done()
+	f.view.waitFor("cancelling %s", f.view.unit)
+	_, err := f.server.Cancel(ctx, f.id, "interrupted")
+	if err == nil || fault.Is(err, fault.Conflict) { // it had ended by then
+		err = f.showEvents(ctx)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Cancelled, err, "interrupted, but the end of run %s was not seen", f.id).
+			WithHint("it may go on: aod cancel %s", f.id)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAnInterruptCancelsTheRunAndWaitsForItsEnd(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	s.hold, s.held = make(chan struct{}), interrupt
+	s.events = []string{`state {"state":"running"}`}
+	s.log = []string{"the last line"}
+	code, stdout, stderr := command(t, ctx, "run", "hello", "--server", s.URL)
+	if code != 130 || stdout != "" {
+		t.Errorf("code %d, stdout %q, stderr %s", code, stdout, stderr)
+	}
+	requests, bodies := s.seen()
+	if diff := cmp.Diff([]string{"POST /v1/runs", "POST /v1/runs/" + fakeID + "/cancel"}, requests); diff != "" {
+		t.Fatal(diff)
+	}
+	if bodies[1] != `{"reason":"interrupted"}` {
+		t.Errorf("sent %s", bodies[1])
+	}
+}
+
+func TestAnInterruptDuringTheSubmissionLeavesNoRunBehind(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	s.hold, s.asked = make(chan struct{}), interrupt
+	if code, _, stderr := command(t, ctx, "run", "hello", "--server", s.URL); code != 130 {
+		t.Errorf("code %d, stderr %s", code, stderr)
+	}
+	requests, _ := s.seen()
+	if diff := cmp.Diff([]string{"POST /v1/runs", "POST /v1/runs/" + fakeID + "/cancel"}, requests); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnInterruptOfARunOnAServerThatIsAway(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	s.hold = make(chan struct{})
+	s.held = func() {
+		s.Listener.Close()
+		interrupt()
+	}
+	s.Config.SetKeepAlivesEnabled(false)
+	code, _, stderr := command(t, ctx, "-q", "run", "hello", "--server", s.URL)
+	if code != 130 {
+		t.Errorf("code %d", code)
+	}
+	contains(t, stderr, "it may go on: aod cancel "+fakeID)
+}

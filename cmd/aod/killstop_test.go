@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		cancel  bool
+		want    orchestrator.Outcome
+	}{
+		"because its time was up":  {timeout: 300 * time.Millisecond, want: orchestrator.TimedOut},
+		"because it was cancelled": {cancel: true, want: orchestrator.WasCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, "--retry-delay", "10ms")
+			s.addWorker("worker", "")
+			s.start()
+			record, err := s.submit(t.Context(), client.Submission{
+				Unit: "worker", Input: work{Ticks: 600, Linger: 1}.input(), Timeout: c.timeout,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.cancel {
+				s.awaitLine(record.ID, "tick 1")
+				if _, err := s.client.Cancel(t.Context(), record.ID, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.awaitLine(record.ID, "stopping")
+			s.kill()
+			eventually(t, "the container has ended", func() bool {
+				containers := s.containers()
+				return len(containers) == 1 && containers[0].State == "exited"
+			})
+			s.start()
+			if record = s.await(record.ID); record.Outcome != c.want || record.Retries != 0 {
+				t.Errorf("the outcome is %s after %d retries: %+v", record.Outcome, record.Retries, record.Attempts)
+			}
+		})
+	}
+}
+
+// awaitLine returns when a run has written a line.
+func (s *server) awaitLine(id, line string) {
+	s.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patienceTime)
+	defer stop()
+	for entry, err := range s.client.Log(ctx, id, true) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if entry.Text == line {
+			return
+		}
+	}
+	s.t.Fatalf("run %s never wrote %q", id, line)
+}

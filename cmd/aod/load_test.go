@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+const (
+	// AOD_LOAD is how many runs may wait, of all units together. The long form, in
+	// which 500 runs are run, is: AOD_LOAD=500 go test -run TestALoad ./cmd/aod
+	usualLoad   = 60
+	submissions = 500 // and a few more, if all of these may wait
+	loadedUnits = 5
+	slots       = 4 // as many runs again may be cleaning up behind them
+	maxMemory   = 200 << 20
+)
+
+func TestALoadLeavesTheServerAsItWas(t *testing.T) {
+	all := number(t, "AOD_LOAD", usualLoad)
+	waiting, spared := all/loadedUnits, 8
+	if all > usualLoad {
+		spared = 0
+	}
+	s := newServer(t, "--concurrency", strconv.Itoa(slots), "--queue", strconv.Itoa(waiting))
+	s.program = buildProgram(t)
+	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50, MaxConnsPerHost: 50}}}
+	for i := range loadedUnits {
+		s.addWorker(unitName(i), "")
+	}
+	s.start()
+	for i := range loadedUnits { // images are built, connections are made
+		s.await(s.mustSubmit(unitName(i), work{}))
+	}
+	before := l.footprint()
+
+	began := time.Now()
+	l.submitAll(max(submissions/loadedUnits, waiting+10))
+	t.Logf("%d submissions in %v: %d accepted, %d refused", l.accepted()+l.refused, time.Since(began).Round(time.Millisecond), l.accepted(), l.refused)
+	if least, most := loadedUnits*waiting, loadedUnits*waiting+2*slots+l.ended(); l.accepted() < least || l.accepted() > most {
+		t.Errorf("%d runs were accepted, not between %d and %d", l.accepted(), least, most)
+	}
+	submitted := time.Now()
+	l.awaitAll()
+	t.Logf("they took %v", time.Since(began).Round(time.Millisecond))
+	l.checkOrder(submitted)
+	l.checkFootprint(before, spared)
+}
+
+func unitName(i int) string { return "loaded-" + string(rune('a'+i)) }
+
+// buildProgram builds aod as it is shipped: what is measured is not the race detector.
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "aod")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// load is a server with more to do than it takes.
+type load struct {
+	*server
+	http *http.Client
+
+	mu      sync.Mutex
+	ids     [loadedUnits][]string
+	refused int
+}
+
+// submitAll submits a number of runs of each unit, all at once.
+func (l *load) submitAll(each int) {
+	var all sync.WaitGroup
+	for unit := range loadedUnits {
+		for range each {
+			all.Go(func() { l.submit(unit) })
+		}
+	}
+	all.Wait()
+}
+
+func (l *load) submit(unit int) {
+	body := strings.NewReader(fmt.Sprintf(`{"unit":%q,"input":{}}`, unitName(unit)))
+	request, err := http.NewRequest(http.MethodPost, l.url()+"/v1/runs", body)
+	if err != nil {
+		l.t.Error(err)
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+l.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := l.http.Do(request)
+	if err != nil {
+		l.t.Error(err)
+		return
+	}
+	defer response.Body.Close()
+	var answer struct{ ID, Code, Hint string }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		l.t.Error(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch response.StatusCode {
+	case http.StatusAccepted:
+		l.ids[unit] = append(l.ids[unit], answer.ID)
+	case http.StatusTooManyRequests:
+		l.refused++
+		after, err := strconv.Atoi(response.Header.Get("Retry-After"))
+		if err != nil || after < 1 || answer.Code != "busy" || answer.Hint == "" {
+			l.t.Errorf("a refusal says %+v, Retry-After %d, %v", answer, after, err)
+		}
+	default:
+		l.t.Errorf("status %d, %+v", response.StatusCode, answer)
+	}
+}
+
+func (l *load) accepted() (n int) {
+	for _, ids := range l.ids {
+		n += len(ids)
+	}
+	return n
+}
+
+// ended is how many runs have left the queue and their slot by now.
+func (l *load) ended() int { return l.accepted() - len(l.active()) }
+
+func (l *load) awaitAll() {
+	l.t.Helper()
+	limit := time.Now().Add(5 * time.Minute)
+	for len(l.active()) > 0 {
+		if time.Now().After(limit) {
+			l.t.Fatalf("%d runs go on for ever", len(l.active()))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// checkOrder wants the units to be served in turn: of those runs that waited when all had
+// been submitted, the k-th of no unit begins after the (k+5)-th of another one. Runs that
+// begin together may overtake each other by a little.
+func (l *load) checkOrder(submitted time.Time) {
+	const lead = 5
+	var starts [loadedUnits][]time.Time
+	for unit, ids := range l.ids {
+		for _, id := range ids {
+			record, err := l.client.Run(context.Background(), id)
+			if err != nil || record.Outcome != orchestrator.Success || record.StartedAt == nil {
+				l.t.Errorf("run %s: %s %+v %v", id, record.Outcome, record.Error, err)
+				return
+			}
+			if record.StartedAt.After(submitted) {
+				starts[unit] = append(starts[unit], *record.StartedAt)
+			}
+		}
+		slices.SortFunc(starts[unit], time.Time.Compare)
+	}
+	for a := range starts {
+		if len(starts[a]) <= lead {
+			l.t.Errorf("only %d runs of %s had to wait: that tells nothing", len(starts[a]), unitName(a))
+		}
+		for b := range starts {
+			for k := range min(len(starts[a]), len(starts[b])-lead) {
+				if starts[a][k].After(starts[b][k+lead]) {
+					l.t.Errorf("run %d of %s began after run %d of %s", k, unitName(a), k+lead, unitName(b))
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,23 @@
+// Command aod runs agents as capsules: each in a fresh, sealed container, with a
+// typed contract on both sides. See `aod --help`.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(mainCode()) }
+
+// mainCode ends at the first signal what goes on; a second one ends the process, and
+// the next start cleans up behind it.
+func mainCode() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	signal.Ignore(syscall.SIGPIPE) // a reader that goes away must not keep us from cleaning up
+	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr)}
+	return app.run(ctx, os.Args[1:])
+}

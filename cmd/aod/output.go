@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// output is one of the program's two streams, and what it is connected to.
+type output struct {
+	io.Writer
+	terminal bool
+	colour   bool
+	fd       int
+}
+
+func newOutput(f *os.File) *output {
+	terminal := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	return &output{Writer: f, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", fd: int(f.Fd())}
+}
+
+// width returns the terminal's columns.
+func (o *output) width() int {
+	if columns, _, err := term.GetSize(o.fd); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
+}
+
+// line writes a line. A stream that can't be written to any more is nobody's error:
+// whoever read it has gone.
+func (o *output) line(format string, args ...any) { _, _ = fmt.Fprintf(o, format+"\n", args...) }
+
+// json writes a document: readable on a terminal, on one line for a program.
+func (o *output) json(document any) error {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if o.terminal {
+		encoder.SetIndent("", "  ")
+	}
+	if err := encoder.Encode(document); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	text := raw.Bytes()
+	if o.terminal {
+		text = []byte(escapeControls(raw.String()))
+	}
+	_, err := o.Write(text)
+	return err
+}
+
+// fault tells what went wrong and what to do about it.
+func (o *output) fault(err error) {
+	public := fault.Public(err)
+	o.line("%s %s%s", o.style(red, "aod:"), printable(public.Msg), o.cause(public))
+	o.findings(public.Findings)
+	if public.Hint != "" {
+		o.line("  %s %s", o.style(dim, "hint:"), printable(public.Hint))
+	}
+}
+
+// cause adds what is private to a service's operator: here that is the user. A failed
+// build has told everything.
+func (o *output) cause(e *fault.Error) string {
+	if e.Err == nil || e.Kind == fault.Build {
+		return ""
+	}
+	return ": " + printable(e.Err.Error())
+}
+
+func (o *output) findings(findings []fault.Finding) {
+	for _, f := range findings {
+		mark := o.style(red, "✗")
+		if f.Warning {
+			mark = o.style(yellow, "!")
+		}
+		o.line("  %s %s: %s", mark, printable(f.Where()), printable(f.Message))
+		if f.Hint != "" {
+			o.line("      %s", o.style(dim, printable(f.Hint)))
+		}
+	}
+}
+
+// The styles of a terminal (ECMA-48, SGR).
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	dim    = "2"
+	bold   = "1"
+)
+
+func (o *output) style(code, text string) string {
+	if !o.colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// printable keeps line ends and tabs and takes every other control character out: a
+// capsule must not move our user's cursor.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return visible(r)
+	}, text)
+}
+
+// visible maps control characters, and those that turn the direction of text, to U+FFFD.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// escapeControls writes the control characters that JSON lets stand in a string
+// (U+007F to U+009F and those of direction) as JSON escapes: the document stays the same.
+func escapeControls(document string) string {
+	var b strings.Builder
+	for _, r := range document {
+		if r != '\n' && visible(r) == unicode.ReplacementChar && r != unicode.ReplacementChar {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// bytesText writes a size as a person reads it.
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < 3 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[prefix])
+}
+
+// plain returns the same stream without colours.
+func (o *output) plain() *output {
+	plain := *o
+	plain.colour = false
+	return &plain
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *app) pruneCommand() *cobra.Command {
+	var opts orchestrator.PruneOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old runs from a server, with their files",
+		Long: `Remove runs that have ended: those older than --older-than, or the oldest ones until no
+more than --max-size is left, or both: of those older than that, as many as it takes.`,
+		Example: "  aod prune --older-than 24h --dry-run\n  aod prune --max-size 1GiB\n  aod prune --older-than 0s      every run that has ended",
+		Args:    exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := cmd.Flags()
+			if !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {
+				return fault.New(fault.Input, "it takes a bound to remove runs: --older-than or --max-size").
+					WithHint("`aod prune --older-than 0s --dry-run` tells of all runs that have ended")
+			}
+			return a.prune(cmd.Context(), opts, asJSON)
+		},
+	}
+	cmd.Flags().DurationVar(&opts.OlderThan, "older-than", 0, "runs that ended longer ago, e.g. 24h")
+	cmd.Flags().Var((*sizeFlag)(&opts.MaxBytes), "max-size", "leave at most so much, e.g. 1GiB")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	return cmd
+}
+
+func (a *app) prune(ctx context.Context, opts orchestrator.PruneOptions, asJSON bool) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	report, err := server.Prune(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.stdout.json(report)
+	}
+	verb := "removed"
+	if report.DryRun {
+		verb = "would remove"
+	}
+	a.stdout.line("%s %s, %s", verb, plural(report.Runs, "run"), bytesText(report.Bytes))
+	return nil
+}
+
+// sizeFlag is a number of bytes as a person writes it: 512MiB, 1.5g, 100000.
+type sizeFlag int64
+
+var sizeRule = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?$`)
+
+// Set reads the text of a flag.
+func (f *sizeFlag) Set(text string) error {
+	parts := sizeRule.FindStringSubmatch(strings.ToLower(text))
+	if parts == nil {
+		return fmt.Errorf("%q is no size: write one such as 512MiB or 2GiB", text)
+	}
+	number, err := strconv.ParseFloat(parts[1], 64)
+	if parts[2] != "" {
+		number *= math.Pow(1024, float64(strings.Index("kmgt", parts[2])+1))
+	}
+	if err != nil || number < 1 || number > 1<<60 {
+		return fmt.Errorf("%q is out of range: at least 1 byte, at most 1048576 TiB", text)
+	}
+	*f = sizeFlag(number)
+	return nil
+}
+
+// String is the value in bytes; "" is none.
+func (f *sizeFlag) String() string {
+	if *f == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*f), 10)
+}
+
+// Type is the word for it in a help text.
+func (*sizeFlag) Type() string { return "size" }

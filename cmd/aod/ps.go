@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// queued is what a terminal shows for a run that waits for its turn.
+const queued = "queued"
+
+// maxPage is the most that a server lists at a time.
+const maxPage = 1000
+
+// listFlags choose runs.
+type listFlags struct {
+	all    bool
+	unit   string
+	states []string
+	limit  int
+	json   bool
+}
+
+func (f *listFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.unit, "unit", "", "only runs of this unit")
+	flags.StringSliceVar(&f.states, "state", nil, "only runs in this state, e.g. failed; may be repeated")
+	flags.IntVarP(&f.limit, "limit", "n", 50, "at most so many, the newest")
+	flags.BoolVar(&f.json, "json", false, "print a JSON object a run")
+}
+
+func (a *app) psCommand() *cobra.Command {
+	var flags listFlags
+	cmd := &cobra.Command{
+		Use:     "ps",
+		Short:   "List the runs that a server has going",
+		Example: "  aod ps\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --json | jq -r .id",
+		Args:    exactly(0, "nothing but flags"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), flags) },
+	}
+	cmd.Flags().BoolVarP(&flags.all, "all", "a", false, "also runs that have ended")
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// list prints runs, newest first.
+func (a *app) list(ctx context.Context, flags listFlags) error {
+	filter, err := flags.filter()
+	if err != nil {
+		return err
+	}
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var runs []orchestrator.Summary
+	var more bool
+	for run, err := range server.Runs(ctx, filter) {
+		if err != nil {
+			return err
+		}
+		if more = len(runs) == flags.limit; more {
+			break
+		}
+		runs = append(runs, run)
+	}
+	if err := a.showRuns(runs, flags.json); err != nil {
+		return err
+	}
+	if more {
+		a.note("there are more than these %d: see --limit", flags.limit)
+	}
+	return nil
+}
+
+// filter asks for one run more than are shown, to know whether there are more. Whoever
+// names a state that runs end in means those that have ended.
+func (f listFlags) filter() (orchestrator.Filter, error) {
+	if f.limit < 1 {
+		return orchestrator.Filter{}, fault.New(fault.Input, "--limit %d is no number of runs", f.limit)
+	}
+	states, err := statesOf(f.states)
+	return orchestrator.Filter{
+		Unit: f.unit, States: states, Active: !f.all && len(states) == 0, Limit: min(f.limit+1, maxPage),
+	}, err
+}
+
+func statesOf(names []string) ([]orchestrator.State, error) {
+	known := []orchestrator.State{
+		orchestrator.Idle, orchestrator.Starting, orchestrator.Running, orchestrator.Completed,
+		orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled, orchestrator.Cleanup,
+	}
+	var states []orchestrator.State
+	for _, name := range names {
+		state := orchestrator.State(strings.ToLower(name))
+		if state == queued {
+			state = orchestrator.Idle
+		}
+		if !slices.Contains(known, state) {
+			return nil, fault.New(fault.Input, "there is no state %q", name).
+				WithHint("the states are queued, starting, running, completed, failed, timeout, cancelled and cleanup")
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+func (a *app) showRuns(runs []orchestrator.Summary, asJSON bool) error {
+	if asJSON {
+		for _, run := range runs {
+			if err := a.stdout.json(run); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	table := newTable(a.stdout, "ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR")
+	now := time.Now()
+	for _, run := range runs {
+		row(table, run.ID, run.Unit, stateText(run.State), fmt.Sprint(run.Retries),
+			ageText(now.Sub(run.CreatedAt)), durationText(run.StartedAt, run.FinishedAt, now), errorKind(run.Error))
+	}
+	return table.Flush()
+}
+
+func newTable(w io.Writer, titles ...string) *tabwriter.Writer {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(table, titles...)
+	return table
+}
+
+// row adds a line of cells; what is empty is shown as "-", so that columns can be told
+// apart by a program.
+func row(table *tabwriter.Writer, cells ...string) {
+	for i, c := range cells {
+		if cells[i] = cell(c); cells[i] == "" {
+			cells[i] = "-"
+		}
+	}
+	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // the table reports at its end
+}
+
+// cell keeps a text of a server's on one line and in its column.
+func cell(text string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(text))
+}
+
+func stateText(state orchestrator.State) string {
+	if state == orchestrator.Idle {
+		return queued
+	}
+	return string(state)
+}
+
+func errorKind(e *orchestrator.RunError) string {
+	if e == nil {
+		return ""
+	}
+	return e.Kind
+}
+
+// ageText says roughly how long ago something was.
+func ageText(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// durationText is how long a run took, or has taken until now; "" before its start.
+func durationText(from, to *time.Time, now time.Time) string {
+	if from == nil {
+		return ""
+	}
+	if to != nil {
+		now = *to
+	}
+	return roundTime(now.Sub(*from)).String()
+}
+
+// roundTime keeps three digits or so.
+func roundTime(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}

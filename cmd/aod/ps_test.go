@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func TestPs(t *testing.T) {
+	alone(t)
+	for _, c := range []struct{ args, query string }{
+		{"ps", "active=true&limit=51"},
+		{"ps -a -n 5", "limit=6"},
+		{"ps --state queued,failed --unit hello", "limit=51&state=idle%2Cfailed&unit=hello"},
+		{"runs", "limit=51"},
+	} {
+		s := newFakeServer(t)
+		code, stdout, stderr := command(t, t.Context(), append(strings.Fields(c.args), "--server", s.URL)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("%s: code %d, stderr %s", c.args, code, stderr)
+		}
+		if requests, _ := s.seen(); requests[0] != "GET /v1/runs?"+c.query {
+			t.Errorf("%s asked for %s", c.args, requests[0])
+		}
+		var got [][]string
+		for line := range strings.Lines(stdout) {
+			got = append(got, strings.Fields(line))
+		}
+		age := ageText(time.Since(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)))
+		want := [][]string{
+			{"ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR"},
+			{"a-1", "hello", "queued", "0", age, "-", "-"},
+			{"a-2", "x\uFFFD[2J", "failed", "2", age, "1.5s", "memory_limit"},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", c.args, diff)
+		}
+	}
+}
+
+func TestPsSaysWhenThereIsMore(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	_, stdout, stderr := command(t, t.Context(), "ps", "-n", "1", "--json", "--server", s.URL)
+	if strings.Count(stdout, "\n") != 1 || !json.Valid([]byte(stdout)) {
+		t.Errorf("stdout %q", stdout)
+	}
+	contains(t, stderr, "more than these 1")
+	for _, args := range [][]string{{"--state", "asleep"}, {"--limit", "0"}} {
+		if code, _, _ := command(t, t.Context(), append([]string{"ps", "--server", s.URL}, args...)...); code != 2 {
+			t.Errorf("%v: code %d", args, code)
+		}
+	}
+}
+
+func TestRunsShowsARunToAPerson(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	at := time.Now().Add(-time.Hour)
+	s.addFile("copy\x1b.txt", "x")
+	r := &s.record
+	code := 137
+	r.State, r.Outcome, r.ExitCode, r.CreatedAt, r.StartedAt = orchestrator.Failed, orchestrator.OutOfMemory, &code, at, &at
+	r.Version, r.RerunOf, r.Retries, r.Warnings = "0123456789abcdef0", "earlier", 1, []string{"mind\nthe gap"}
+	r.Timings = orchestrator.Timings{Queue: 3, Run: 1234.5, Total: 61000}
+	r.Usage = &orchestrator.Usage{CPUSeconds: 0.25, PeakMemoryBytes: 64 << 20}
+	r.Log = orchestrator.LogStats{Bytes: 1024, Truncated: true}
+	r.Error = &orchestrator.RunError{Kind: "memory_limit", Type: "X", Message: "killed\x1b[2J\nreally", Hint: "more memory", Findings: []fault.Finding{{Pointer: "/x", Message: "wrong"}}}
+	r.Attempts = []orchestrator.Attempt{{Number: 1, Outcome: orchestrator.SystemError, FinishedAt: at, Error: &orchestrator.RunError{Kind: "unavailable", Message: "engine away"}}}
+	r.Transitions = []orchestrator.Transition{{State: orchestrator.Starting, At: at, Attempt: 2, Reason: "again"}, {State: orchestrator.Idle, At: at}, {State: orchestrator.Cleanup, At: at}, {State: orchestrator.Idle, At: at}}
+	exit, stdout, _ := command(t, t.Context(), "runs", fakeID, "--server", s.URL)
+	if exit != 0 {
+		t.Errorf("code %d", exit)
+	}
+	contains(t, stdout, "run       "+fakeID, "unit      hello (capsule, 0123456789abcdef)", "outcome   failed (out_of_memory), exit code 137",
+		"rerun of  earlier", "1h ago", "times     queue 3ms, run 1.2s, total 1m1s", "usage     0.25s of CPU, 64.0 MiB of memory at most",
+		"log       1.0 KiB, cut at the limit", "error     memory_limit, X: killed", "          really\n", "hint: more memory", "✗ /x: wrong",
+		"warning   mind the gap", "attempt   1, system_error, ", "unavailable: engine away", "starting (attempt 2): again", "  queued\n", "  cleanup\n", "  idle\n", "copy\uFFFD.txt  1 B  sha256:")
+	if strings.Contains(stdout, "\x1b") {
+		t.Errorf("a control character came through: %q", stdout)
+	}
+	_, stdout, _ = command(t, t.Context(), "runs", fakeID, "--json", "--server", s.URL)
+	contains(t, stdout, `"retries":1`)
+}
+
+func TestLogsCancelRerunUnitsPrune(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	s.log = []string{"one", "5%\rtwo\x1b[2J"}
+	cases := []struct {
+		args   string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{"logs " + fakeID, 0, "one\ntwo\uFFFD[2J\n", ""},
+		{"logs -f " + fakeID, 0, "one\ntwo\uFFFD[2J\n", ""},
+		{"logs ../x", 2, "", "not the id of a run"},
+		{"cancel", 2, "", "the ids of one run or more"},
+		{"cancel ../x " + fakeID, 2, "", "the run has ended"},
+		{"rerun " + fakeID + " --detach", 0, fakeID + "\n", ""},
+		{"-q rerun " + fakeID, 0, `{"n":3}` + "\n", ""},
+		{"units", 0, "NAME   KIND     VERSION           SOURCE  PROBLEM  DESCRIPTION\n" +
+			"hello  capsule  0123456789abcdef  upload  broken   says \uFFFD[2Jhello\nother  capsule  -                 -       -        -\n", ""},
+		{"units hello", 0, "unit      hello (capsule)\naccess    read-only\nat once   2 runs\ninput     {\"type\":\"object\"}\n", ""},
+		{"prune", 2, "", "it takes a bound"},
+		{"prune --max-size 1x", 2, "", "is no size"},
+		{"prune --older-than 24h --max-size 1.5GiB --dry-run", 0, "would remove 2 runs, 2.0 KiB\n", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			code, stdout, stderr := command(t, t.Context(), append(strings.Fields(c.args), "--server", s.URL)...)
+			if code != c.code || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("code %d, stderr %s", code, stderr)
+			}
+			if diff := cmp.Diff(c.stdout, stdout); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	_, bodies := s.seen()
+	if got, want := bodies[len(bodies)-1], `{"older_than":"24h0m0s","max_bytes":1610612736,"dry_run":true}`; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
+func TestCancelOnAServer(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	s.hold = make(chan struct{})
+	code, stdout, stderr := command(t, t.Context(), "cancel", fakeID, "--reason", "wrong one", "--server", s.URL)
+	if code != 0 || stdout != "" {
+		t.Errorf("code %d, stdout %q", code, stdout)
+	}
+	contains(t, stderr, "cancelling "+fakeID)
+	if _, bodies := s.seen(); bodies[0] != `{"reason":"wrong one"}` {
+		t.Errorf("sent %s", bodies[0])
+	}
+}
+
+func TestSizeFlag(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "512MiB": 512 << 20, "1.5g": 3 << 29, "2 KB": 2048, "1t": 1 << 40, "7b": 7} {
+		var f sizeFlag
+		if err := f.Set(text); err != nil || int64(f) != want {
+			t.Errorf("%s: %d, %v", text, f, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "1e3", "MiB", "1 x", "999999999999999t", "NaN"} {
+		var f sizeFlag
+		if err := f.Set(text); err == nil {
+			t.Errorf("%q was taken for %d", text, f)
+		}
+	}
+}
+
+func TestAgesAndDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", time.Hour: "1h", 90 * time.Minute: "1h", 47 * time.Hour: "47h", 72 * time.Hour: "3d"} {
+		if got := ageText(d); got != want {
+			t.Errorf("ageText(%v) = %q, want %q", d, got, want)
+		}
+	}
+	from := time.Now()
+	for d, want := range map[time.Duration]string{1234 * time.Microsecond: "1ms", 1234 * time.Millisecond: "1.2s", 3*time.Minute + 1600*time.Millisecond: "3m2s"} {
+		if got := durationText(&from, nil, from.Add(d)); got != want {
+			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// maxSmallFile bounds an address or a token in bytes.
+const maxSmallFile = 4 << 10
+
+// connect returns a client of the server that was named, else of the one that runs on
+// this data directory.
+func (a *app) connect() (*client.Client, error) {
+	server := a.server
+	if server == "" {
+		var err error
+		if server, err = a.localServer(); err != nil {
+			return nil, err
+		}
+	}
+	token, err := a.token(server)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Server: server, Token: token})
+}
+
+// localServer returns the address that `aod serve` left in the data directory.
+func (a *app) localServer() (string, error) {
+	address, err := readSmall(filepath.Join(a.data, "server", "address"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fault.New(fault.Unavailable, "no server runs on the data directory %q", a.data).
+			WithHint("start one with `aod serve`, or name one with --server URL or AOD_SERVER")
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "the address of the server can't be read").
+			WithHint("name it with --server URL or AOD_SERVER")
+	}
+	return address, nil
+}
+
+// token returns what the server is shown: the token that the user names, else that of
+// the data directory, which is for its own server alone. "" is none.
+func (a *app) token(server string) (string, error) {
+	if token := os.Getenv("AOD_TOKEN"); token != "" {
+		return token, nil
+	}
+	if a.tokenFile != "" {
+		token, err := readSmall(a.tokenFile)
+		if err != nil || token == "" {
+			return "", fault.Wrap(fault.Input, err, "the file %q holds no token", a.tokenFile).
+				WithHint("name the file with --token-file or AOD_TOKEN_FILE")
+		}
+		return token, nil
+	}
+	local, err := a.localServer()
+	if err != nil || !sameServer(local, server) {
+		return "", nil //nolint:nilerr // a server of another place: it may need no token
+	}
+	token, err := readSmall(filepath.Join(a.data, "server", "token"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fault.Wrap(fault.Unavailable, err, "the server's token can't be read").
+			WithHint("is it another user's server? ask for a token and name its file with --token-file")
+	}
+	return token, nil
+}
+
+// sameServer reports whether two addresses are the same server's for certain.
+func sameServer(one, other string) bool {
+	a, errA := url.Parse(one)
+	b, errB := url.Parse(other)
+	if errA != nil || errB != nil || a.Scheme != b.Scheme || a.Port() != b.Port() {
+		return false
+	}
+	return a.Hostname() == b.Hostname() || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
+}
+
+// isLoopback reports whether a name is this machine's own. All of 127.0.0.0/8 is not one
+// place: a server listens at one address of it.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && (ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback))
+}
+
+func readSmall(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxSmallFile))
+	return strings.TrimSpace(string(raw)), err
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *app) rerunCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "rerun ID",
+		Short: "Run once more what a server has run",
+		Long: `Start a new run with the input and the files of one that has ended, and follow it to
+its end as aod run does: stdout is the result, and the exit code is the run's.`,
+		Example: "  aod rerun 0198c0de-…\n  aod rerun 0198c0de-… --detach",
+		Args:    exactly(1, "the id of a run"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.rerun(cmd.Context(), args[0], flags) },
+	}
+	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
+	cmd.Flags().BoolVar(&flags.detach, "detach", false, "print the new run's id and don't wait for it")
+	return cmd
+}
+
+func (a *app) rerun(ctx context.Context, id string, flags runFlags) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	return a.start(ctx, server, flags, func(ctx context.Context) (orchestrator.Record, error) {
+		return server.Rerun(ctx, id)
+	})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+type runFlags struct {
+	input   inputFlags
+	out     string
+	timeout time.Duration
+	json    bool
+	keep    bool
+	detach  bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run DIR|NAME",
+		Short: "Run a capsule once and print its result",
+		Long: `Run a capsule once, in a fresh container that is gone afterwards.
+
+stdout is the result and nothing else; stderr is progress and what the capsule logs.
+Output files land in --out. With --server it runs there: a directory is uploaded first,
+a name is one of the server's. Exit codes: 0 success, the capsule's own code when it
+failed (137: killed for memory), 1 when its result breaks its contract, 2 when the
+input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interrupted.`,
+		Example: `  aod run ./hello --set name=Ada --set times=2
+  aod run ./csv-report --file table=sales.csv --out report
+  aod run ./hello --input '{"name": "Ada"}' | jq .greeting
+  aod run ./hello --input @input.json --json
+  cat input.json | aod run ./hello --input -
+  aod run hello --set name=Ada --server http://127.0.0.1:7070`,
+		Args: exactly(1, "one directory or name of a capsule"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCapsule(cmd.Context(), args[0], flags) },
+	}
+	flags.input.register(cmd.Flags())
+	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
+	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
+	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
+	return cmd
+}
+
+func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error {
+	if flags.timeout < 0 {
+		return fault.New(fault.Input, "--timeout %v is no time to run in", flags.timeout)
+	}
+	if a.server != "" {
+		return a.runOnServer(ctx, name, flags)
+	}
+	if flags.detach {
+		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
+			WithHint("start one with `aod serve` and name it with --server URL")
+	}
+	c, err := a.load(name)
+	if err != nil {
+		return err
+	}
+	req, err := flags.request(c, a)
+	if err != nil {
+		return err
+	}
+	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+		return a.runRequest(ctx, o, req, flags)
+	})
+}
+
+func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, error) {
+	input, files, err := f.input.read(c.Contract.Input, a.stdin)
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
+	id, err := orchestrator.NewRunID()
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
+	out := f.out
+	if out == "" {
+		out = filepath.Join("aod-output", id)
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return orchestrator.Request{}, fault.Wrap(fault.Input, err, "--out %q can't be used", f.out)
+	}
+	return orchestrator.Request{
+		ID: id, Capsule: c, Input: input, Files: files, Timeout: f.timeout, OutDir: out, Keep: f.keep, Find: a.callees(c),
+	}, nil
+}
+
+func (a *app) runRequest(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, flags runFlags) error {
+	view := newView(a.stderr, req.Capsule.Name, a.quiet)
+	req.Observe = view.event
+	run, err := o.Submit(ctx, req)
+	if err != nil {
+		view.close()
+		return err
+	}
+	record, err := run.Wait()
+	view.close()
+	return a.report(record, run.KeptAt(), flags.json, err)
+}
+
+// report prints the result and returns what the program's exit code is made of.
+func (a *app) report(record orchestrator.Record, kept string, whole bool, failure error) error {
+	if whole {
+		if err := a.stdout.json(record); err != nil {
+			return err
+		}
+	} else if record.Outcome == orchestrator.Success {
+		if err := a.stdout.json(record.Output); err != nil {
+			return err
+		}
+	}
+	for _, f := range record.Files {
+		a.note("%s %s", printable(relative(f.Path)), a.stderr.style(dim, bytesText(f.SizeBytes)))
+	}
+	if kept != "" {
+		a.stderr.line("the run's directory was kept: %s", kept)
+	}
+	if failure != nil {
+		return failure
+	}
+	if record.Error != nil {
+		a.stderr.runError(record.Unit, *record.Error)
+	}
+	if code := exitCode(record); code != 0 {
+		return exitError(code)
+	}
+	return nil
+}
+
+// runError tells how a run ended that did not end well.
+func (o *output) runError(unit string, e orchestrator.RunError) {
+	message := printable(e.Message)
+	if e.Type != "" {
+		message = printable(e.Type) + ": " + message
+	}
+	o.line("%s %s", o.style(red, printable(unit)+":"), message)
+	o.findings(e.Findings)
+	if e.Hint != "" {
+		o.line("  %s %s", o.style(dim, "hint:"), printable(e.Hint))
+	}
+}
+
+// exitCode is what a shell sees of a run.
+func exitCode(record orchestrator.Record) int {
+	switch record.Outcome {
+	case orchestrator.Success:
+		return 0
+	case orchestrator.TimedOut:
+		return fault.ExitCode(fault.New(fault.Deadline, ""))
+	case orchestrator.WasCancelled:
+		return fault.ExitCode(fault.New(fault.Cancelled, ""))
+	}
+	if record.ExitCode == nil {
+		return fault.ExitCode(fault.New(fault.Internal, ""))
+	}
+	return *record.ExitCode
+}
+
+// relative shortens a path to one from the working directory where it lies below it.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(here, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	var flags listFlags
+	var tree bool
+	cmd := &cobra.Command{
+		Use:   "runs [ID]",
+		Short: "Show all that a server knows of a run, or list all runs",
+		Long: `Show a run with its states, attempts, error, files, usage and times; with --json the
+record as it is, with the input and the result. Without an ID list the runs, as aod ps -a.`,
+		Example: "  aod runs 0198c0de-…\n  aod runs 0198c0de-… --json | jq .output\n  aod runs 0198c0de-… --tree\n  aod runs --unit hello",
+		Args:    atMostOne("the id of a run, or nothing"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.showRun(cmd.Context(), args[0], flags.json, tree)
+			}
+			flags.all = true
+			return a.list(cmd.Context(), flags)
+		},
+	}
+	flags.register(cmd.Flags())
+	cmd.Flags().BoolVar(&tree, "tree", false, "draw the tree of the runs that it called")
+	return cmd
+}
+
+// atMostOne takes one argument or none.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).WithHint("see %s --help", cmd.CommandPath())
+	}
+}
+
+func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	record, err := server.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.stdout.json(record)
+	}
+	if tree {
+		return a.showTree(ctx, server, record)
+	}
+	page := runPage{out: a.stdout, record: record}
+	page.show()
+	return nil
+}
+
+// runPage shows a record to a person.
+type runPage struct {
+	out    *output
+	record orchestrator.Record
+}
+
+func (p runPage) show() {
+	p.head()
+	p.failure("error", p.record.Error)
+	for _, warning := range p.record.Warnings {
+		p.field("warning", warning)
+	}
+	for _, attempt := range p.record.Attempts {
+		p.field("attempt", fmt.Sprintf("%d, %s%s, %s", attempt.Number, attempt.Outcome, exitText(attempt.ExitCode), timeText(attempt.FinishedAt)))
+		p.failure("", attempt.Error)
+	}
+	var before orchestrator.State
+	for _, t := range p.record.Transitions {
+		p.field("state", fmt.Sprintf("%s  %s", timeText(t.At), stateLine(t, before)))
+		before = t.State
+	}
+	for _, f := range p.record.Files {
+		p.field("file", fmt.Sprintf("%s  %s  sha256:%s", f.Name, bytesText(f.SizeBytes), f.SHA256))
+	}
+}
+
+func (p runPage) head() {
+	r := p.record
+	p.field("run", r.ID)
+	p.field("unit", joined(r.Unit, r.Kind, short(r.Version)))
+	p.field("outcome", joined(stateText(r.State), string(r.Outcome))+exitText(r.ExitCode))
+	p.field("parent", r.Parent)
+	p.field("rerun of", r.RerunOf)
+	p.field("created", timeText(r.CreatedAt)+", "+ageText(time.Since(r.CreatedAt))+" ago")
+	if r.FinishedAt != nil {
+		p.field("finished", timeText(*r.FinishedAt))
+	}
+	p.field("image", r.Image.Ref)
+	p.field("times", timesText(r.Timings))
+	if r.Usage != nil {
+		p.field("usage", fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
+	}
+	p.field("log", logText(r.Log))
+}
+
+// field prints a line; there is none for what is not known.
+func (p runPage) field(name, text string) {
+	if text != "" {
+		p.out.line("%s %s", p.out.style(dim, fmt.Sprintf("%-9s", name)), cell(text))
+	}
+}
+
+func (p runPage) failure(name string, e *orchestrator.RunError) {
+	if e == nil {
+		return
+	}
+	what := e.Kind
+	if e.Type != "" {
+		what += ", " + e.Type
+	}
+	lines := strings.Split(e.Message, "\n")
+	p.field(name, what+": "+lines[0])
+	for _, line := range lines[1:] {
+		p.field("", line)
+	}
+	if e.Hint != "" {
+		p.field("", "hint: "+e.Hint)
+	}
+	p.out.findings(e.Findings)
+}
+
+// stateLine tells waiting for the beginning from resting after the end, which are one
+// state.
+func stateLine(t orchestrator.Transition, before orchestrator.State) string {
+	text := stateText(t.State)
+	if before == orchestrator.Cleanup {
+		text = string(t.State)
+	}
+	if t.Attempt > 1 {
+		text += fmt.Sprintf(" (attempt %d)", t.Attempt)
+	}
+	if t.Reason != "" {
+		text += ": " + t.Reason
+	}
+	return text
+}
+
+// joined writes a thing with what else is known of it.
+func joined(first string, rest ...string) string {
+	var known []string
+	for _, r := range rest {
+		if r != "" {
+			known = append(known, r)
+		}
+	}
+	if len(known) == 0 {
+		return first
+	}
+	return first + " (" + strings.Join(known, ", ") + ")"
+}
+
+func exitText(code *int) string {
+	if code == nil {
+		return ""
+	}
+	return fmt.Sprintf(", exit code %d", *code)
+}
+
+// short is as much of a digest as a person compares.
+func short(digest string) string { return digest[:min(len(digest), 16)] }
+
+func timeText(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
+
+func timesText(t orchestrator.Timings) string {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		ms   float64
+	}{{"queue", t.Queue}, {"build", t.Build}, {"create", t.Create}, {"start", t.Start}, {"run", t.Run}, {"collect", t.Collect}, {"total", t.Total}} {
+		if took := roundTime(time.Duration(part.ms * float64(time.Millisecond))); took > 0 {
+			parts = append(parts, part.name+" "+took.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func logText(l orchestrator.LogStats) string {
+	text := bytesText(l.Bytes)
+	if l.Truncated {
+		text += ", cut at the limit"
+	}
+	return text
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/runtime/docker"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve units over HTTP: queued, remembered, recovered",
+		Long: `Serve units over HTTP until SIGTERM or Ctrl-C. What was accepted is stored before it is
+acted on: a server that dies, however it does, is started again and goes on where it was.
+At the end running runs get --grace to finish; what is left goes on with the next start.
+
+The token that every request must bear is made at the first start (see token_file); the
+commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.`,
+		Example: `  aod serve --units examples/capsules
+  aod serve --config aod.yaml --listen 127.0.0.1:8080
+  aod run --server http://127.0.0.1:7070 hello --set name=Ada`,
+		Args: exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), c)
+		},
+	}
+	addSettings(cmd)
+	return cmd
+}
+
+// home is the server's part of the data directory.
+func home(c *config.Config) string { return filepath.Join(c.Data, "server") }
+
+// serve wires the server and runs it until ctx ends.
+func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
+	logger := newLogger(a.stderr, c.LogFormat, c.LogLevel)
+	stopTracing, err := startTracing(ctx, versionText())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
+	engine, err := docker.New(docker.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	service, err := orchestrator.NewService(engine, serviceOptions(c, logger))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	api, err := a.newAPI(service, c, logger)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	address := "http://" + reachable(listener.Addr())
+	if err := writeAddress(home(c), address); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, removeAddress(home(c))) }()
+	if err := service.Start(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a.note("aod serves on %s", address)
+	return serveUntilDone(ctx, service, api, listener, c)
+}
+
+// serveUntilDone ends in this order: nothing new is admitted, what runs gets its time,
+// and only then the API goes, so that whoever waits gets an answer.
+func serveUntilDone(ctx context.Context, service *orchestrator.Service, api *httpapi.API, listener net.Listener, c *config.Config) error {
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(serving, listener) }()
+	var failure error
+	select {
+	case failure = <-served:
+		served <- nil
+	case <-ctx.Done():
+	}
+	shutdown(ctx, service, c)
+	stopServing()
+	return errors.Join(failure, <-served)
+}
+
+// shutdown gives the runs their time on a context of its own.
+func shutdown(ctx context.Context, service *orchestrator.Service, c *config.Config) {
+	ctx = context.WithoutCancel(ctx)
+	if !c.Drain {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Grace)
+		defer cancel()
+	}
+	service.Shutdown(ctx, c.Drain)
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "nothing can listen on %s", address).
+			WithHint("is another server there? --listen HOST:PORT chooses another address")
+	}
+	return listener, nil
+}
+
+// reachable is where the server is found from this machine: one that listens everywhere
+// listens on the loopback too.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+}
+
+// writeAddress leaves word of where the server is, for the commands that look for it.
+func writeAddress(home, address string) error {
+	partial := filepath.Join(home, "address.new")
+	if err := os.WriteFile(partial, []byte(address+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write address: %w", err)
+	}
+	return os.Rename(partial, filepath.Join(home, "address"))
+}
+
+func removeAddress(home string) error { return os.Remove(filepath.Join(home, "address")) }

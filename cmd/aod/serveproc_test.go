@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+)
+
+// server is `aod serve` as a process of its own, over a data directory that outlives it.
+// It listens at the same address after each start.
+type server struct {
+	t       *testing.T
+	engine  *docker.Engine
+	program string // this very program, with whatever the tests were built with
+	data    string
+	units   string // a directory of units, see addWorker
+	address string
+	flags   []string
+	env     []string // beside our own
+	client  *client.Client
+	token   string
+
+	process *exec.Cmd
+	ended   chan struct{} // closed when the process has
+	logged  int           // where its log begins in that of all
+	images  []string      // to be removed at the end
+}
+
+// newServer returns a server that is not started yet. Nothing of it may be left at the end.
+func newServer(t *testing.T, flags ...string) *server {
+	t.Helper()
+	s := &server{
+		t: t, engine: dockertest.Require(t), program: "aod", data: t.TempDir(), units: t.TempDir(),
+		address: freeAddress(t), flags: flags, token: strings.Repeat("token-", 8),
+	}
+	write(t, s.token, s.home(), "token")
+	var err error
+	if s.client, err = client.New(client.Options{Server: s.url(), Token: s.token}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.end)
+	return s
+}
+
+// freeAddress is one at which nobody listens, and nobody will but for a rare accident.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (s *server) url() string { return "http://" + s.address }
+
+func (s *server) home() string { return filepath.Join(s.data, "server") }
+
+// begin starts the process and doesn't wait until it answers.
+func (s *server) begin() {
+	s.t.Helper()
+	s.logged = len(s.log())
+	log, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	args := append([]string{"serve", "--data", s.data, "--units", s.units, "--listen", s.address}, s.flags...)
+	process := exec.Command(s.program, args...)
+	process.Env = append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), s.env...) // else it sleeps a second at its end
+	process.Stdout, process.Stderr = log, log
+	if err := process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = process.Wait() // how it ended is in its state
+	}()
+	s.process, s.ended = process, ended
+}
+
+func (s *server) logFile() string { return filepath.Join(s.data, "serve.log") }
+
+func (s *server) log() string {
+	raw, _ := os.ReadFile(s.logFile())
+	return string(raw)
+}
+
+// start starts the process and returns when it answers.
+func (s *server) start() {
+	s.t.Helper()
+	s.begin()
+	s.ready()
+}
+
+func (s *server) ready() {
+	s.t.Helper()
+	eventually(s.t, "the server answers", func() bool {
+		select {
+		case <-s.ended:
+			s.t.Fatalf("the server has ended, %v:\n%s", s.process.ProcessState, s.log())
+		default:
+		}
+		return s.status("/healthz") == http.StatusOK
+	})
+}
+
+// status asks for a path and returns the answer's status; 0 is no answer.
+func (s *server) status(path string) int {
+	response, err := s.get(context.Background(), path, nil)
+	if err != nil {
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func (s *server) get(ctx context.Context, path string, header map[string]string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url()+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	return http.DefaultClient.Do(request)
+}
+
+// kill ends the process as a power cut would.
+func (s *server) kill() {
+	_ = s.process.Process.Kill() // it may have ended
+	<-s.ended
+}
+
+func (s *server) signal(signal syscall.Signal) {
+	s.t.Helper()
+	if err := s.process.Process.Signal(signal); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exitCode waits for the process's end.
+func (s *server) exitCode() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patienceTime):
+		s.t.Fatalf("the server doesn't end:\n%s", s.log())
+	}
+	return s.process.ProcessState.ExitCode()
+}
+
+// await returns a run at its very end.
+func (s *server) await(id string) orchestrator.Record {
+	s.t.Helper()
+	return s.until(id, "is over", over)
+}
+
+func (s *server) until(id, what string, is func(orchestrator.Record) bool) (record orchestrator.Record) {
+	s.t.Helper()
+	eventually(s.t, "run "+id+" "+what, func() bool {
+		var err error
+		if record, err = s.client.Run(context.Background(), id); err != nil {
+			return false
+		}
+		return is(record)
+	})
+	return record
+}
+
+func over(r orchestrator.Record) bool {
+	last := len(r.Transitions) - 1
+	return r.Outcome != "" && r.Transitions[last].State == orchestrator.Idle
+}
+
+func running(r orchestrator.Record) bool { return r.State == orchestrator.Running }
+
+// patienceTime is far more than anything takes that works.
+const patienceTime = 60 * time.Second
+
+// eventually polls until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patienceTime); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it didn't come to that: %s", what)
+		}
+	}
+}

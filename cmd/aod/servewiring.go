@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+)
+
+func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceOptions {
+	opts := orchestrator.ServiceOptions{
+		Home: home(c), Sources: c.Units, Logger: logger,
+		Concurrency: c.Concurrency, Starts: c.Starts, Queue: c.Queue, QueueWait: c.QueueWait,
+		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
+		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
+		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
+		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
+		Units: map[string]orchestrator.UnitSettings{},
+	}
+	opts.Limits.ResultBytes = c.PayloadLimit
+	for name := range c.Unit {
+		u := c.ForUnit(name)
+		settings := orchestrator.UnitSettings{
+			Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite, Timeout: u.Timeout,
+			MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+		}
+		if u.Retries != config.UnitsOwn {
+			settings.Retries = &u.Retries
+		}
+		opts.Units[name] = settings
+	}
+	return opts
+}
+
+func (a *app) newAPI(service *orchestrator.Service, c *config.Config, logger *slog.Logger) (*httpapi.API, error) {
+	token := ""
+	if !c.NoAuth {
+		var err error
+		if token, err = ensureToken(c.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	return httpapi.New(service, httpapi.Options{
+		Token: token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
+		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
+		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
+	})
+}
+
+// minToken is the shortest token that is taken, in bytes.
+const minToken = 32
+
+// ensureToken reads the server's token, and makes one where there is none.
+func ensureToken(path string) (string, error) {
+	token, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeToken(path)
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "the token in %q can't be read", path).WithHint("see the setting token_file")
+	}
+	if len(token) < minToken {
+		return "", fault.New(fault.Input, "the token in %q has fewer than %d characters", path, minToken).
+			WithHint("remove the file, and a good one is made")
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return "", fault.New(fault.Input, "others can read the token in %q", path).WithHint("chmod 600 %s", path)
+	}
+	return token, nil
+}
+
+func makeToken(path string) (string, error) {
+	token := rand.Text() + rand.Text() // 52 characters of base32
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(token+"\n"), 0o600)
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "no token can be written to %q", path).WithHint("see the setting token_file")
+	}
+	return token, nil
+}
+
+// newLogger writes ids, sizes and times to w, at the level that config has checked.
+func newLogger(w io.Writer, format, level string) *slog.Logger {
+	opts := &slog.HandlerOptions{}
+	var l slog.Level
+	if l.UnmarshalText([]byte(level)) == nil {
+		opts.Level = l
+	}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// startTracing exports spans where the environment says to (the OTEL_ variables of the
+// OpenTelemetry specification), and else does nothing.
+func startTracing(ctx context.Context, version string) (stop func(context.Context) error, err error) {
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return func(context.Context) error { return nil }, nil
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "traces can't be exported").WithHint("check the OTEL_ variables of the environment")
+	}
+	about, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("aod"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "traces can't be described").WithHint("check OTEL_RESOURCE_ATTRIBUTES")
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	otel.SetTracerProvider(provider)
+	return func(ctx context.Context) error { return provider.Shutdown(context.WithoutCancel(ctx)) }, nil
+}

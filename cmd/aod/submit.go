@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// submitGrace is how long a submission that is on its way may take after an interrupt.
+const submitGrace = 2 * time.Second
+
+// runOnServer is `aod run` with --server.
+func (a *app) runOnServer(ctx context.Context, name string, flags runFlags) error {
+	if flags.keep {
+		return fault.New(fault.Input, "--keep is for runs on this machine: the run's directory is the server's").
+			WithHint("`aod runs ID --json` shows what the server keeps of a run, `aod logs ID` its log")
+	}
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	unit, err := a.unitOnServer(ctx, server, name)
+	if err != nil {
+		return err
+	}
+	submission, err := a.submission(ctx, server, unit, flags)
+	if err != nil {
+		return err
+	}
+	return a.start(ctx, server, flags, func(ctx context.Context) (orchestrator.Record, error) {
+		return server.Submit(ctx, submission)
+	})
+}
+
+// unitOnServer uploads a directory, as in `aod run DIR`, and takes a name for one of the
+// server's.
+func (a *app) unitOnServer(ctx context.Context, server *client.Client, arg string) (string, error) {
+	info, err := os.Stat(arg)
+	if err == nil && info.IsDir() || strings.ContainsRune(arg, filepath.Separator) {
+		dir, err := a.find(arg)
+		if err != nil {
+			return "", err
+		}
+		return a.upload(ctx, server, dir)
+	}
+	return arg, nil
+}
+
+// submission reads the flags by the contract that the server has.
+func (a *app) submission(ctx context.Context, server *client.Client, unit string, flags runFlags) (client.Submission, error) {
+	raw, err := server.Schema(ctx, unit)
+	if err != nil {
+		return client.Submission{}, err
+	}
+	terms, findings := contract.Parse(raw)
+	if terms == nil {
+		return client.Submission{}, fault.New(fault.Capsule, "the contract of %q on %s can't be used", unit, server.Server()).
+			WithFindings(findings)
+	}
+	input, files, err := flags.input.read(terms.Input, a.stdin)
+	if err != nil {
+		return client.Submission{}, err
+	}
+	if err := knownFields(terms.Input, files); err != nil {
+		return client.Submission{}, err
+	}
+	return client.Submission{Unit: unit, Input: input.JSON(), Files: files, Timeout: flags.timeout}, nil
+}
+
+// knownFields saves the upload of files that the server would refuse. It leaves nested
+// fields to the server.
+func knownFields(schema *contract.Schema, files []orchestrator.InputFile) error {
+	known := schema.FileFields()
+	var findings []fault.Finding
+	for _, f := range files {
+		if !strings.Contains(f.Field, ".") && !slices.Contains(known, f.Field) {
+			findings = append(findings, fault.Finding{
+				Message: fmt.Sprintf("a file was given for %q, which the contract doesn't declare as one", f.Field),
+				Hint:    fmt.Sprintf("its file fields are %q", known),
+			})
+		}
+	}
+	if len(findings) > 0 {
+		return fault.New(fault.Input, "a file was given that the contract doesn't know").WithFindings(findings)
+	}
+	return nil
+}
+
+// start starts a run, and follows it to its end unless --detach says not to.
+func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (orchestrator.Record, error)) error {
+	patient, done := lingering(ctx, submitGrace)
+	defer done()
+	record, err := submit(patient)
+	if err != nil && ctx.Err() != nil {
+		return fault.Wrap(fault.Cancelled, err, "interrupted before the server said that the run has started")
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case flags.detach && flags.json:
+		return a.stdout.json(record)
+	case flags.detach:
+		a.stdout.line("%s", record.ID)
+		return nil
+	}
+	return a.follow(ctx, server, record, flags)
+}
+
+// lingering returns a context that ends a while after ctx does: what was sent already
+// shall be answered, so that it can be taken back.
+func lingering(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+func (a *app) testCommand() *cobra.Command {
+	var only string
+	cmd := &cobra.Command{
+		Use:   "test DIR|NAME",
+		Short: "Run a capsule's test cases in the sandbox",
+		Long: `Run the cases in the capsule's tests/*.json, each in a fresh container, and print
+what differs. Exit code 1 when a case fails.`,
+		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty",
+		Args:    exactly(1, "one directory or name of a capsule"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.test(cmd.Context(), args[0], only) },
+	}
+	cmd.Flags().StringVar(&only, "case", "", "run only the case of this name (its file without .json)")
+	return cmd
+}
+
+func (a *app) test(ctx context.Context, name, only string) error {
+	c, err := a.load(name)
+	if err != nil {
+		return err
+	}
+	cases, err := chosen(c, only)
+	if err != nil {
+		return err
+	}
+	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+		var failed int
+		for _, test := range cases {
+			differences, took, err := a.runCase(ctx, o, c, test)
+			if err != nil {
+				return err
+			}
+			a.showCase(test, differences, took)
+			if len(differences) > 0 {
+				failed++
+			}
+		}
+		a.stdout.line("%d passed, %d failed", len(cases)-failed, failed)
+		if failed > 0 {
+			return exitFindings
+		}
+		return nil
+	})
+}
+
+// chosen returns the cases to run; that there are none is a fault.
+func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
+	cases, err := c.Cases()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, test := range cases {
+		if test.Name == only {
+			return []capsule.Case{test}, nil
+		}
+		names = append(names, test.Name)
+	}
+	if only != "" {
+		return nil, fault.New(fault.Input, "%s has no case %q", c.Name, only).WithHint("its cases are %s", strings.Join(names, ", "))
+	}
+	if len(cases) == 0 {
+		return nil, fault.New(fault.NotFound, "%s has no test case", c.Name).
+			WithHint(`write tests/first.json: {"input": {…}, "expect": {"output": {…}}}; see docs/capsules.md`)
+	}
+	return cases, nil
+}
+
+// runCase runs one case and says what differs from what it expects. The error is for
+// AOD's own failures.
+func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *capsule.Capsule, test capsule.Case) ([]string, time.Duration, error) {
+	began := time.Now()
+	out, err := os.MkdirTemp("", "aod-test-")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
+	view := newView(a.stderr, c.Name, a.quiet)
+	record, err := submitCase(ctx, o, orchestrator.Request{
+		Capsule: c, Timeout: test.Timeout, OutDir: filepath.Join(out, "files"), Observe: view.event, Find: a.callees(c),
+	}, test)
+	view.close()
+	if err != nil {
+		return nil, 0, err
+	}
+	if record.Outcome == orchestrator.WasCancelled {
+		return nil, 0, context.Canceled
+	}
+	return compare(test.Expect, record), time.Since(began), nil
+}
+
+// submitCase runs a case. An input that breaks the contract is a result like others:
+// a test may expect it.
+func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, test capsule.Case) (orchestrator.Record, error) {
+	input, err := contract.Decode(test.Input, contract.DefaultMaxBytes)
+	if err != nil {
+		return orchestrator.Record{}, err
+	}
+	req.Input = input
+	for field, path := range test.Files {
+		req.Files = append(req.Files, orchestrator.InputFile{Field: field, Path: path})
+	}
+	run, err := o.Submit(ctx, req)
+	if fault.Is(err, fault.Input) {
+		return refused(err), nil
+	}
+	if err != nil {
+		return orchestrator.Record{}, err
+	}
+	return run.Wait()
+}
+
+// invalidInput is the outcome that a case may expect for an input that is refused.
+const invalidInput = orchestrator.Outcome("invalid_input")
+
+func refused(err error) orchestrator.Record {
+	public := fault.Public(err)
+	lines := []string{public.Msg}
+	for _, f := range public.Findings {
+		lines = append(lines, f.String())
+	}
+	code := fault.ExitCode(err)
+	return orchestrator.Record{
+		Outcome: invalidInput, ExitCode: &code,
+		Error: &orchestrator.RunError{Kind: string(invalidInput), Type: "ContractError", Message: strings.Join(lines, "\n")},
+	}
+}
+
+func (a *app) showCase(test capsule.Case, differences []string, took time.Duration) {
+	mark := a.stdout.style(green, "✓")
+	if len(differences) > 0 {
+		mark = a.stdout.style(red, "✗")
+	}
+	a.stdout.line("%s %s %s", mark, test.Name, a.stdout.style(dim, took.Round(time.Millisecond).String()))
+	for _, d := range differences {
+		a.stdout.line("    %s", printable(d))
+	}
+}

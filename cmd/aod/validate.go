@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// exitFindings ends a command that did its job and found something wrong.
+const exitFindings = exitError(1)
+
+func (a *app) validateCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate DIR...",
+		Short: "Report every problem of a capsule at once",
+		Long: `Check capsule directories: every problem with its file, line or JSON pointer, what is
+wrong and how to mend it. No engine is needed. Exit code 1 when something is wrong.`,
+		Example: "  aod validate ./my-capsule\n  aod validate examples/capsules/*",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fault.New(fault.Input, "aod validate takes one directory or more").WithHint("see aod validate --help")
+			}
+			return a.validate(args, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return cmd
+}
+
+// verdict is what was found in one directory.
+type verdict struct {
+	Dir      string          `json:"dir"`
+	Valid    bool            `json:"valid"`
+	Findings []fault.Finding `json:"findings"`
+}
+
+func (a *app) validate(dirs []string, asJSON bool) error {
+	verdicts := make([]verdict, 0, len(dirs))
+	var failed bool
+	for _, dir := range dirs {
+		v, err := check(dir)
+		if err != nil {
+			return err
+		}
+		failed = failed || !v.Valid
+		verdicts = append(verdicts, v)
+	}
+	if asJSON {
+		if err := a.stdout.json(verdicts); err != nil {
+			return err
+		}
+	} else {
+		a.showVerdicts(verdicts)
+	}
+	if failed {
+		return exitFindings
+	}
+	return nil
+}
+
+// check loads a directory as a run would, with its test cases.
+func check(dir string) (verdict, error) {
+	c, err := capsule.Load(dir)
+	if fault.Is(err, fault.Capsule) {
+		return verdict{Dir: dir, Findings: findingsOf(err)}, nil
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	findings := append([]fault.Finding{}, c.Warnings...)
+	if _, err := c.Cases(); err != nil {
+		findings = append(findings, findingsOf(err)...)
+	}
+	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Findings: findings}, nil
+}
+
+// findingsOf never leaves a failure without a finding.
+func findingsOf(err error) []fault.Finding {
+	var f *fault.Error
+	if errors.As(err, &f) && len(f.Findings) > 0 {
+		return f.Findings
+	}
+	return []fault.Finding{{Message: err.Error()}}
+}
+
+func (a *app) showVerdicts(verdicts []verdict) {
+	for _, v := range verdicts {
+		problems := len(fault.Errors(v.Findings))
+		if v.Valid {
+			a.stdout.line("%s %s", a.stdout.style(green, "✓"), v.Dir)
+		} else {
+			a.stdout.line("%s %s: %s", a.stdout.style(red, "✗"), v.Dir, plural(problems, "problem"))
+		}
+		a.stdout.findings(v.Findings)
+	}
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+const frameTime = 100 * time.Millisecond
+
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// view shows on stderr what goes on: lines that stay, and on a terminal a last line
+// that tells what is being waited for.
+type view struct {
+	out   *output
+	unit  string
+	quiet bool
+
+	mu     sync.Mutex
+	status string // what is going on; "" is nothing
+	since  time.Time
+	steps  map[string]step
+	built  bool // something was
+	frame  int
+	drawn  int // lines
+	calls  *callTree
+
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// step is a build step that was started.
+type step struct {
+	name  string
+	since time.Time
+}
+
+// newView starts a view; close ends it.
+func newView(out *output, unit string, quiet bool) *view {
+	v := &view{out: out, unit: unit, quiet: quiet, steps: map[string]step{}, calls: newCallTree(unit), stop: make(chan struct{})}
+	if out.terminal && !quiet {
+		v.done.Go(v.animate)
+	}
+	return v
+}
+
+func (v *view) close() {
+	close(v.stop)
+	v.done.Wait()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.erase()
+	if v.out.terminal && !v.quiet && len(v.calls.root.children) > 0 {
+		for _, line := range v.calls.root.lines(v.out, time.Now()) {
+			v.out.line("%s", line)
+		}
+	}
+}
+
+func (v *view) animate() {
+	ticker := time.NewTicker(frameTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-v.stop:
+			return
+		case <-ticker.C:
+			v.mu.Lock()
+			v.frame++
+			v.draw()
+			v.mu.Unlock()
+		}
+	}
+}
+
+// event is an orchestrator's observer.
+func (v *view) event(e orchestrator.Event) {
+	if e.Unit == "" {
+		e.Unit = v.unit
+	}
+	v.call(e)
+	switch {
+	case e.Build != nil && e.Parent != "":
+		v.waitFor("building %s", printable(e.Unit))
+	case e.Build != nil:
+		v.build(*e.Build)
+	case e.Log != nil:
+		v.print("%s %s", v.out.style(dim, printable(e.Unit)+" |"), printable(settled(e.Log.Text)))
+	case e.State != nil && e.Parent == "":
+		v.state(*e.State)
+	case e.Warning != "":
+		v.print("%s %s", v.out.style(yellow, "warning:"), printable(e.Warning))
+	case e.Progress != nil && e.Parent == "":
+		v.waitFor("%s %s", v.unit, progressText(*e.Progress))
+	}
+}
+
+// call notes an event in the tree. In a pipe each call is told in lines of its own.
+func (v *view) call(e orchestrator.Event) {
+	v.mu.Lock()
+	node, called := v.calls.note(e)
+	line := node.line(v.out, time.Now())
+	v.mu.Unlock()
+	if v.out.terminal || e.Parent == "" {
+		return
+	}
+	if called || e.State != nil && ended(e.State.State) {
+		v.print("%s", line)
+	}
+}
+
+func progressText(p handoff.Progress) string {
+	var parts []string
+	if p.Percent != nil {
+		parts = append(parts, fmt.Sprintf("%.0f%%", *p.Percent))
+	}
+	for _, text := range []string{p.Step, p.Message} {
+		if text != "" {
+			parts = append(parts, printable(text))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func (v *view) state(t orchestrator.Transition) {
+	switch t.State {
+	case orchestrator.Starting, orchestrator.Running:
+		v.waitFor("%s %s", v.unit, t.State)
+	case orchestrator.Cleanup:
+		v.waitFor("cleaning up")
+	}
+}
+
+// build leaves out the builder's own housekeeping, unless that is what fails.
+func (v *view) build(e runtime.BuildEvent) {
+	if housekeeping(v.name(e)) && e.State != runtime.StepFailed {
+		return
+	}
+	v.title()
+	switch e.State {
+	case runtime.StepStarted:
+		v.begin(e)
+	case runtime.StepDone:
+		v.print("%s %s %s", v.out.style(green, "✓"), v.name(e), v.out.style(dim, v.took(e)))
+	case runtime.StepCached:
+		v.print("%s %s", v.out.style(dim, "="), v.name(e))
+	case runtime.StepFailed:
+		v.print("%s %s", v.out.style(red, "✗"), v.name(e))
+	case runtime.StepLog:
+		v.buildLog(e)
+	}
+}
+
+// title says once that something is being built.
+func (v *view) title() {
+	v.mu.Lock()
+	first := !v.built
+	v.built = true
+	v.mu.Unlock()
+	if first {
+		v.print("building %s", v.unit)
+	}
+}
+
+// housekeeping tells BuildKit's own steps from those of the Dockerfile.
+func housekeeping(name string) bool {
+	return strings.HasPrefix(name, "[internal]") || name == "copy /context /"
+}
+
+func (v *view) begin(e runtime.BuildEvent) {
+	v.mu.Lock()
+	v.steps[e.Step] = step{name: e.Name, since: time.Now()}
+	v.mu.Unlock()
+	v.waitFor("%s", printable(e.Name))
+}
+
+// buildLog shows a step's output as it comes; on a terminal only the last line of it.
+func (v *view) buildLog(e runtime.BuildEvent) {
+	if v.out.terminal {
+		v.waitFor("%s  %s", v.name(e), printable(settled(e.Log)))
+		return
+	}
+	v.print("  %s", printable(settled(e.Log)))
+}
+
+// settled returns what a terminal would show in the end of a line that its writer went
+// back to the start of, as progress bars do.
+func settled(line string) string {
+	line = strings.TrimRight(line, "\r")
+	return line[strings.LastIndexByte(line, '\r')+1:]
+}
+
+func (v *view) name(e runtime.BuildEvent) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e.Name == "" {
+		e.Name = v.steps[e.Step].name
+	}
+	return printable(e.Name)
+}
+
+func (v *view) took(e runtime.BuildEvent) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	begun, ok := v.steps[e.Step]
+	if !ok {
+		return ""
+	}
+	return time.Since(begun.since).Round(100 * time.Millisecond).String()
+}
+
+// print writes a line that stays.
+func (v *view) print(format string, args ...any) {
+	if v.quiet {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.erase()
+	v.out.line(format, args...)
+	v.draw()
+}
+
+// waitFor says what is going on.
+func (v *view) waitFor(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.status, v.since = fmt.Sprintf(format, args...), time.Now()
+}
+
+// draw shows what is being waited for, and the calls below it.
+func (v *view) draw() {
+	if !v.out.terminal || v.quiet || v.status == "" {
+		return
+	}
+	v.erase()
+	head := fmt.Sprintf("%c %s %.1fs", spinner[v.frame%len(spinner)], v.status, time.Since(v.since).Seconds())
+	_, _ = fmt.Fprint(v.out, v.fit(head))
+	v.drawn = 1
+	for _, line := range branches(v.out.plain(), v.calls.root.children, "", time.Now()) {
+		if v.drawn == maxDrawn {
+			break
+		}
+		_, _ = fmt.Fprint(v.out, "\n"+v.fit(line))
+		v.drawn++
+	}
+}
+
+// maxDrawn is how many lines of a tree are shown while it grows.
+const maxDrawn = 16
+
+func (v *view) fit(line string) string {
+	text := []rune(line)
+	if limit := v.out.width() - 1; len(text) > limit {
+		text = append(text[:limit-1], '…')
+	}
+	return string(text)
+}
+
+func (v *view) erase() {
+	if v.drawn == 0 {
+		return
+	}
+	_, _ = fmt.Fprint(v.out, strings.Repeat("\r\x1b[K\x1b[A", v.drawn-1)+"\r\x1b[K")
+	v.drawn = 0
+}
