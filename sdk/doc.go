@@ -1,0 +1,3 @@
+// Package sdk carries the Python library of capsules, so that a lone aod binary can
+// build the base image. The library's own tests are in python/tests.
+package sdk

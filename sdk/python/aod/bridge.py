@@ -1,0 +1,165 @@
+"""The bridge: one run, from /io/input.json to /io/output.json."""
+
+import json
+import os
+import signal
+import sys
+
+from aod.contract import Contract
+from aod.errors import CapsuleError, ContractError
+from aod.paths import io_dir
+
+MESSAGE_BYTES = 4096  # of an error's message in the result
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def run():
+    """Serve one run and end the process; see aod.run."""
+    signal.signal(signal.SIGTERM, _terminate)
+    _leave(serve(_capsule_dir()))
+
+
+def serve(capsule):
+    """Serve one run of the capsule in that directory and return the exit code.
+
+    The logic is loaded before the input is asked for: a container that was started
+    ahead of its run does all of that while nobody waits.
+    """
+    try:
+        contract = Contract(capsule)
+        execute = load_logic(capsule)
+        payload = contract.check_input(read_input())
+        write_output(contract.check_output(call(execute, payload)))
+        return 0
+    except BaseException as error:  # whatever it is, it becomes the run's outcome
+        return _report(error)
+
+
+def load_logic(capsule):
+    """Import src/main.py and return its execute function.
+
+    The logic may import its neighbours as `utils` and as `src.utils`.
+    """
+    source = os.path.join(capsule, "src")
+    if not os.path.isfile(os.path.join(source, "main.py")):
+        raise ContractError("src/main.py is missing")
+    sys.path[:0] = [capsule, source]
+    __import__("src.main")
+    execute = getattr(sys.modules["src.main"], "execute", None)
+    if not callable(execute):
+        raise ContractError("src/main.py has no function execute(payload)")
+    return execute
+
+
+def read_input():
+    """Return the payload's JSON document."""
+    try:
+        with open(os.path.join(io_dir(), "input.json"), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise ContractError(f"the input can't be read: {error}", exit_code=2) from None
+
+
+def call(execute, payload):
+    """Return what execute returns, or what its coroutine does."""
+    result = execute(payload)
+    if not hasattr(result, "__await__"):
+        return result
+    import asyncio  # 40 ms that only an async execute pays
+
+    async def finish():
+        return await result
+
+    return asyncio.run(finish())
+
+
+def write_output(document):
+    """Put the document (bytes) into place whole."""
+    target = os.path.join(io_dir(), "output.json")
+    draft = f"{target}.{os.getpid()}.tmp"
+    with open(draft, "wb") as file:
+        file.write(document)
+    os.replace(draft, target)
+
+
+def _capsule_dir():
+    override = os.environ.get("AOD_CAPSULE_DIR")
+    return override or os.path.dirname(os.path.abspath(sys.modules["__main__"].__file__))
+
+
+def _terminate(_number, _frame):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise Terminated
+
+
+def _report(error):
+    """Put the error into the log and the result, and return the exit code."""
+    if isinstance(error, Terminated):
+        return 128 + signal.SIGTERM
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    if isinstance(error, SystemExit):
+        return _report_exit(error)
+    if isinstance(error, CapsuleError):
+        _log(f"{type(error).__name__}: {_message(error)}")
+    else:
+        _log_traceback(error)
+    _write_error(error)
+    return _exit_status(getattr(error, "exit_code", 1))
+
+
+def _report_exit(error):
+    if error.code is None or error.code == 0:
+        return 0
+    if not isinstance(error.code, int):  # sys.exit("message")
+        _log(_message(error))
+    _write_error(error)
+    return _exit_status(error.code)
+
+
+def _exit_status(code):
+    """Return the code if a process can end with it as a failure, else 1."""
+    return code if isinstance(code, int) and 0 < code < 256 else 1
+
+
+def _write_error(error):
+    detail = {"type": type(error).__name__, "message": _message(error)}
+    try:
+        write_output(json.dumps({"error": detail}).encode())
+    except OSError as failure:
+        _log(f"the error can't be written: {failure}")
+
+
+def _message(error):
+    try:
+        text = str(error)
+    except Exception:  # a broken __str__ must not hide the failure itself
+        text = ""
+    whole = (text or type(error).__name__).encode("utf-8", "replace")
+    return whole[:MESSAGE_BYTES].decode("utf-8", "ignore")
+
+
+def _log_traceback(error):
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_globals.get("__name__") == __name__:
+        trace = trace.tb_next
+    sys.__excepthook__(type(error), error.with_traceback(trace), trace)
+
+
+def _log(line):
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody listens any more, or the logic closed it
+
+
+def _leave(status):
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass  # closed, or taken away by the logic
+    os._exit(status)

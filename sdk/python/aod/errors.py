@@ -1,0 +1,56 @@
+"""The exceptions that end a run cleanly: a message, and no traceback."""
+
+
+class CapsuleError(Exception):
+    """A failure that the capsule foresaw, for whoever called it.
+
+    The name of the class becomes the error's type in the result, so a subclass is
+    a type of its own. exit_code is that of the process, 1 to 255.
+    """
+
+    def __init__(self, message, *, exit_code=1):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class ContractError(CapsuleError):
+    """An input, a result or a file name that breaks the capsule's contract."""
+
+
+class HandoffError(CapsuleError):
+    """A handoff that brought no result. Uncaught, it ends the run without a traceback.
+
+    target is the unit that was called. Where the callee failed, category, kind and
+    type say how, message is its own, and result is what it left: its id and, maybe,
+    some files.
+    """
+
+    def __init__(self, message, *, target="", kind="", category="", type="", result=None, about=None):
+        super().__init__(about or message)
+        self.message = message
+        self.target = target
+        self.kind = kind
+        self.category = category
+        self.type = type
+        self.result = result
+
+
+class HandoffRefused(HandoffError):
+    """A call that AOD didn't accept: nothing ran.
+
+    code is the reason (forbidden, not_found, invalid_input, conflict, busy, ...),
+    rule the policy that refused (grant, cycle, depth, calls, deadline, size) or "",
+    status the HTTP status, findings what is wrong with the arguments, hint what to do.
+    """
+
+    def __init__(self, message, *, code="", rule="", status=0, findings=(), hint="", **rest):
+        super().__init__(message, kind=code, **rest)
+        self.code = code
+        self.rule = rule
+        self.status = status
+        self.findings = list(findings)
+        self.hint = hint
+
+
+class HandoffUnavailable(HandoffError):
+    """AOD can't be asked: there is no capsule API here, or it has been away too long."""
