@@ -1,0 +1,112 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+)
+
+// tourTime is far longer than a tour takes, also where images have to be built.
+const tourTime = 5 * time.Minute
+
+// Whoever pastes the guide's blocks for a shell one after the other sees what stands
+// below each: a json block has the shape of what was printed, and the lines of a text
+// block are among those that were.
+func TestTheToursShownWork(t *testing.T) {
+	dockertest.Require(t)
+	for _, name := range []string{"server.md", "http-api.md"} {
+		t.Run(name, func(t *testing.T) {
+			_, blocks := readGuide(t, name)
+			scripts, shown := stops(blocks)
+			if len(scripts) == 0 {
+				t.Fatalf("%s has nothing to run", name)
+			}
+			printed := tour(t, scripts)
+			for i, said := range printed {
+				for _, b := range shown[i] {
+					compare(t, scripts[i], b, said)
+				}
+			}
+		})
+	}
+}
+
+// stops returns the blocks for a shell, and for each what is shown below it.
+func stops(blocks []block) (scripts []string, shown [][]block) {
+	for _, b := range blocks {
+		switch {
+		case b.language == "sh":
+			scripts, shown = append(scripts, b.text), append(shown, nil)
+		case (b.language == "json" || b.language == "text") && len(shown) > 0:
+			shown[len(shown)-1] = append(shown[len(shown)-1], b)
+		}
+	}
+	return scripts, shown
+}
+
+// tour runs scripts in one shell, in a directory that has the examples, and returns what
+// each printed.
+func tour(t *testing.T, scripts []string) []string {
+	t.Helper()
+	requirePrograms(t, "curl", "jq", "tar")
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")); err != nil {
+		t.Fatal(err)
+	}
+	const between = "\x1e"
+	whole := "set -eu\ntrap 'kill -9 $! 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
+	ctx, cancel := context.WithTimeout(t.Context(), tourTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", whole)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the server too
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(buildAOD(t))+":"+os.Getenv("PATH"),
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	printed := strings.Split(out.String(), between)
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "serve.log"))
+		t.Fatalf("%v in\n%s\nit printed\n%s\nand said\n%s\nserver:\n%s", err, scripts[len(printed)-1], printed[len(printed)-1], &said, log)
+	}
+	return printed
+}
+
+// requirePrograms skips a test where a program is missing that a guide uses, and fails it
+// where the engine isn't allowed to be missing either.
+func requirePrograms(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err == nil {
+			continue
+		}
+		if os.Getenv("AOD_TEST_DOCKER") == "require" {
+			t.Fatalf("the guide needs %s", name)
+		}
+		t.Skipf("the guide needs %s", name)
+	}
+}
+
+func compare(t *testing.T, script string, shown block, printed string) {
+	t.Helper()
+	var err error
+	if shown.language == "json" {
+		err = sameShape(shown.text, printed)
+	} else {
+		err = sameLines(shown.text, printed)
+	}
+	if err != nil {
+		t.Errorf("%v\nafter\n%s\nit printed\n%s", err, script, printed)
+	}
+}
