@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -58,6 +59,36 @@ func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 		t.Error("no run was tried again: has the engine been away?")
 	}
 	t.Logf("%d attempts were made again", retries)
+}
+
+// AOD_CUTS is how often the way to the engine is cut at a random moment. The long form is:
+// AOD_CUTS=40 go test -race -run TestACutAtAnyMoment ./cmd/aod
+const usualCuts = 4
+
+func TestACutAtAnyMomentIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "--concurrency", "4", "--retry-delay", "10ms", "--retries", "20")
+	line := newEngineLine(t)
+	s.env = []string{"DOCKER_HOST=unix://" + line.path}
+	s.addWorker("worker", "")
+	s.start()
+	for range number(t, "AOD_CUTS", usualCuts) {
+		var ids []string
+		for i := range 6 {
+			ids = append(ids, s.mustSubmit("worker", work{Mark: i, Ticks: []int{2, 1, 3}[i%3]}))
+		}
+		time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
+		line.cut()
+		time.Sleep(100 * time.Millisecond)
+		line.join()
+		for i, id := range ids {
+			record := s.await(id)
+			s.checkAttempts(record)
+			if want := string(work{Mark: i}.input()); record.Outcome != orchestrator.Success || string(record.Output) != want {
+				t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
+			}
+		}
+	}
 }
 
 // checkAttempts wants every attempt that failed to have done so for the engine's absence,

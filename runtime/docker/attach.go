@@ -47,7 +47,7 @@ func (e *Engine) hijack(ctx context.Context, path, query string) (io.ReadCloser,
 	req.Header.Set("Upgrade", "tcp")
 	resp, err := e.transport.RoundTrip(req)
 	if err != nil {
-		return nil, err
+		return nil, connectionLost{err} // an answer, whatever it says, isn't an error here
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		defer resp.Body.Close()
@@ -68,8 +68,11 @@ func (e *Engine) apiURL(ctx context.Context, route, query string) *url.URL {
 
 // answerError makes an error of an answer that isn't the one hoped for.
 func answerError(resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // only for the operator's log
-	err := fmt.Errorf("engine answered %s: %s", resp.Status, text)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4096)) // only for the operator's log
+	if err != nil {
+		return connectionLost{err}
+	}
+	err = fmt.Errorf("engine answered %s: %s", resp.Status, text)
 	if resp.StatusCode == http.StatusNotFound {
 		return fmt.Errorf("%w: %w", cerrdefs.ErrNotFound, err)
 	}

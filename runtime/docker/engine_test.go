@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -151,6 +152,50 @@ func TestAnEngineThatIsNotThere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAnEngineThatHangsUp(t *testing.T) {
+	for name, hangUp := range map[string]func(net.Conn) error{
+		"before its answer":  func(net.Conn) error { return nil },
+		"amid its answer":    func(c net.Conn) error { _, err := io.WriteString(c, "HTTP/1.1 200 O"); return err },
+		"before all of it":   shortAnswer("200 OK", `{"Id":`),
+		"amid its complaint": shortAnswer("500 Internal Server Error", `{"mess`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					err = errors.Join(hangUp(conn), conn.Close())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			e := connect(t, &fakeAPI{version: "1.41", answers: map[string]http.HandlerFunc{
+				"POST /containers/x/attach": end, "POST /containers/x/start": end, "GET /containers/x/json": end, "POST /containers/create": end,
+			}})
+			_, attachErr := e.Attach(t.Context(), "x")
+			_, inspectErr := e.Inspect(t.Context(), "x")
+			_, createErr := e.Create(t.Context(), runtime.ContainerSpec{})
+			for call, err := range map[string]error{"Attach": attachErr, "Inspect": inspectErr, "Create": createErr, "Start": e.Start(t.Context(), "x")} {
+				if err != nil && !fault.Is(err, fault.Unavailable) {
+					t.Errorf("%s: %v", call, err)
+				}
+			}
+			if attachErr == nil || inspectErr == nil || createErr == nil {
+				t.Errorf("no error: %v, %v, %v", attachErr, inspectErr, createErr)
+			}
+		})
+	}
+}
+
+// shortAnswer promises more than there is.
+func shortAnswer(status, body string) func(net.Conn) error {
+	return func(c net.Conn) error {
+		_, err := fmt.Fprintf(c, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n%s", status, body)
+		return err
 	}
 }
 

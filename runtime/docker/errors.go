@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -88,9 +89,11 @@ func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
 	return fault.Wrap(fault.Internal, err, "the engine could not %s %s", c.verb, c)
 }
 
+// isConnection reports that the engine wasn't reached, or went away before its answer's end.
 func isConnection(err error) bool {
 	var network *net.OpError
-	return client.IsErrConnectionFailed(err) || errors.As(err, &network) || errors.As(err, &connectionLost{})
+	return client.IsErrConnectionFailed(err) || errors.As(err, &network) || errors.As(err, &connectionLost{}) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // amid an answer
 }
 
 // unavailable says why the engine doesn't answer and what to do about it.
@@ -146,7 +149,7 @@ func bounded(s string, limit int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// connectionLost marks an error of a stream that had begun: the engine went away.
+// connectionLost marks an error of a connection that had been made: the engine went away.
 type connectionLost struct{ error }
 
 func (c connectionLost) Unwrap() error { return c.error }
