@@ -10,7 +10,7 @@ var files embed.FS
 
 // Names lists the schemas that Get knows, sorted.
 func Names() []string {
-	return []string{"agent", "config", "event", "page", "problem", "run", "submission", "testcase", "tools", "unit"}
+	return []string{"agent", "config", "describe", "event", "page", "problem", "run", "submission", "testcase", "tools", "unit"}
 }
 
 // Get returns the schema of that name, for example Get("agent"), or nil when there
@@ -34,6 +34,10 @@ func TestCase() []byte { return must("testcase") }
 // Config returns the schema of the server's configuration file. A test of the package
 // config writes it.
 func Config() []byte { return must("config") }
+
+// Describe returns the schema of the model card that an Agentic Unit prints on
+// --describe. Cards are written by others, so its objects are open.
+func Describe() []byte { return must("describe") }
 
 // Run returns the schema of a run's record, as `aod run --json` prints it.
 func Run() []byte { return must("run") }

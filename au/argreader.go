@@ -1,0 +1,178 @@
+package au
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// argReader reads a call and gathers what is wrong with it.
+type argReader struct {
+	card       *Card
+	order      []string          // of the flags given
+	given      map[string]string // their values
+	positional *string
+	env        map[string]string
+	findings   []fault.Finding
+}
+
+func (r *argReader) fail(pointer, hint, format string, args ...any) {
+	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// read takes the arguments one by one, or two by two.
+func (r *argReader) read(args []string) {
+	afterBoolean := false
+	for i := 0; i < len(args); i++ {
+		arg, pointer := args[i], argPointer(i)
+		flag, isFlag := strings.CutPrefix(arg, "--")
+		switch {
+		case arg == "--":
+			r.rest(args, i+1)
+			return
+		case isFlag:
+			if r.flag(flag, args[i+1:], pointer) {
+				i++
+			}
+		case strings.HasPrefix(arg, "-") && arg != "-":
+			r.fail(pointer, "write --name in full; a prompt that starts with - goes after --", "short flags are not known")
+		case afterBoolean && (arg == "true" || arg == "false"):
+			r.fail(pointer, "write --name="+arg+"; if it is the prompt, put it after --", "a boolean flag takes no word after it")
+		default:
+			r.prompt(arg, pointer)
+		}
+		afterBoolean = isFlag && r.isBoolean(flag)
+	}
+}
+
+// rest takes what follows "--", where nothing is a flag.
+func (r *argReader) rest(args []string, from int) {
+	for i := from; i < len(args); i++ {
+		r.prompt(args[i], argPointer(i))
+	}
+}
+
+func argPointer(i int) string { return "/args/" + strconv.Itoa(i) }
+
+// flag takes one flag, given without its dashes, and reports whether the next argument
+// was its value.
+func (r *argReader) flag(arg string, following []string, pointer string) bool {
+	name, value, joined := strings.Cut(arg, "=")
+	switch {
+	case !r.known(name, pointer):
+		return false
+	case joined:
+		r.put(name, value, pointer)
+		return false
+	case r.isBoolean(name):
+		r.put(name, "true", pointer)
+		return false
+	case len(following) == 0 || strings.HasPrefix(following[0], "--"):
+		r.fail(pointer, "write --"+name+"=value", "the flag --%s needs a value", name)
+		return false
+	}
+	r.put(name, following[0], pointer)
+	return true
+}
+
+// known reports whether the card has such a flag; if not it says so.
+func (r *argReader) known(name, pointer string) bool {
+	if name == describe {
+		r.fail(pointer, "ask for the model card by itself", "--describe prints the model card and runs nothing")
+		return false
+	}
+	if _, ok := r.parameter(name); !ok {
+		r.fail(pointer, r.flagsHint(), "the unit has no flag %.80q", "--"+name)
+		return false
+	}
+	return true
+}
+
+// parameter returns what the card says of a flag. A prompt is known to every unit.
+func (r *argReader) parameter(name string) (Parameter, bool) {
+	if p, ok := r.card.Parameter(name); ok || name != prompt {
+		return p, ok
+	}
+	return Parameter{Name: prompt, Type: TypeString}, true
+}
+
+func (r *argReader) isBoolean(name string) bool {
+	p, ok := r.parameter(name)
+	return ok && p.Type == TypeBoolean
+}
+
+func (r *argReader) flagsHint() string {
+	const most = 20
+	var names []string
+	for _, p := range r.card.Config {
+		names = append(names, "--"+p.Name)
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	if len(names) == 0 {
+		return "its model card has none"
+	}
+	return "its model card has " + strings.Join(names, ", ")
+}
+
+// set takes a value that was given beside the arguments.
+func (r *argReader) set(name, value, pointer string) {
+	if value != "" && r.known(name, pointer) {
+		r.put(name, value, pointer)
+	}
+}
+
+// put takes the value of a flag that the unit has.
+func (r *argReader) put(name, value, pointer string) {
+	if _, twice := r.given[name]; twice {
+		r.fail(pointer, "keep one of them", "--%s is given twice", name)
+		return
+	}
+	r.order = append(r.order, name)
+	r.given[name] = value
+	if name == prompt && r.positional != nil {
+		r.fail(pointer, "keep one of them", "the prompt is given twice, once as --prompt")
+	}
+	if problem := unprintable(value); problem != "" {
+		r.fail(pointer, "", "the value of --%s %s", name, problem)
+		return
+	}
+	p, _ := r.parameter(name)
+	clean, problem, hint := p.check(value)
+	if problem != "" {
+		r.fail(pointer, hint, "the value of --%s %s", name, problem)
+		return
+	}
+	r.given[name] = clean
+}
+
+// prompt takes the positional argument.
+func (r *argReader) prompt(value, pointer string) {
+	if problem := unprintable(value); problem != "" {
+		r.fail(pointer, "", "the prompt %s", problem)
+	}
+	_, flagged := r.given[prompt]
+	if r.positional != nil || flagged {
+		r.fail(pointer, "a unit takes one prompt; a text with spaces in it is one argument, in quotes", "there is more than one prompt")
+		return
+	}
+	r.positional = &value
+}
+
+// missing reports what has to be given and isn't. A positional prompt is a prompt.
+func (r *argReader) missing() {
+	for _, p := range r.card.Config {
+		_, given := r.given[p.Name]
+		if !p.Required || given || p.Name == prompt && r.positional != nil {
+			continue
+		}
+		hint := "give --" + p.Name
+		if p.Env() != "" {
+			hint += " or $" + p.Env()
+		}
+		r.fail("", hint, "the %s --%s is required", p.Type, p.Name)
+	}
+}

@@ -1,0 +1,76 @@
+package au
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Limits on what a unit is started with. Linux takes 128 KiB in one argument and, by
+// default, 2 MiB in all.
+const (
+	MaxArgs     = 256 // and as many variables
+	MaxArgBytes = 128<<10 - 1
+	MaxAllBytes = 1 << 20 // arguments and variables together
+)
+
+// Call is what a user gives to a unit beside its stdin.
+type Call struct {
+	Args      []string          // as they would follow the program's name; no shell reads them
+	Prompt    string            // goes as --prompt; "" is none
+	ModelPath string            // the model's file as the unit sees it; "" is none
+	Env       map[string]string // further variables
+}
+
+// Command is what a unit is started with. Each string is one argument, whatever is in it.
+type Command struct {
+	Args      []string // without the program
+	Env       []string // NAME=value, sorted by name
+	ModelPath string   // absolute and clean, to be there read-only; "" is none
+}
+
+// Args checks what was given against the card, before anything starts, and returns what to
+// start the unit with. All parameters go as flags, [OPTIONS] [PROMPT] (specification,
+// section 4); a model's path goes in $MODEL_PATH as well. Given flags may be written
+// --name value, --name=value or, for booleans, --name alone; what follows "--" is the
+// prompt. --prompt needs no place in the card, since the specification gives it to all
+// units; every other flag does.
+//
+// The error is a *fault.Error: TooLarge, or Input with a finding for each problem. Their
+// pointers lead into the call: /args/2, /prompt, /model_path, /env/NAME. They name
+// flags and variables, never a value.
+func (c *Card) Args(call Call) (Command, error) {
+	if err := call.bounded(); err != nil {
+		return Command{}, err
+	}
+	r := &argReader{card: c, given: map[string]string{}, env: map[string]string{}}
+	r.read(call.Args)
+	r.set(modelPath, call.ModelPath, "/model_path")
+	r.set(prompt, call.Prompt, "/prompt")
+	r.environment(call.Env)
+	r.missing()
+	if len(r.findings) > 0 {
+		return Command{}, fault.New(fault.Input, "the arguments don't fit the unit: %s", r.findings[0].String()).
+			WithHint("its model card says what it takes").WithFindings(r.findings)
+	}
+	return r.command(), nil
+}
+
+// bounded refuses what could not be handed to a program.
+func (call Call) bounded() error {
+	if len(call.Args) > MaxArgs || len(call.Env) > MaxArgs {
+		return fault.New(fault.TooLarge, "there are more than %d arguments or variables", MaxArgs).WithHint("send data on stdin")
+	}
+	all := 0
+	for _, s := range slices.Concat(call.Args, []string{call.Prompt, call.ModelPath}, slices.Collect(maps.Keys(call.Env)), slices.Collect(maps.Values(call.Env))) {
+		if len(s) > MaxArgBytes {
+			return fault.New(fault.TooLarge, "an argument has %d bytes, the limit is %d", len(s), MaxArgBytes).WithHint("send data on stdin")
+		}
+		all += len(s) + 1
+	}
+	if all > MaxAllBytes {
+		return fault.New(fault.TooLarge, "the arguments have %d bytes in all, the limit is %d", all, MaxAllBytes).WithHint("send data on stdin")
+	}
+	return nil
+}

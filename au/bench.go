@@ -1,0 +1,127 @@
+package au
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// bench is an observation with what follows from it, read once for all checks.
+type bench struct {
+	Observation
+	card    *Card // nil unless --describe printed a good one
+	cardErr error
+	outputs map[Scenario]outcome
+}
+
+// outcome is what a run's stdout turned out to be.
+type outcome struct {
+	doc *Output
+	err error
+}
+
+func newBench(o Observation) *bench {
+	b := &bench{Observation: o, outputs: map[Scenario]outcome{}}
+	for s, run := range o.Runs {
+		doc, err := ParseOutput(bytes.NewReader(run.Stdout), 0)
+		b.outputs[s] = outcome{doc, err}
+	}
+	if run, ok := o.Runs[ScenarioDescribe]; ok {
+		b.card, b.cardErr = ParseCard(run.Stdout)
+	}
+	return b
+}
+
+// scenarios lists those that were run, but for the one that only describes.
+func (b *bench) scenarios() []Scenario {
+	all := slices.Sorted(maps.Keys(b.Runs))
+	return slices.DeleteFunc(all, func(s Scenario) bool { return s == ScenarioDescribe })
+}
+
+// on judges one scenario, if it was run.
+func (b *bench) on(s Scenario, judge func(Run, outcome) Verdict) Verdict {
+	run, ok := b.Runs[s]
+	if !ok {
+		return notApplicable("%s was not tried", s)
+	}
+	if run.TimedOut {
+		return fail("%s: it was still running when its time was up", s)
+	}
+	return judge(run, b.outputs[s])
+}
+
+// onModel judges a scenario of a unit that takes a model.
+func (b *bench) onModel(s Scenario, judge func(Run, outcome) Verdict) Verdict {
+	if b.card != nil && !b.card.NeedsModel() {
+		return notApplicable("its model card has no model-path")
+	}
+	return b.on(s, judge)
+}
+
+// onCard judges the model card, if there is a good one.
+func (b *bench) onCard(judge func(*Card) Verdict) Verdict {
+	if b.card == nil {
+		return notApplicable("there is no valid model card")
+	}
+	return judge(b.card)
+}
+
+// onSource judges the source, if it was looked at.
+func (b *bench) onSource(found func(Source) bool, what string) Verdict {
+	switch {
+	case b.Source == nil:
+		return notApplicable("only its source can show it, and there is only the program")
+	case found(*b.Source):
+		return pass("found %s", what)
+	}
+	return fail("found no %s", what)
+}
+
+// count adds up what each run was observed to have done, and in how many it was observed.
+func (b *bench) count(of func(Run) *int) (sum, observed int) {
+	for _, run := range b.Runs {
+		if n := of(run); n != nil {
+			sum += *n
+			observed++
+		}
+	}
+	return sum, observed
+}
+
+// none passes when every run was observed to have done nothing of a kind, and the unit
+// was run for more than its card.
+func (b *bench) none(what string, of func(Run) *int) Verdict {
+	sum, observed := b.count(of)
+	switch {
+	case sum > 0:
+		return fail("%s: %d in %d runs", what, sum, observed)
+	case len(b.scenarios()) == 0:
+		return notApplicable("%s: nothing was tried", what)
+	case observed < len(b.Runs):
+		return notApplicable("%s: counted in %d of %d runs only", what, observed, len(b.Runs))
+	}
+	return pass("%s: none in %d runs", what, observed)
+}
+
+// crash says that a run was ended by a signal, or "".
+func crash(run Run) string {
+	if run.OutOfMemory {
+		return "it was killed for its memory"
+	}
+	if exit := ExitMeaning(run.ExitCode, nil); exit.Class == ExitSignal {
+		return "it was ended by " + exit.Name
+	}
+	return ""
+}
+
+// outputProblem says what is wrong with an output, and how to mend it.
+func outputProblem(err error) string {
+	var bad *OutputError
+	if errors.As(err, &bad) {
+		return bad.Message + "; " + bad.Hint
+	}
+	return fault.Public(err).Msg
+}

@@ -1,0 +1,40 @@
+package au
+
+// Checks are all checks, in the order of the specification's checklist (section 10). Each
+// item of it has its check; that --describe validates, and that malformed input is borne,
+// stands there twice and here once. Two rules of other sections are added: that nothing
+// is written (3.2), and that the same input gives the same output (2.2).
+var Checks = []Check{
+	{"describe", "--describe prints the model card and ends", "4.1, 10 core contract", judgeDescribe},
+	{"describe-schema", "the model card keeps describe.schema.json", "6.1, 10 core contract, 10 testing", judgeCard},
+	{"stdin-bytes", "stdin is read to its end, as bytes", "5.1, 10 core contract", judgeStdin},
+	{"stdout-json-only", "stdout is one JSON document and nothing else", "5.2, 10 core contract", judgeStdout},
+	{"stderr-only-errors", "errors go to stderr only", "5.3, 10 core contract", judgeErrorsApart},
+	{"exit-codes", "it exits with 0, 1, 2 or a code of its own", "3.1, 10 core contract", judgeExitCodes},
+
+	{"no-model-download", "a model that is missing is not fetched", "3.2, 10 security", judgeDownload},
+	{"path-traversal", "a path with .. in it is refused", "8.2, 10 security", judgeTraversal},
+	{"exit-huge-input", "an input that is too large is borne or refused", "8.1, 10 security", judgeHuge},
+	{"secrets-not-echoed", "no secret and no input shows up on stderr", "8.4, 10 security", judgeSecrets},
+	{"no-network", "the network is never tried", "3.2, 10 security", judgeNetwork},
+	{"no-files-written", "no file is written", "3.2", judgeFiles},
+
+	{"error-messages", "a failure says what is wrong", "7.2, 10 error handling", judgeMessages},
+	{"exit-empty-input", "an empty input is borne or refused", "7.1, 10 error handling", judgeEmpty},
+	{"exit-corrupt-input", "a corrupt input is borne or refused", "7.1, 10 error handling, 10 testing", judgeCorrupt},
+	{"exit-missing-model", "a model that isn't there is an invalid argument", "7.1, 10 error handling", judgeMissingModel},
+	{"out-of-memory", "it ends in order when memory runs out", "7.1, 10 error handling", judgeLittleMemory},
+
+	{"readme", "there is a README.md with examples", "10 documentation", judgeReadme},
+	{"capabilities", "the model card lists capabilities", "6.3, 10 documentation", judgeCapabilities},
+	{"config-documented", "every parameter is described", "6.1, 10 documentation", judgeConfig},
+	{"license", "there is a licence", "10 documentation", judgeLicense},
+
+	{"unit-tests", "its logic has unit tests", "10 testing", judgeUnitTests},
+	{"integration-tests", "it is tested with sample inputs", "10 testing", judgeIntegrationTests},
+	{"deterministic", "the same input gives the same output", "2.2", judgeDeterministic},
+
+	{"in-time", "it takes reasonable time", "8.3, 10 performance", judgeTime},
+	{"memory-bound", "its memory is bounded", "8.3, 10 performance", judgeMemory},
+	{"no-leaks", "nothing of it is left when it has ended", "2.2, 10 performance", judgeLeaks},
+}

@@ -1,0 +1,51 @@
+package au
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// command writes what was read in the one form that every unit can be expected to take:
+// flags first, then the prompt.
+func (r *argReader) command() Command {
+	cmd := Command{ModelPath: r.given[modelPath]}
+	for _, name := range r.order {
+		p, _ := r.parameter(name)
+		cmd.Args = append(cmd.Args, p.flag(r.given[name])...)
+		if p.Env() != "" {
+			r.env[p.Env()] = r.given[name]
+		}
+	}
+	if r.positional != nil {
+		cmd.Args = append(cmd.Args, positional(*r.positional)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.env)) {
+		cmd.Env = append(cmd.Env, name+"="+r.env[name])
+	}
+	return cmd
+}
+
+// flag writes a value as the specification's examples do, "--name value", but for one
+// that could be taken for a flag. A boolean is there or not: "=false" is written only
+// where leaving it out would mean something else, since many parsers don't take it.
+func (p Parameter) flag(value string) []string {
+	name := "--" + p.Name
+	switch {
+	case p.Type == TypeBoolean && value == "true":
+		return []string{name}
+	case p.Type == TypeBoolean && !p.Required && p.Default != true:
+		return nil
+	case p.Type == TypeBoolean || strings.HasPrefix(value, "-"):
+		return []string{name + "=" + value}
+	}
+	return []string{name, value}
+}
+
+// positional writes a prompt so that it is taken for nothing else.
+func positional(text string) []string {
+	if strings.HasPrefix(text, "-") || text == "true" || text == "false" {
+		return []string{"--", text}
+	}
+	return []string{text}
+}

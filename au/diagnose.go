@@ -1,0 +1,102 @@
+package au
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// checkText finds what is wrong before anybody asks for JSON.
+func checkText(data []byte) error {
+	if len(bytes.Trim(data, space)) == 0 {
+		return misbehaved(OutputEmpty, 0, "it printed nothing")
+	}
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return misbehaved(OutputByteOrderMark, 0, "its output starts with a byte order mark")
+	}
+	if utf8.Valid(data) {
+		return nil
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return misbehaved(OutputNotUTF8, at, "its output is not valid UTF-8, from byte %d on", at)
+		}
+		at += size
+	}
+}
+
+// diagnose names what keeps a text from being one JSON document. It guesses, since there
+// is no one way to read what isn't JSON; the cost is bounded.
+func diagnose(data []byte) *OutputError {
+	end, err := firstDocument(data)
+	if err == nil && structured(bytes.TrimLeft(data, space)) {
+		if documentsOnly(data[end:]) {
+			return misbehaved(OutputTwoDocuments, end, "it printed more than one JSON document; the first ends at byte %d", end)
+		}
+		return misbehaved(OutputTextAfter, end, "it printed other text after the JSON document, from byte %d on", end)
+	}
+	if start := documentAtEnd(data); start > 0 {
+		return misbehaved(OutputTextBefore, start, "it printed other text before the JSON document, which starts at byte %d", start)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) && structured(bytes.TrimLeft(data, space)) {
+		return misbehaved(OutputTruncated, len(data), "its JSON document breaks off at byte %d", len(data))
+	}
+	at := 0
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		at = int(max(syntax.Offset-1, 0))
+	}
+	return misbehaved(OutputNotJSON, at, "its output is not JSON, from byte %d on", at)
+}
+
+// firstDocument returns where the first document ends.
+func firstDocument(data []byte) (int, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var doc json.RawMessage
+	err := dec.Decode(&doc)
+	return int(dec.InputOffset()), err
+}
+
+// documentsOnly reports whether a text is nothing but documents.
+func documentsOnly(data []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc json.RawMessage
+		if err := dec.Decode(&doc); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// documentAtEnd returns where an object or array starts that goes on to the end of the
+// text, 0 if none is found. It tries the first of each bracket, and some that start a line.
+func documentAtEnd(data []byte) int {
+	const attempts = 16
+	candidates := []int{bytes.IndexByte(data, '{'), bytes.IndexByte(data, '[')}
+	for at := nextLineStart(data, 0); at > 0 && len(candidates) < attempts; at = nextLineStart(data, at) {
+		candidates = append(candidates, at)
+	}
+	for _, at := range candidates {
+		if at > 0 && json.Valid(data[at:]) {
+			return at
+		}
+	}
+	return 0
+}
+
+// nextLineStart returns the next bracket that starts a line behind a place, -1 if none does.
+func nextLineStart(data []byte, at int) int {
+	for {
+		line := bytes.IndexByte(data[at:], '\n')
+		if line < 0 {
+			return -1
+		}
+		at += line + 1
+		if structured(data[at:]) {
+			return at
+		}
+	}
+}

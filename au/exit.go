@@ -1,0 +1,69 @@
+package au
+
+import "strconv"
+
+// ExitClass is what an exit code means in general: a stable word.
+type ExitClass string
+
+// The classes (specification, sections 3.1 and 7.1; signals as every shell counts them).
+const (
+	ExitSuccess      ExitClass = "success"       // 0
+	ExitGeneralError ExitClass = "general_error" // 1
+	ExitInvalidInput ExitClass = "invalid_input" // 2
+	ExitDomainError  ExitClass = "domain_error"  // 3 and up, the unit's own
+	ExitSignal       ExitClass = "signal"        // 128 and the signal's number
+)
+
+// Exit is what the end of a unit says.
+type Exit struct {
+	Class ExitClass `json:"class"`
+	Code  int       `json:"code"`
+	Name  string    `json:"name"` // for a person: what the card calls it, or the signal's name
+	// Retry says that the same call may end otherwise. A unit gives the same for the same
+	// input (section 2.2), so only what came from outside is worth another attempt.
+	Retry bool `json:"retry"`
+}
+
+// signals are those that end programs, by Linux's numbers. What comes from outside may
+// not come again.
+var signals = map[int]struct {
+	name    string
+	outside bool
+}{
+	1: {"SIGHUP", true}, 2: {"SIGINT", true}, 3: {"SIGQUIT", false}, 4: {"SIGILL", false}, 5: {"SIGTRAP", false}, 6: {"SIGABRT", false},
+	7: {"SIGBUS", false}, 8: {"SIGFPE", false}, 9: {"SIGKILL", true}, 11: {"SIGSEGV", false}, 13: {"SIGPIPE", false}, 14: {"SIGALRM", false},
+	15: {"SIGTERM", true}, 24: {"SIGXCPU", false}, 25: {"SIGXFSZ", false}, 31: {"SIGSYS", false},
+}
+
+const maxSignal = 64
+
+// ExitMeaning says what an exit code means; the card, which may be nil, names the unit's
+// own codes. Whoever knows more, such as that the unit was killed for its memory or its
+// time, judges that first: here 137 is a SIGKILL like any other.
+func ExitMeaning(code int, card *Card) Exit {
+	exit := Exit{Code: code}
+	switch {
+	case code == 0:
+		exit.Class, exit.Name = ExitSuccess, "success"
+	case code == 2:
+		exit.Class, exit.Name = ExitInvalidInput, "invalid input or arguments"
+	case code == 1 || code < 0 || code > 255: // the latter is no code that a program can give
+		exit.Class, exit.Name = ExitGeneralError, "general error"
+	case code > 128 && code <= 128+maxSignal:
+		signal := signals[code-128]
+		exit.Class, exit.Name, exit.Retry = ExitSignal, signal.name, signal.outside
+		if exit.Name == "" {
+			exit.Name = "signal " + strconv.Itoa(code-128)
+		}
+	default:
+		exit.Class, exit.Name = ExitDomainError, domainName(code, card)
+	}
+	return exit
+}
+
+func domainName(code int, card *Card) string {
+	if card != nil && card.ExitCodes[code] != "" {
+		return card.ExitCodes[code]
+	}
+	return "domain error " + strconv.Itoa(code)
+}

@@ -1,0 +1,121 @@
+package au
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func judgeDescribe(b *bench) Verdict {
+	return b.on(ScenarioDescribe, func(run Run, out outcome) Verdict {
+		switch problem := crash(run); {
+		case problem != "":
+			return fail("%s", problem)
+		case run.ExitCode != 0:
+			return fail("it exited with %d, expected 0", run.ExitCode)
+		case out.err != nil:
+			return fail("%s", outputProblem(out.err))
+		}
+		return pass("it printed one JSON document and exited with 0, its stdin still open")
+	})
+}
+
+func judgeCard(b *bench) Verdict {
+	return b.on(ScenarioDescribe, func(Run, outcome) Verdict {
+		if b.cardErr == nil {
+			return pass("all of its fields keep the schema")
+		}
+		return fail("%s", cardProblems(b.cardErr))
+	})
+}
+
+// cardProblems lists the first violations of a card; they hold no values.
+func cardProblems(err error) string {
+	const most = 5
+	public := fault.Public(err)
+	var said []string
+	for _, f := range public.Findings[:min(len(public.Findings), most)] {
+		said = append(said, f.Where()+": "+f.Message)
+	}
+	if len(said) == 0 {
+		return public.Msg
+	}
+	if len(public.Findings) > most {
+		said = append(said, "and more")
+	}
+	return strings.Join(said, "; ")
+}
+
+func judgeStdin(b *bench) Verdict {
+	return b.on(ScenarioSample, func(run Run, _ outcome) Verdict {
+		switch {
+		case run.StdinBytes == 0 || run.StdinTaken == nil:
+			return notApplicable("it was not counted how much it took of an input")
+		case *run.StdinTaken < run.StdinBytes:
+			return fail("it took %d of %d bytes", *run.StdinTaken, run.StdinBytes)
+		case run.ExitCode != 0:
+			return fail("it took all bytes, but exited with %d, expected 0", run.ExitCode)
+		}
+		return pass("it took all %d bytes", run.StdinBytes)
+	})
+}
+
+func judgeStdout(b *bench) Verdict {
+	good := 0
+	for _, s := range b.scenarios() {
+		if b.Runs[s].ExitCode != 0 || b.Runs[s].TimedOut {
+			continue
+		}
+		if err := b.outputs[s].err; err != nil {
+			return fail("%s: %s", s, outputProblem(err))
+		}
+		good++
+	}
+	if good == 0 {
+		return notApplicable("no run exited with 0")
+	}
+	return pass("one JSON document in each of %d runs that exited with 0", good)
+}
+
+func judgeErrorsApart(b *bench) Verdict {
+	failed := b.failed()
+	for _, s := range failed {
+		if n := len(bytes.TrimSpace(b.Runs[s].Stdout)); n > 0 {
+			return fail("%s: it exited with %d and printed %d bytes on stdout", s, b.Runs[s].ExitCode, n)
+		}
+	}
+	if len(failed) == 0 {
+		return notApplicable("no run failed")
+	}
+	return pass("stdout was empty in each of %d runs that failed", len(failed))
+}
+
+// failed lists the scenarios in which the unit came to an end other than 0.
+func (b *bench) failed() []Scenario {
+	var failed []Scenario
+	for _, s := range b.scenarios() {
+		if b.Runs[s].ExitCode != 0 && !b.Runs[s].TimedOut {
+			failed = append(failed, s)
+		}
+	}
+	return failed
+}
+
+func judgeExitCodes(b *bench) Verdict {
+	for _, s := range b.scenarios() {
+		run := b.Runs[s]
+		switch problem := crash(run); {
+		case run.TimedOut:
+			return fail("%s: it was still running when its time was up", s)
+		case problem != "" && s != ScenarioLittleMemory: // which is judged by itself
+			return fail("%s: %s", s, problem)
+		case (s == ScenarioSample || s == ScenarioAgain) && run.ExitCode != 0:
+			return fail("%s: it exited with %d, expected 0", s, run.ExitCode)
+		}
+	}
+	if len(b.scenarios()) == 0 {
+		return notApplicable("nothing was tried")
+	}
+	return pass("%d runs ended with a code of the specification's", len(b.scenarios()))
+}

@@ -1,0 +1,42 @@
+package au
+
+import "strings"
+
+func judgeReadme(b *bench) Verdict {
+	return b.onSource(func(s Source) bool { return s.Readme }, "README.md with an example")
+}
+
+func judgeLicense(b *bench) Verdict {
+	return b.onSource(func(s Source) bool { return s.License }, "licence")
+}
+
+func judgeUnitTests(b *bench) Verdict {
+	return b.onSource(func(s Source) bool { return s.UnitTests }, "unit tests")
+}
+
+func judgeIntegrationTests(b *bench) Verdict {
+	return b.onSource(func(s Source) bool { return s.IntegrationTests }, "tests with sample inputs")
+}
+
+func judgeCapabilities(b *bench) Verdict {
+	return b.onCard(func(c *Card) Verdict {
+		if len(c.Capabilities) == 0 {
+			return fail("the list is empty")
+		}
+		return pass("it lists %d; whether they are all is for a person to say", len(c.Capabilities))
+	})
+}
+
+func judgeConfig(b *bench) Verdict {
+	return b.onCard(func(c *Card) Verdict {
+		for _, p := range c.Config {
+			if strings.TrimSpace(p.Description) == "" {
+				return fail("--%s has no description", p.Name)
+			}
+		}
+		if len(c.Config) == 0 {
+			return notApplicable("it has no parameters")
+		}
+		return pass("all %d parameters are described", len(c.Config))
+	})
+}

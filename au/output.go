@@ -1,0 +1,100 @@
+package au
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+)
+
+// MaxOutputBytes is how much a unit may print by default (specification, section 8.3).
+const MaxOutputBytes = 10 << 20
+
+// Limits on what Warnings returns: how many, and how many characters of each.
+const (
+	MaxWarnings     = 100
+	MaxWarningRunes = 1000
+)
+
+// Output is what a unit printed on stdout: one JSON document, an object or an array.
+type Output struct {
+	raw        []byte
+	warningsAt int // where the value of the field "warnings" starts; 0 is nowhere
+}
+
+// JSON returns the document as the unit printed it, without the space around it. The
+// caller must not change it.
+func (o *Output) JSON() json.RawMessage { return o.raw }
+
+// Warnings returns the texts in the field "warnings" of the document (specification,
+// section 7.3), at most MaxWarnings of them, each cut to MaxWarningRunes. They come from
+// the unit and may have in them what the input had: they belong with the result, never
+// into a log, and a terminal should not be given them unescaped.
+func (o *Output) Warnings() []string {
+	if o.warningsAt == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(o.raw[o.warningsAt:]))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return nil
+	}
+	var warnings []string
+	for dec.More() && len(warnings) < MaxWarnings {
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return warnings
+		}
+		if s, ok := v.(string); ok {
+			warnings = append(warnings, fmt.Sprintf("%.*s", MaxWarningRunes, s))
+		}
+	}
+	return warnings
+}
+
+// ParseOutput reads a unit's stdout: exactly one JSON object or array in UTF-8, of at
+// most limit bytes (0 is MaxOutputBytes), with nothing but white space around it. The
+// specification asks for structured JSON (section 3.1), so a bare string, number, true,
+// false or null is refused. So is JSON that not all readers read alike.
+//
+// What the unit did wrong is an *OutputError; any other error comes from the reader. No
+// more than limit+1 bytes are read, and no more than a small multiple of that is kept.
+func ParseOutput(r io.Reader, limit int64) (*Output, error) {
+	if limit <= 0 {
+		limit = MaxOutputBytes
+	}
+	limit = min(limit, math.MaxInt64-1)
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the output: %w", err)
+	}
+	if int64(len(data)) > limit {
+		return nil, misbehaved(OutputTooLarge, int(limit), "it printed more than %d bytes", limit)
+	}
+	return parseOutput(data)
+}
+
+func parseOutput(data []byte) (*Output, error) {
+	if err := checkText(data); err != nil {
+		return nil, err
+	}
+	if !json.Valid(data) {
+		return nil, diagnose(data)
+	}
+	o := &Output{raw: bytes.Trim(data, space)}
+	if !structured(o.raw) {
+		return nil, misbehaved(OutputNotStructured, 0, "it printed a JSON value that is no object and no array")
+	}
+	s := &scanner{data: o.raw}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	o.warningsAt = s.warningsAt
+	return o, nil
+}
+
+// space is what JSON takes for white space.
+const space = " \t\r\n"
+
+// structured reports whether a trimmed document is an object or an array.
+func structured(doc []byte) bool { return len(doc) > 0 && (doc[0] == '{' || doc[0] == '[') }

@@ -1,0 +1,83 @@
+package au
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The parameters that the specification knows by name (section 4.2), the flag that only
+// describes (4.1), and the variable that a model's path travels in as well.
+const (
+	modelPath    = "model-path"
+	prompt       = "prompt"
+	describe     = "describe"
+	modelPathEnv = "MODEL_PATH"
+)
+
+// Type is what a parameter's value has to be.
+type Type string
+
+// The types (section 6.1).
+const (
+	TypeString  Type = "string"
+	TypeInteger Type = "integer"
+	TypeBoolean Type = "boolean"
+)
+
+// Parameter is one value of a unit's configuration, given as --name.
+type Parameter struct {
+	Name        string
+	Type        Type
+	Description string
+
+	// Default is a string, a json.Number or a bool; nil where there is none.
+	Default any
+	// Required is what a default of null means (section 6.1). A parameter that says
+	// nothing of a default may be left out.
+	Required bool
+}
+
+// Env is the variable in which the value travels beside its flag, or "". Only models
+// have one (section 3.1): all else goes by flag alone.
+func (p Parameter) Env() string {
+	if p.Name == modelPath {
+		return modelPathEnv
+	}
+	return ""
+}
+
+// check returns the value as the unit is given it, or what is wrong with it.
+func (p Parameter) check(value string) (clean, problem, hint string) {
+	if p.Name == modelPath {
+		return checkModelPath(value)
+	}
+	switch p.Type {
+	case TypeInteger:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return "", "must be a whole number", "between -2^63 and 2^63-1, such as --" + p.Name + "=3"
+		}
+		return strconv.FormatInt(n, 10), "", ""
+	case TypeBoolean:
+		if value != "true" && value != "false" {
+			return "", "must be true or false", "write --" + p.Name + " alone for true, --" + p.Name + "=false for false"
+		}
+	case TypeString:
+	}
+	return value, "", ""
+}
+
+// checkModelPath takes an absolute path that leads nowhere but down (sections 3.2, 8.2).
+func checkModelPath(value string) (clean, problem, hint string) {
+	switch {
+	case !path.IsAbs(value):
+		return "", "must be an absolute path", "a unit has no working directory to rely on: start it with /"
+	case slices.Contains(strings.Split(value, "/"), ".."):
+		return "", `must not have ".." in it`, "write the path that is meant"
+	case path.Clean(value) == "/":
+		return "", "names no file", "name the model's file, such as /models/ocr.gguf"
+	}
+	return path.Clean(value), "", ""
+}
