@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// targetsVariable names the agents to check where the command line names none.
+const targetsVariable = "AGENT_CONTRACT_TARGETS"
+
+// checkAgentFlags are the flags of check-agent.
+type checkAgentFlags struct {
+	json      bool
+	tokenFile string
+	inputs    string
+	timeout   time.Duration
+}
+
+func (a *app) checkAgentCommand() *cobra.Command {
+	var flags checkAgentFlags
+	cmd := &cobra.Command{
+		Use:   "check-agent URL[=TASK]...",
+		Short: "Hold anybody's agent against the agent HTTP contract",
+		Long: `Call agents by the agent HTTP contract, sync and streaming, and judge every rule of it.
+TASK is a task type that the agent knows; it runs a few times, in the mode DEMO. Without
+arguments the agents are those in ` + targetsVariable + `, a list with commas.
+Exit code 1 when a rule is broken.`,
+		Example: `  aod check-agent http://127.0.0.1:8000=WORD_STATS
+  aod check-agent https://agents.example.com=LIT_RETRIEVAL --token-file token --json`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.checkAgents(cmd.Context(), args, flags) },
+	}
+	set := cmd.Flags()
+	set.BoolVar(&flags.json, "json", false, "print the reports as JSON")
+	// It hides the flag of all commands, whose token is for AOD's own server.
+	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
+	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object")
+	set.DurationVar(&flags.timeout, "timeout", agenthttp.DefaultCheckTimeout, "how long one call may take")
+	return cmd
+}
+
+func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFlags) error {
+	targets, err := targetsOf(args)
+	if err != nil {
+		return err
+	}
+	opts, err := flags.options()
+	if err != nil {
+		return err
+	}
+	reports := make([]agenthttp.Report, 0, len(targets))
+	for _, target := range targets {
+		if opts.Call.Token != "" && target.Plain() {
+			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it", target.URL).
+				WithHint("name the agent by https, or check it without a token")
+		}
+		report, err := agenthttp.Check(ctx, target, opts)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, report)
+	}
+	return a.showReports(reports, flags.json)
+}
+
+// targetsOf reads the agents to check, those of the environment where none are named.
+func targetsOf(args []string) ([]agenthttp.Target, error) {
+	var targets []agenthttp.Target
+	for _, arg := range args {
+		target, err := agenthttp.ParseTarget(arg)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target)
+	}
+	if len(args) > 0 {
+		return targets, nil
+	}
+	targets, err := agenthttp.ParseTargets(os.Getenv(targetsVariable))
+	if err == nil && len(targets) == 0 {
+		err = fault.New(fault.Input, "aod check-agent takes one address of an agent or more").
+			WithHint("name them as URL=TASK, or in " + targetsVariable)
+	}
+	return targets, err
+}
+
+// options reads the files that the flags name. Plain http is for whoever typed it: what is
+// sent is no secret, unless there is a token.
+func (f checkAgentFlags) options() (agenthttp.CheckOptions, error) {
+	opts := agenthttp.CheckOptions{Call: agenthttp.Options{PlainHTTP: true, Timeout: f.timeout}}
+	if f.timeout <= 0 {
+		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
+	}
+	if f.tokenFile != "" {
+		token, err := readSmall(f.tokenFile)
+		if err != nil || token == "" {
+			return opts, fault.Wrap(fault.Input, err, "the file %q holds no token", f.tokenFile)
+		}
+		opts.Call.Token = agenthttp.Secret(token)
+	}
+	if f.inputs != "" {
+		inputs, err := readInputs(f.inputs)
+		if err != nil {
+			return opts, err
+		}
+		opts.Inputs = inputs
+	}
+	return opts, nil
+}
+
+// readInputs reads a file that holds one JSON object.
+func readInputs(path string) (agenthttp.Object, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "the inputs can't be read")
+	}
+	var inputs agenthttp.Object
+	if err := inputs.UnmarshalJSON(raw); err != nil {
+		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).WithHint("it has to be one JSON object")
+	}
+	return inputs, nil
+}
+
+func (a *app) showReports(reports []agenthttp.Report, asJSON bool) error {
+	failed := false
+	for i, report := range reports {
+		failed = failed || report.Failed()
+		if asJSON {
+			continue
+		}
+		if i > 0 {
+			a.stdout.line("")
+		}
+		_ = report.WriteTable(a.stdout) // whoever reads it may have gone
+	}
+	if asJSON {
+		if err := a.stdout.json(reports); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return exitFindings
+	}
+	return nil
+}
