@@ -5,6 +5,7 @@ LINTER  ?= golangci-lint
 LINTVER := v2.15.0
 ARCHES  := amd64 arm64
 INITS   := $(ARCHES:%=runtime/initbin/bin/aod-init-linux-%)
+LINES   := $(ARCHES:%=runtime/initbin/bin/aod-line-linux-%)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 .PHONY: help
@@ -16,20 +17,25 @@ demo: build base ## build aod, make sure of engine and base image, run an exampl
 	@sh scripts/demo.sh
 
 .PHONY: build
-build: $(INITS) ## build the one static binary, bin/aod
+build: $(INITS) $(LINES) ## build the one static binary, bin/aod
 	@sh scripts/ensure-go.sh
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aod ./cmd/aod
 
-# The sandbox's init is a program of its own that is embedded into aod. The Go tool
-# knows by itself whether it is up to date.
+# What runs in a sandbox beside its program are programs of their own that are embedded
+# into aod. The Go tool knows by itself whether they are up to date.
 .PHONY: $(INITS)
 $(INITS): runtime/initbin/bin/aod-init-linux-%:
 	@sh scripts/ensure-go.sh
 	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-init
 
+.PHONY: $(LINES)
+$(LINES): runtime/initbin/bin/aod-line-linux-%:
+	@sh scripts/ensure-go.sh
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-line
+
 .PHONY: init
-init: $(INITS) ## build the sandbox's init for every architecture
+init: $(INITS) $(LINES) ## build what runs in sandboxes, for every architecture
 
 .PHONY: engine
 engine: ## make sure that a Docker engine answers
@@ -82,4 +88,4 @@ fuzz: init ## fuzz every parser of foreign bytes for a little while each
 
 .PHONY: clean
 clean: ## remove what was built here
-	rm -rf bin aod-output $(INITS)
+	rm -rf bin aod-output $(INITS) $(LINES)

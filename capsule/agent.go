@@ -22,6 +22,7 @@ var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(sche
 // agentYAML is agent.yaml as it stands there: what has a unit is not yet read.
 type agentYAML struct {
 	Name        *string    `json:"name"`
+	Kind        string     `json:"kind"`
 	Version     string     `json:"version"`
 	Description string     `json:"description"`
 	Model       string     `json:"model"`
@@ -81,6 +82,10 @@ func fillAgent(c *Capsule, object map[string]any) []fault.Finding {
 	file := decodeAgent(object)
 	var u units
 	c.Version, c.Description = file.Version, file.Description
+	c.Kind = KindCapsule
+	if file.Kind == KindAU {
+		c.Kind = KindAU
+	}
 	c.Agent = file.agent(&u)
 	c.Name = u.name(file.Name, object, filepath.Base(c.Dir))
 	findings := agentShape().check(object, u.findings)

@@ -7,10 +7,18 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Capsule is a directory that was read and found to keep the rules.
+// The kinds of unit that a directory can hold.
+const (
+	KindCapsule = "capsule"
+	KindAU      = "au" // an Agentic Unit: bytes on stdin, JSON on stdout
+)
+
+// Capsule is a directory that was read and found to keep the rules. That of an Agentic Unit
+// is one with a contract that all of them have: see Schema.
 type Capsule struct {
 	Dir         string // absolute
 	Name        string // agent.yaml's, else the directory's; see CheckName
+	Kind        string // KindCapsule or KindAU
 	Version     string // may be empty
 	Description string // may be empty
 	Agent       Agent

@@ -83,6 +83,11 @@ func (l *loader) capsule(dir string) *Capsule {
 	c := &Capsule{Dir: dir}
 	c.dockerfile = l.checkDockerfile()
 	l.readAgent(c)
+	if c.Kind == KindAU {
+		c.Contract = auContract()
+		l.refuse("schema.json", "tools.yaml")
+		return c
+	}
 	c.Tools = l.readTools()
 	c.Contract = l.readContract()
 	l.checkProgram(c.dockerfile)

@@ -22,7 +22,7 @@ import (
 
 const guide = "capsules.md"
 
-var guides = []string{guide, "configuration.md", "server.md", "http-api.md", "docker.md"}
+var guides = []string{guide, "configuration.md", "server.md", "http-api.md", "docker.md", "remote-engine.md", "http-contract.md"}
 
 // block is a fenced block of the guide.
 type block struct{ language, title, text string }

@@ -125,7 +125,7 @@ func (h *Handler) argue(unit *Unit, asked ask) (Call, cargo, error) {
 
 // launch opens the files, and counts and makes the call while they are open.
 func (h *Handler) launch(ctx context.Context, call Call, load cargo, key *key) (id string, err error) {
-	call.Files, err = h.carry(load)
+	call.Files, err = h.carry(ctx, load)
 	defer func() {
 		for _, f := range call.Files {
 			_ = f.Open.Close() // read only
@@ -174,7 +174,7 @@ func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, id string, 
 	case !result.Ended:
 		return h.reply(w, r, http.StatusAccepted, underWay{id, result.State})
 	}
-	files, err := h.incoming.place(id, result.Files)
+	files, err := h.place(r.Context(), id, result.Files)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type Caller struct {
 	// followed there. Incoming itself must be mounted read-only for it: what is placed may
 	// be hard links to files of ours.
 	Outgoing, Incoming string
+	Porter             Porter // nil: the caller sees these very directories
 	// Placed is a directory on this host that no capsule reaches, for the records of what
 	// was placed. It exists, and is this caller's own.
 	Placed string

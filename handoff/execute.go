@@ -42,7 +42,7 @@ func (h *Handler) answerExecuted(w http.ResponseWriter, r *http.Request, id stri
 		answer.Error = &message
 		return h.reply(w, r, http.StatusOK, answer)
 	}
-	files, err := h.incoming.place(id, result.Files)
+	files, err := h.place(r.Context(), id, result.Files)
 	if err != nil {
 		return err
 	}

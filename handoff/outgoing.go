@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,11 +13,16 @@ import (
 
 // carry opens the files of a call, or says all that is wrong with them. The caller of it
 // closes what is returned, also with an error.
-func (h *Handler) carry(c cargo) (files []File, err error) {
+func (h *Handler) carry(ctx context.Context, c cargo) (files []File, err error) {
 	if len(c.refs) == 0 {
 		return nil, c.wrong.fault()
 	}
-	root, err := openDir(h.caller.Outgoing)
+	dir, done, err := h.outgoing(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	root, err := openDir(dir)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, nameless(err), "the directory %s is not as it was made", contract.StageOutgoing).
 			WithHint("leave the directories of /io where they are")

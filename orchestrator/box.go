@@ -31,6 +31,12 @@ func (o *Orchestrator) start(ctx context.Context, run *Run, dir string) (*box, e
 		return nil, err
 	}
 	spec := o.spec(run, image)
+	if run.isAU() {
+		if err := o.filter(ctx, run, &spec, layout); err != nil {
+			return nil, err
+		}
+	}
+	layout = layout.At(o.engine, spec)
 	b := &box{run: run, layout: layout, limits: spec.Limits, log: runtime.NewLog(spec.Limits.LogBytes, run.logged)}
 	if b.desk, err = o.openDesk(ctx, run, layout, spec.Limits); err != nil {
 		return nil, err
@@ -69,6 +75,10 @@ func (o *Orchestrator) adopt(ctx context.Context, run *Run, container, dir strin
 	if _, err := os.Stat(run.published); err == nil { // the earlier process came as far as that
 		layout.Output = run.published
 	}
+	if run.isAU() {
+		spec.Filter = &runtime.Filter{} // it was started with more
+	}
+	layout = layout.At(o.engine, spec)
 	desk, err := o.openDesk(ctx, run, layout, spec.Limits)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (c *attachedCalls) Unit(_ context.Context, name string) (*handoff.Unit, err
 }
 
 func unitOf(c *capsule.Capsule) (*handoff.Unit, error) {
-	schema, err := readSchema(c)
+	schema, err := c.Schema()
 	if err != nil {
 		return nil, err
 	}

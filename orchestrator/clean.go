@@ -25,7 +25,8 @@ func (j *job) clean(ctx context.Context) error {
 
 func (j *job) removeContainers(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // also of a run that was cancelled
-	if j.discard(ctx) && !j.troubled {
+	// A container whose creation the engine didn't answer may have come since then.
+	if retried := len(j.record.Attempts) > 0; j.discard(ctx) && !j.troubled && !retried {
 		return nil
 	}
 	return j.service.persist("remove containers", j.id, func() error {

@@ -59,11 +59,15 @@ func (o *Orchestrator) openDesk(ctx context.Context, run *Run, layout runtime.La
 
 // caller describes the run to the broker.
 func (r *Run) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
-	return handoff.Caller{
+	caller := handoff.Caller{
 		Run: r.id, Root: r.family.root, Parent: r.family.parent, Unit: r.record.Unit,
 		Path: r.family.path, Tree: r.family.tree, Deadline: earlier(r.family.deadline, deadline),
 		Outgoing: layout.Outgoing(), Incoming: layout.Incoming(), Placed: placedIn(layout),
 	}
+	if porter := layout.Porter(); porter != nil {
+		caller.Porter = porter
+	}
+	return caller
 }
 
 // timeUp is when the attempt's own time is up: that of an adopted one began earlier.

@@ -58,6 +58,9 @@ func TestHostileResultsAreOutcomes(t *testing.T) {
 			if record.Outcome != c.outcome || record.ExitCode == nil || c.exit >= 0 && *record.ExitCode != c.exit {
 				t.Errorf("outcome %s, want %s with exit code %d\n%s", record.Outcome, c.outcome, c.exit, show(record))
 			}
+			if p.remote() && c.name == "a socket" { // the engine doesn't pack it
+				c.says = "not in /io/output"
+			}
 			if !strings.Contains(said(record), c.says) {
 				t.Errorf("the user is not told %q but:\n%s", c.says, said(record))
 			}

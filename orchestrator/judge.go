@@ -42,11 +42,17 @@ func (r *Run) conclude(end runtime.End, layout runtime.Layout, limits runtime.Li
 	if end.Outside && r.overdue(end, limits) { // an earlier process stopped it, and died meanwhile
 		return timedOut(&end.ExitCode, limits.Timeout), nil
 	}
+	if r.isAU() && end.ExitCode == exitFileSize {
+		return overprinted(end, limits), nil
+	}
 	if c, ok := died(end, limits); ok {
 		return c, nil
 	}
 	began := time.Now()
 	defer func() { r.record.Timings.Collect = milliseconds(time.Since(began)) }()
+	if r.isAU() {
+		return r.concludeAU(end, layout, limits)
+	}
 	if end.ExitCode != 0 {
 		return takeError(end, layout, limits)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
@@ -56,7 +54,7 @@ func (s *Service) Unit(ctx context.Context, name string) (UnitInfo, error) {
 
 func (s *Service) withSchemas(u *unit.Unit) (UnitInfo, error) {
 	info := s.info(u)
-	raw, err := readSchema(u.Capsule)
+	raw, err := u.Capsule.Schema()
 	if err != nil {
 		return info, err
 	}
@@ -74,15 +72,7 @@ func (s *Service) Schema(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readSchema(u.Capsule)
-}
-
-func readSchema(c *capsule.Capsule) ([]byte, error) {
-	raw, err := os.ReadFile(filepath.Join(c.Dir, "schema.json"))
-	if err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	return raw, nil
+	return u.Capsule.Schema()
 }
 
 // The words for a unit's access (specification "Agent Wrapper", AccessType).

@@ -96,11 +96,10 @@ func (j *job) reconcile(ctx context.Context) (container string, err error) {
 	for _, ref := range refs {
 		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(j.attempt) {
 			container = ref.ID
-			continue
 		}
-		if err := j.service.exec.engine.Remove(ctx, ref.ID); err != nil {
-			return "", err
-		}
+	}
+	if err := runtime.RemoveOthers(ctx, j.service.exec.engine, j.id, j.service.exec.owner, j.attempt); err != nil {
+		return "", err
 	}
 	if container == "" && j.record.State == Running {
 		return "", vanished(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	goruntime "runtime"
 	"sync"
 
@@ -42,6 +43,7 @@ type Orchestrator struct {
 
 	owner  string      // tells its containers from those of another
 	bin    string      // where the init is installed
+	cards  string      // where model cards are remembered
 	starts gate        // containers started at once
 	images *imageCache // nil asks the engine each time
 
@@ -65,6 +67,7 @@ func New(engine Engine, opts Options) (*Orchestrator, error) {
 		data:   data,
 		owner:  data.owner,
 		bin:    data.bin(),
+		cards:  filepath.Join(data.path, "cards"),
 		logger: opts.Logger,
 		labels: opts.Labels,
 		limits: opts.Limits.Or(runtime.DefaultLimits()),

@@ -60,6 +60,13 @@ func newProbe(t *testing.T, agent string) *probe {
 	return p
 }
 
+// remote reports whether the engine is taken for one that doesn't see our files, as with
+// AOD_ENGINE_REMOTE=1.
+func (p *probe) remote() bool {
+	engine, ok := p.engine.(runtime.RemoteEngine)
+	return ok && engine.Remote()
+}
+
 func (p *probe) orchestrator(engine Engine) *Orchestrator {
 	p.t.Helper()
 	o, err := New(engine, Options{DataDir: p.data, Limits: runtime.Limits{DiskBytes: 64 << 20}, Labels: map[string]string{"aod.test": "orchestrator"}})
@@ -147,12 +154,27 @@ func (p *probe) nothingLeft() {
 	for _, c := range containers {
 		p.t.Errorf("container %.12s is left behind, %s", c.ID, c.State)
 	}
+	p.noVolumeLeft()
 	entries, err := os.ReadDir(filepath.Join(p.data, "runs"))
 	if err != nil {
 		p.t.Errorf("list runs: %v", err)
 	}
 	for _, e := range entries {
 		p.t.Errorf("run directory %s is left behind", e.Name())
+	}
+}
+
+func (p *probe) noVolumeLeft() {
+	remote, ok := p.engine.(runtime.Volumes)
+	if !ok {
+		return
+	}
+	volumes, err := remote.VolumesByLabel(context.Background(), map[string]string{runtime.LabelOwner: p.o.data.owner})
+	if err != nil {
+		p.t.Errorf("list volumes: %v", err)
+	}
+	for _, v := range volumes {
+		p.t.Errorf("volume %s is left behind", v.Name)
 	}
 }
 

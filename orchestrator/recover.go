@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,7 +69,8 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees forest) (*jo
 	if err != nil {
 		return j, err
 	}
-	run.req.Capsule = u.Capsule
+	run.req = s.request(u)
+	run.req.Timeout = j.private.Timeout
 	run.ready.input, err = contract.Decode(orEmpty(row.Input), max(s.opts.PayloadBytes, int64(len(row.Input))))
 	return j, err
 }
@@ -114,31 +114,33 @@ func (s *Service) wishFor(ctx context.Context, id string) error {
 // tidy removes what belongs to no run: it is what a process left that died between two
 // steps.
 func (s *Service) tidy(ctx context.Context) {
-	if err := s.removeUnknownFiles(ctx); err != nil {
+	if err := s.undescribed(ctx, s.removeUnknownFiles); err != nil {
 		s.logger.Warn("stray files not removed", about(err))
 	}
 	if s.awaitEngine(ctx) != nil {
 		return
 	}
-	if err := s.removeUnknownContainers(ctx); err != nil {
+	if err := s.undescribed(ctx, s.removeUnknownContainers); err != nil {
 		s.logger.Warn("stray containers not removed", about(err))
 	}
 }
 
-func (s *Service) removeUnknownContainers(ctx context.Context) error {
-	refs, err := s.exec.engine.ContainersByLabel(ctx, map[string]string{runtime.LabelOwner: s.exec.owner})
-	if err != nil {
+// undescribed does something while no unit is asked for its card, for which there is no run
+// either.
+func (s *Service) undescribed(ctx context.Context, do func(context.Context) error) error {
+	if err := s.describing.take(ctx); err != nil {
 		return err
 	}
-	var failures []error
-	for _, ref := range refs {
-		if ref.Labels[runtime.LabelOwner] != s.exec.owner || s.isLive(ref.Labels[runtime.LabelRun]) {
-			continue
-		}
-		s.logger.Warn("removing a stray container", "container", ref.ID, "run", ref.Labels[runtime.LabelRun])
-		failures = append(failures, s.exec.engine.Remove(ctx, ref.ID))
+	defer s.describing.give()
+	return do(ctx)
+}
+
+func (s *Service) removeUnknownContainers(ctx context.Context) error {
+	removed, err := runtime.RemoveStray(ctx, s.exec.engine, s.exec.owner, s.isLive)
+	if removed > 0 {
+		s.logger.Warn("removed stray containers or volumes", "count", removed)
 	}
-	return errors.Join(failures...)
+	return err
 }
 
 // removeUnknownFiles looks through the directories of runs in portions.

@@ -33,6 +33,12 @@ type Request struct {
 	// knows none.
 	Find func(name string) (*capsule.Capsule, error)
 
+	// ModelPath is a file or directory of this machine, absolute, that an Agentic Unit gets
+	// as its --model-path; "" is none.
+	ModelPath string
+	// StdinBytes is the most that an Agentic Unit gets on stdin; 0 is DefaultStdinBytes.
+	StdinBytes int64
+
 	placed []placedFile // files that have their names already
 	family *family      // of a run that is called; nil for a root
 }
@@ -71,6 +77,9 @@ func (r Request) prepare() (prepared, error) {
 
 // check holds what is ready against the contract.
 func (r Request) check(ready prepared) error {
+	if err := r.checkStdin(ready); err != nil {
+		return err
+	}
 	findings := r.Capsule.Contract.Input.Validate(ready.input)
 	findings = append(findings, r.checkFileRefs(ready.input, ready.files)...)
 	if len(findings) == 0 {
@@ -207,6 +216,9 @@ func (r Request) callee(name string) (*capsule.Capsule, error) {
 // limits returns what is in force for this request.
 func (r Request) limits(fallback runtime.Limits) runtime.Limits {
 	said := r.Capsule.Agent.Limits
+	if r.Capsule.Kind == capsule.KindAU {
+		fallback = auLimits(fallback)
+	}
 	return runtime.Limits{
 		Timeout:     or(r.Timeout, said.Timeout),
 		MemoryBytes: said.MemoryBytes,

@@ -48,7 +48,8 @@ func (s *Service) prepareAgain(u *unit.Unit, old Record, spool *Spool) (Request,
 	if err != nil {
 		return Request{}, prepared{}, err
 	}
-	req := Request{Capsule: u.Capsule, Input: input, Timeout: s.opts.Units[u.Name].Timeout}
+	req := s.request(u)
+	req.Input = input
 	ready := prepared{input: input}
 	for _, f := range spool.files {
 		ready.files = append(ready.files, placedFile{source: f.path, name: f.name})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -20,6 +21,7 @@ type Run struct {
 	err   error
 	kept  string
 
+	card   *au.Card // of an Agentic Unit, when it has been read
 	family family
 	slot   *ticket // while it may run
 
@@ -89,7 +91,7 @@ func (o *Orchestrator) execute(ctx context.Context, run *Run) error {
 	err := o.attemptIn(ctx, run)
 	if run.record.Outcome == "" {
 		_ = run.end(failure(ctx, err))
-	} else if err != nil {
+	} else if err != nil && run.record.Outcome != SystemError { // that one is returned below
 		run.warn("cleaning up: %s", fault.Public(err).Msg)
 	}
 	_ = run.enter(Idle, "")

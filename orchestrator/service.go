@@ -60,6 +60,8 @@ type UnitSettings struct {
 	Timeout     time.Duration
 	MayCall     []string // units beside those of its tools.yaml
 	MayNotCall  []string // units, whatever its tools.yaml says
+	ModelPath   string   // Request.ModelPath of all its runs
+	StdinBytes  int64    // Request.StdinBytes of all its runs
 }
 
 // grants are the units that one may call: what its tools.yaml says, and the operator.
@@ -111,6 +113,8 @@ type Service struct {
 	lock   *os.File
 	opened time.Time
 
+	describing gate // one unit at a time is asked for its card: whoever else wants that finds it remembered
+
 	life    context.Context // of the runs; its end detaches from them
 	detach  context.CancelCauseFunc
 	begin   context.Context // of what waits to begin; it ends with the admission
@@ -126,13 +130,16 @@ type Service struct {
 }
 
 // NewService opens a home and starts nothing. A home that another Service holds is a
-// Conflict fault.
+// Conflict fault, a model that isn't there an Input fault.
 func NewService(engine Engine, opts ServiceOptions) (_ *Service, err error) {
-	s := &Service{opts: opts.withDefaults(), live: map[string]*job{}, metrics: newMetrics(), opened: time.Now()}
+	s := &Service{opts: opts.withDefaults(), live: map[string]*job{}, metrics: newMetrics(), opened: time.Now(), describing: newGate(1)}
 	s.metrics.registry.MustRegister(moment{s})
 	s.logger = s.opts.Logger
 	if s.opts.Home, err = filepath.Abs(s.opts.Home); err != nil {
 		return nil, fmt.Errorf("home: %w", err)
+	}
+	if err := checkModels(engine, s.opts.Units); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -154,7 +161,7 @@ func NewService(engine Engine, opts ServiceOptions) (_ *Service, err error) {
 	}
 	s.exec = &Orchestrator{
 		engine: engine, logger: s.logger, labels: s.opts.Labels, limits: s.opts.Limits,
-		owner: owner, bin: s.path("bin"), starts: newGate(s.opts.Starts), images: newImageCache(),
+		owner: owner, bin: s.path("bin"), cards: s.path("cards"), starts: newGate(s.opts.Starts), images: newImageCache(),
 	}
 	s.exec.handoffs = s.opts.Handoffs
 	s.exec.newCalls = s.newCalls

@@ -102,10 +102,8 @@ func (c *serviceCalls) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (R
 		return Request{}, prepared{}, err
 	}
 	family := c.job.family.child("", u.Capsule, call.Deadline)
-	req := Request{
-		Capsule: u.Capsule, Input: call.Args, placed: files, family: &family,
-		Timeout: or(call.Timeout, c.service.opts.Units[u.Name].Timeout),
-	}
+	req := c.service.request(u)
+	req.Input, req.placed, req.family, req.Timeout = call.Args, files, &family, or(call.Timeout, req.Timeout)
 	ready, err := req.prepare()
 	return req, ready, err
 }

@@ -113,14 +113,22 @@ func (s *Service) prepare(u *unit.Unit, sub Submission) (Request, prepared, erro
 	if err != nil {
 		return Request{}, prepared{}, err
 	}
-	settings := s.opts.Units[u.Name]
-	timeout := or(sub.Timeout, settings.Timeout)
-	if timeout < 0 || timeout > s.opts.MaxTimeout {
-		return Request{}, prepared{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v", timeout, s.opts.MaxTimeout)
+	req := s.request(u)
+	req.Input, req.Files, req.Timeout = input, sub.Files.inputs(), or(sub.Timeout, req.Timeout)
+	if req.Timeout < 0 || req.Timeout > s.opts.MaxTimeout {
+		return Request{}, prepared{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v", req.Timeout, s.opts.MaxTimeout)
 	}
-	req := Request{Capsule: u.Capsule, Input: input, Files: sub.Files.inputs(), Timeout: timeout}
 	ready, err := req.prepare()
 	return req, ready, err
+}
+
+// request is what every run of a unit is asked for with.
+func (s *Service) request(u *unit.Unit) Request {
+	settings := s.opts.Units[u.Name]
+	return Request{
+		Capsule: u.Capsule, Timeout: settings.Timeout,
+		ModelPath: settings.ModelPath, StdinBytes: settings.StdinBytes,
+	}
 }
 
 // accept gives the run a place in the queue, stores it and lets it go.

@@ -33,14 +33,8 @@ func (o *Orchestrator) Sweep(ctx context.Context) ([]string, error) {
 // sweep removes the containers first: the directory is what tells of them.
 func (o *Orchestrator) sweep(ctx context.Context, orphan orphan) (err error) {
 	defer func() { err = errors.Join(err, orphan.dir.release()) }()
-	containers, err := o.engine.ContainersByLabel(ctx, map[string]string{runtime.LabelRun: orphan.id})
-	if err != nil {
+	if err := runtime.RemoveAll(ctx, o.engine, orphan.id, o.owner); err != nil {
 		return err
-	}
-	for _, c := range containers {
-		if err := o.engine.Remove(ctx, c.ID); err != nil {
-			return err
-		}
 	}
 	return orphan.dir.remove()
 }

@@ -108,6 +108,9 @@ func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout,
 	for _, m := range spec.Mounts {
 		dir[m.Target] = m.Source
 	}
+	if spec.Labels[runtime.LabelUnit] == "reader" {
+		return w.readerProgram(spec, dir)
+	}
 	raw, err := os.ReadFile(filepath.Join(dir["/io"], "input.json"))
 	if err == nil && spec.Labels[runtime.LabelUnit] == "caller" {
 		return w.callerProgram(ctx, dir, raw)

@@ -20,8 +20,12 @@ func (l Layout) Outgoing() string { return l.path("outgoing") }
 func (l Layout) Incoming() string { return l.path("incoming") }
 
 // Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. One that
-// a dead process left is replaced.
+// a dead process left is replaced. With an engine that runs elsewhere there is a line
+// instead, as soon as the sandbox runs.
 func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
+	if l.depot != nil {
+		return l.depot.line, nil
+	}
 	dir, err := os.Open(l.path("aod"))
 	if err != nil {
 		return nil, unwritable(err)

@@ -42,6 +42,9 @@ func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error
 		ExitCode: exit.Code, OOMKilled: state.OOMKilled, EngineError: state.Error, Cause: cause,
 		StartedAt: state.StartedAt, FinishedAt: state.FinishedAt,
 	}
+	if err := s.layout.fetch(ctx); err != nil {
+		return End{Cause: cause}, fmt.Errorf("take the run's files: %w", err)
+	}
 	if report, err := s.layout.Report(); err == nil {
 		end.Report, end.Reported = report, true
 	}

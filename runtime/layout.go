@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,6 +33,8 @@ type Layout struct {
 	Dir    string // absolute
 	Input  string // absolute: what the run sees as /io/input; "" is below Dir
 	Output string // absolute: where /io/output lies after its publication; "" is below Dir
+
+	depot *depot // nil where the engine sees this host's files; see At
 }
 
 // NewLayout makes the run's directories below dir, which must exist. The init is
@@ -97,7 +101,9 @@ func (l Layout) WriteInput(payload []byte) error {
 	return unwritable(writeFile(l.path("io/input.json"), payload, 0o666))
 }
 
-func (l Layout) makeReport() error { return writeFile(l.path("aod/report"), nil, 0o666) }
+func (l Layout) makeReport() error {
+	return errors.Join(writeFile(l.path("aod/report"), nil, 0o666), writeFile(l.path("aod/"+stdoutName), nil, 0o666))
+}
 
 // renewReport takes away what an earlier attempt has left: the init of the next one
 // would think that it had run already.
@@ -123,6 +129,58 @@ func (l Layout) input() string { return cmp.Or(l.Input, l.path("io/input")) }
 func (l Layout) output() string { return cmp.Or(l.Output, l.path("io/output")) }
 
 func (l Layout) path(rel string) string { return filepath.Join(l.Dir, filepath.FromSlash(rel)) }
+
+// equip gives a container the run's directories.
+func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
+	switch {
+	case l.depot != nil:
+		l.depot.equip(container)
+	case spec.Filter != nil:
+		container.Mounts = l.filterMounts(spec)
+	default:
+		container.Mounts = l.mounts(spec.Network, volumes)
+	}
+}
+
+// filterMounts are the binds of a sandbox that sees its input and writes its output alone.
+func (l Layout) filterMounts(spec Spec) []Mount {
+	mounts := []Mount{
+		{Source: l.input(), Target: inputDir, ReadOnly: true},
+		{Source: l.path("aod"), Target: aodDir, ReadOnly: true},
+		{Source: l.path("aod/report"), Target: reportPath},
+		{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)},
+	}
+	if spec.Filter.Model != nil {
+		mounts = append(mounts, *spec.Filter.Model)
+	}
+	if spec.Network == "none" {
+		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
+	}
+	return mounts
+}
+
+// stdoutName is the file that a filter has as its stdout, in reachDir.
+const stdoutName = "stdout"
+
+// reachDir is where the sandbox has the single files of ours that it may write.
+func (l Layout) reachDir() string {
+	if l.depot != nil {
+		return path.Join(aodDir, reachName)
+	}
+	return aodDir
+}
+
+// OpenStdout opens what a filter has written to its stdout. It may have put something else
+// there, but nothing that this would wait for.
+func (l Layout) OpenStdout() (*os.File, error) {
+	root, err := os.OpenRoot(l.path("aod"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	f, _, err := openHostile(root, stdoutName)
+	return f, err
+}
 
 // mounts are the binds of a sandbox. The read-only ones lie over the writable ones, so
 // that their order matters. A directory of /io that the image declares as a volume is

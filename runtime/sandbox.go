@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,7 +26,9 @@ type Sandbox struct {
 
 	streams   *Streams
 	exit      <-chan Exit
+	held      context.Context    //nolint:containedctx // its end is release: what goes on until then belongs to no call
 	release   context.CancelFunc // of the exit's subscription
+	lines     sync.WaitGroup     // open to the container, until released
 	drained   chan struct{}      // closed when both streams have ended
 	timings   Timings
 	startedAt time.Time
@@ -88,12 +89,13 @@ func (s *Sandbox) disown(ctx context.Context, spec Spec, lost error) error {
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	return removeLabelled(ctx, s.engine, map[string]string{
-		LabelRun: spec.Run, LabelOwner: spec.Owner, LabelAttempt: strconv.Itoa(spec.attempt()),
-	})
+	return removeAttempt(ctx, s.engine, spec)
 }
 
 func (s *Sandbox) start(ctx context.Context, log *Log) error {
+	if err := s.layout.send(ctx); err != nil {
+		return fmt.Errorf("start sandbox: %w", err)
+	}
 	began := time.Now()
 	if err := s.connect(ctx, log); err != nil {
 		return err
@@ -102,6 +104,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	s.startedAt, s.timings.Start = began, time.Since(began)
+	s.openLine()
 	return nil
 }
 
@@ -124,12 +127,18 @@ func (s *Sandbox) drain(streams *Streams, log *Log) {
 }
 
 func (s *Sandbox) subscribe(ctx context.Context) (err error) {
-	subscription, release := context.WithCancel(context.WithoutCancel(ctx))
-	s.release = release
-	if s.exit, err = s.engine.NextExit(subscription, s.id); err != nil {
+	s.held, s.release = context.WithCancel(context.WithoutCancel(ctx))
+	if s.exit, err = s.engine.NextExit(s.held, s.id); err != nil {
 		return fmt.Errorf("watch sandbox: %w", err)
 	}
 	return nil
+}
+
+// openLine gives the capsule API a way to a container that runs elsewhere.
+func (s *Sandbox) openLine() {
+	if s.layout.depot != nil {
+		s.lines.Go(func() { s.layout.depot.keepLine(s.held, s.id) })
+	}
 }
 
 // ID returns the engine's id of the container.
@@ -207,6 +216,9 @@ func (s *Sandbox) Remove(ctx context.Context) error {
 	defer cancel()
 	err := s.engine.Remove(ctx, s.id)
 	s.Release()
+	if err == nil {
+		err = s.layout.clear(ctx)
+	}
 	return leftBehind(err)
 }
 
@@ -216,6 +228,7 @@ func (s *Sandbox) Release() {
 	if s.release != nil {
 		s.release()
 	}
+	s.lines.Wait()
 	if s.streams != nil {
 		_ = s.streams.Close() // nobody reads them any more
 		<-s.drained

@@ -14,6 +14,9 @@ const (
 	LabelUnit    = "aod.unit"    // the unit's name
 	LabelOwner   = "aod.owner"   // whose data directory it belongs to
 	LabelAttempt = "aod.attempt" // how often the run was tried, from 1
+	// LabelAside is on containers beside the run's own: those that carry its files and
+	// never start, or ask its program for what it is.
+	LabelAside = "aod.aside"
 )
 
 // Spec says what to run and in how tight a box.
@@ -28,6 +31,16 @@ type Spec struct {
 	Limits                 Limits
 	Env                    []string          // "NAME=value"; never a secret
 	Labels                 map[string]string // beside AOD's own
+	Filter                 *Filter           // nil: the program works on /io
+	Aside                  string            // for something beside the run's own program, such as "card"; "" is that
+}
+
+// Filter makes a sandbox for a program that reads stdin and writes stdout, both files of
+// the run, and can write nowhere else but to its tmpfs.
+type Filter struct {
+	Stdin string   // by its name in /io/input; "" is no input at all
+	Args  []string // in the place of the image's CMD, where it has an ENTRYPOINT, else after it
+	Model *Mount   // a file or directory of this host's that it reads; nil: none
 }
 
 // initThreads is what the init takes for itself of a container's processes and threads,
@@ -38,19 +51,16 @@ const initThreads = 10
 // the image names is not asked: a sandbox is never root.
 func (s Spec) container(layout Layout) ContainerSpec {
 	volumes := s.volumes()
-	mounts := layout.mounts(s.Network, volumes)
-	return ContainerSpec{
+	spec := ContainerSpec{
 		Name:       s.name(),
 		Image:      s.Image.ID,
-		Entrypoint: []string{initPath, "--"},
-		Cmd:        slices.Concat(s.Image.Entrypoint, s.Image.Cmd),
-		Env:        append([]string{"HOME=" + workspaceDir}, s.Env...),
+		Entrypoint: s.entrypoint(layout),
+		Cmd:        s.command(),
+		Env:        append([]string{"HOME=" + s.home()}, s.Env...),
 		WorkingDir: s.Image.WorkingDir,
 		User:       sandboxUser(),
 		Hostname:   "sandbox",
 		Labels:     s.labels(),
-		Mounts:     mounts,
-		Tmpfs:      s.tmpfs(volumes, mounts),
 		ReadOnly:   s.ReadOnly,
 		Network:    s.Network,
 		Runtime:    s.Isolation,
@@ -64,14 +74,52 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		},
 		LogBytes: s.keptLog(),
 	}
+	layout.equip(&spec, s, volumes)
+	spec.Tmpfs = s.tmpfs(volumes, spec)
+	return spec
+}
+
+// entrypoint is the init, which gives a filter its stdin and stdout.
+func (s Spec) entrypoint(layout Layout) []string {
+	if s.Filter == nil {
+		return []string{initPath, "--"}
+	}
+	stdin := "/dev/null"
+	if s.Filter.Stdin != "" {
+		stdin = path.Join(inputDir, s.Filter.Stdin)
+	}
+	return []string{initPath, "-stdin", stdin, "-stdout", path.Join(layout.reachDir(), stdoutName), "--"}
+}
+
+// command is the image's program. As with `docker run`, arguments take the place of CMD
+// where there is an ENTRYPOINT.
+func (s Spec) command() []string {
+	switch {
+	case s.Filter == nil:
+		return slices.Concat(s.Image.Entrypoint, s.Image.Cmd)
+	case len(s.Image.Entrypoint) > 0:
+		return slices.Concat(s.Image.Entrypoint, s.Filter.Args)
+	}
+	return slices.Concat(s.Image.Cmd, s.Filter.Args)
+}
+
+func (s Spec) home() string {
+	if s.Filter != nil {
+		return "/tmp"
+	}
+	return workspaceDir
 }
 
 // name is another for each attempt: the container of the one before may still be there.
 func (s Spec) name() string {
-	if s.attempt() == 1 {
-		return "aod-" + s.Run
+	name := "aod-" + s.Run
+	if s.attempt() > 1 {
+		name += "-" + strconv.Itoa(s.attempt())
 	}
-	return fmt.Sprintf("aod-%s-%d", s.Run, s.attempt())
+	if s.Aside != "" {
+		name += "-" + s.Aside
+	}
+	return name
 }
 
 func (s Spec) attempt() int { return max(s.Attempt, 1) }
@@ -85,14 +133,17 @@ func (s Spec) keptLog() int64 {
 
 // tmpfs gives the sandbox its /tmp, and lies over the volumes that the image declares:
 // the engine would put a writable directory of the host there, without any limit.
-func (s Spec) tmpfs(volumes []string, mounts []Mount) map[string]string {
+func (s Spec) tmpfs(volumes []string, spec ContainerSpec) map[string]string {
 	options := fmt.Sprintf("rw,nosuid,nodev,size=%d,mode=1777", s.Limits.TmpBytes)
 	tmpfs := map[string]string{"/tmp": options}
 	for _, volume := range volumes {
 		tmpfs[volume] = options
 	}
-	for _, m := range mounts { // ours lie there already
+	for _, m := range spec.Mounts { // ours lie there already
 		delete(tmpfs, m.Target)
+	}
+	for _, v := range spec.Volumes {
+		delete(tmpfs, v.Target)
 	}
 	return tmpfs
 }
@@ -110,6 +161,9 @@ func (s Spec) labels() map[string]string {
 	labels := map[string]string{
 		LabelRun: s.Run, LabelRoot: s.Root, LabelUnit: s.Unit, LabelOwner: s.Owner,
 		LabelAttempt: strconv.Itoa(s.attempt()),
+	}
+	if s.Aside != "" {
+		labels[LabelAside] = s.Aside
 	}
 	for name, value := range s.Labels {
 		if _, ours := labels[name]; !ours {

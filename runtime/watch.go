@@ -21,6 +21,10 @@ const (
 // watchDisk ends the run with a *LimitError as soon as what it has written to the
 // host's disk is over the limit: a bind mount knows no quota. It returns when ctx ends.
 func (l Layout) watchDisk(ctx context.Context, limit int64, end context.CancelCauseFunc) {
+	if l.depot != nil {
+		l.depot.watchDisk(ctx, limit, end)
+		return
+	}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -44,8 +48,10 @@ func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
 	}
 	defer func() { _ = root.Close() }() // read only
 	m := meter{root: root, limit: limit}
-	if info, err := root.Lstat("aod/report"); err == nil {
-		m.used = blocks(info)
+	for _, file := range []string{"aod/report", "aod/" + stdoutName} {
+		if info, err := root.Lstat(file); err == nil {
+			m.used += blocks(info)
+		}
 	}
 	for _, dir := range []string{"io", "outgoing", "workspace"} {
 		if over := m.dir(ctx, dir, 0); over != nil {
@@ -100,13 +106,9 @@ func (m *meter) entry(ctx context.Context, name string, entry fs.DirEntry, depth
 	}
 	switch {
 	case m.used > m.limit:
-		return &LimitError{
-			Limit:   "output",
-			Message: fmt.Sprintf("wrote more than %d bytes to /io and /workspace", m.limit),
-			Hint:    "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
-		}
+		return overBytes(m.limit)
 	case m.entries > watchEntries:
-		return &LimitError{Limit: "output", Message: fmt.Sprintf("made more than %d files in /io and /workspace", watchEntries)}
+		return overEntries()
 	case entry.IsDir():
 		return m.dir(ctx, name, depth+1)
 	}
@@ -118,4 +120,16 @@ func blocks(info fs.FileInfo) int64 {
 		return stat.Blocks * 512 // POSIX: st_blocks counts units of 512 bytes
 	}
 	return info.Size()
+}
+
+func overBytes(limit int64) *LimitError {
+	return &LimitError{
+		Limit:   "output",
+		Message: fmt.Sprintf("wrote more than %d bytes to /io and /workspace", limit),
+		Hint:    "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
+	}
+}
+
+func overEntries() *LimitError {
+	return &LimitError{Limit: "output", Message: fmt.Sprintf("made more than %d files in /io and /workspace", watchEntries)}
 }

@@ -130,7 +130,7 @@ func (r *Registry) open(name, version string) (*Unit, error) {
 		r.cache.put(key, loaded)
 	}
 	return &Unit{
-		Name: name, Kind: rec.Kind, Version: version, Source: rec.Source, Origin: rec.Origin,
+		Name: name, Kind: Kind(loaded.Kind), Version: version, Source: rec.Source, Origin: rec.Origin,
 		Capsule: loaded, Since: rec.Since,
 	}, nil
 }

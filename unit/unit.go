@@ -10,8 +10,11 @@ import (
 // Kind says what sort of thing a unit is.
 type Kind string
 
-// Capsule is the only kind so far.
-const Capsule Kind = "capsule"
+// The kinds of unit that a directory can hold. They are stored alike.
+const (
+	Capsule Kind = capsule.KindCapsule
+	AU      Kind = capsule.KindAU
+)
 
 // Where a version came from.
 const (

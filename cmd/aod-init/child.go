@@ -20,22 +20,27 @@ type ending struct {
 	terminated bool // somebody had asked for it
 }
 
-// start runs argv in its own process group with our stdio, environment and directory.
-func start(argv []string) (pid int, failed *ending) {
-	path, err := lookup(argv[0], os.Getenv("PATH"))
+// start runs a command in its own process group with our environment and directory.
+func start(c command) (pid int, failed *ending) {
+	path, err := lookup(c.argv[0], os.Getenv("PATH"))
 	if err != nil {
-		return 0, notStarted(argv[0], err)
+		return 0, notStarted(c.argv[0], err)
+	}
+	files, err := c.files()
+	if err != nil {
+		return 0, &ending{code: exitUsage, startError: "its input or output: " + err.Error()}
 	}
 	restore := offerToOOMKiller()
 	hide()
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{ //nolint:gosec // running what we are told to is the job
+	pid, err = syscall.ForkExec(path, c.argv, &syscall.ProcAttr{
 		Env:   syscall.Environ(),
-		Files: []uintptr{0, 1, 2},
+		Files: files[:],
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	restore()
+	c.close(files)
 	if err != nil {
-		return 0, notStarted(argv[0], err)
+		return 0, notStarted(c.argv[0], err)
 	}
 	giveTerminal(pid)
 	return pid, nil
@@ -118,7 +123,7 @@ func wait(main int) ending {
 		case err != nil && err != syscall.EINTR:
 			return ending{code: exitUsage, startError: "wait: " + err.Error()}
 		case pid != main:
-		case status.Signaled(): //nolint:misspell // the name is the standard library's
+		case status.Signaled():
 			n := int(status.Signal())
 			return ending{code: 128 + n, signal: n}
 		case status.Exited():

@@ -21,6 +21,9 @@ func run(args []string) int {
 		return exitUsage
 	}
 	report := openReport(initreport.Path)
+	if report < 0 {
+		report = openReport(initreport.RemotePath)
+	}
 	if !report.begin() {
 		complain("this container ran before, and runs once")
 		return exitUsage
@@ -35,13 +38,14 @@ func run(args []string) int {
 
 // supervise runs the program to its end, and the end of everything beside it.
 func supervise(args []string) ending {
-	if len(args) < 3 || args[1] != "--" {
-		return ending{code: exitUsage, startError: "usage: init -- PROGRAM [ARGS...]"}
+	command, ok := parseCommand(args[1:])
+	if !ok {
+		return ending{code: exitUsage, startError: "usage: init [-stdin FILE] [-stdout FILE] -- PROGRAM [ARGS...]"}
 	}
 	signals := catchSignals()
 	relay := newRelay()
 	prepare()
-	pid, failed := start(args[2:])
+	pid, failed := start(command)
 	if failed != nil {
 		return *failed
 	}

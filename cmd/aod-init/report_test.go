@@ -20,14 +20,14 @@ func TestReportFile(t *testing.T) {
 
 	t.Run("is written over whatever was there", func(t *testing.T) {
 		f := openReport(target)
-		f.write(ending{code: 143, signal: 15}, usage{cpuSeconds: 0.5, source: initreport.Cgroup1, peakMemory: 1, oomKills: 2, pidsLimitHits: 3, maxRSS: 4})
+		f.write(ending{code: 143, signal: 15}, usage{cpuSeconds: 0.5, source: initreport.Cgroup1, peakMemory: 1, oomKills: 2, pidsLimitHits: 3, maxRSS: 4, netAttempts: 5, filesLeft: 6})
 		raw, err := os.ReadFile(target)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := initreport.Report{
 			Version: 1, ExitCode: 143, Signal: 15, CPUSeconds: 0.5, PeakMemoryBytes: 1,
-			OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4, Source: initreport.Cgroup1,
+			OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4, NetAttempts: 5, FilesLeft: 6, Source: initreport.Cgroup1,
 		}
 		if got, err := initbin.ParseReport(raw); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)

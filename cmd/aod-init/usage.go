@@ -21,6 +21,8 @@ type usage struct {
 	oomKills      int64
 	pidsLimitHits int64
 	maxRSS        int64
+	netAttempts   int64
+	filesLeft     int64
 }
 
 // counter is one number in one file of a control group.
@@ -59,9 +61,16 @@ var (
 	}
 )
 
-// readUsage takes each number from the control groups, or what getrusage knows of the
-// reaped processes where there is none.
+// readUsage is called when nothing is left that could use more.
 func readUsage(root string) usage {
+	u := readCounters(root)
+	u.netAttempts, u.filesLeft = netAttempts(procNet), filesLeft("/tmp", "/dev/shm")
+	return u
+}
+
+// readCounters takes each number from the control groups, or what getrusage knows of the
+// reaped processes where there is none.
+func readCounters(root string) usage {
 	u := rusage()
 	if c, n, ok := first(root, cpuCounters); ok {
 		u.cpuSeconds, u.source = float64(n)/c.second, c.source

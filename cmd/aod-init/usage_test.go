@@ -88,7 +88,7 @@ var layouts = []struct {
 	{"nothing", nil, usage{source: initreport.Rusage}},
 }
 
-func TestReadUsage(t *testing.T) {
+func TestReadCounters(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
 			root := t.TempDir()
@@ -96,7 +96,7 @@ func TestReadUsage(t *testing.T) {
 				writeFile(t, filepath.Join(root, name), content, 0o644)
 			}
 			self := rusage()
-			got, want := readUsage(root), l.want
+			got, want := readCounters(root), l.want
 			want.maxRSS = self.maxRSS
 			if want.source == initreport.Rusage {
 				want.cpuSeconds = self.cpuSeconds

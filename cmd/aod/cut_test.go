@@ -25,9 +25,9 @@ const usualCut = 3
 func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 	t.Parallel()
 	cut := time.Duration(number(t, "AOD_CUT", usualCut)) * time.Second
+	line := newEngineLine(t, "unix") // which is needed until the server has ended
 	s := newServer(t, "--concurrency", "4", "--retry-delay", "100ms")
-	line := newEngineLine(t)
-	s.env = []string{"DOCKER_HOST=unix://" + line.path}
+	s.env = []string{"DOCKER_HOST=" + line.host()}
 	s.addWorker("worker", "")
 	s.start()
 	var ids []string
@@ -67,9 +67,9 @@ const usualCuts = 4
 
 func TestACutAtAnyMomentIsTriedAgain(t *testing.T) {
 	t.Parallel()
+	line := newEngineLine(t, "unix") // which is needed until the server has ended
 	s := newServer(t, "--concurrency", "4", "--retry-delay", "10ms", "--retries", "20")
-	line := newEngineLine(t)
-	s.env = []string{"DOCKER_HOST=unix://" + line.path}
+	s.env = []string{"DOCKER_HOST=" + line.host()}
 	s.addWorker("worker", "")
 	s.start()
 	for range number(t, "AOD_CUTS", usualCuts) {
@@ -111,9 +111,10 @@ func (s *server) checkAttempts(record orchestrator.Record) {
 
 // engineLine is a way to the engine that can be cut.
 type engineLine struct {
-	t      *testing.T
-	path   string
-	engine string // its socket
+	t       *testing.T
+	network string // "unix" or "tcp"
+	address string
+	engine  string // its socket
 
 	mu    sync.Mutex
 	entry net.Listener // nil while it is cut
@@ -121,7 +122,7 @@ type engineLine struct {
 	work  sync.WaitGroup
 }
 
-func newEngineLine(t *testing.T) *engineLine {
+func newEngineLine(t *testing.T, network string) *engineLine {
 	t.Helper()
 	engine := "/var/run/docker.sock"
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
@@ -135,7 +136,10 @@ func newEngineLine(t *testing.T) *engineLine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &engineLine{t: t, path: filepath.Join(dir, "engine"), engine: engine, conns: map[net.Conn]bool{}}
+	l := &engineLine{t: t, network: network, address: filepath.Join(dir, "engine"), engine: engine, conns: map[net.Conn]bool{}}
+	if network == "tcp" {
+		l.address = freeAddress(t)
+	}
 	t.Cleanup(func() {
 		l.cut()
 		l.work.Wait()
@@ -145,10 +149,14 @@ func newEngineLine(t *testing.T) *engineLine {
 	return l
 }
 
+// host is what DOCKER_HOST says to go this way. By TCP the engine is taken for one that
+// doesn't see our files.
+func (l *engineLine) host() string { return l.network + "://" + l.address }
+
 // join takes connections again.
 func (l *engineLine) join() {
 	l.t.Helper()
-	entry, err := net.Listen("unix", l.path)
+	entry, err := net.Listen(l.network, l.address)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -199,7 +207,7 @@ func (l *engineLine) carry(client net.Conn) {
 // pass copies until the end of one side's words, and tells the other side of it.
 func pass(to, from net.Conn) {
 	_, err := io.Copy(to, from)
-	if half, ok := to.(*net.UnixConn); ok {
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
 		err = errors.Join(err, half.CloseWrite())
 	}
 	if err != nil { // then nobody waits for an answer

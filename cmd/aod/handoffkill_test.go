@@ -41,11 +41,15 @@ const (
 
 // The long form is: AOD_KILLS=20 go test -race -run TestAChainOfHandoffs ./cmd/aod
 func TestAChainOfHandoffsSurvivesKills(t *testing.T) {
+	killChain(t, newServer(t, "--concurrency", "1"), usualChainKills)
+}
+
+func killChain(t *testing.T, s *server, usual int) {
+	t.Helper()
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills := number(t, "AOD_KILLS", usualChainKills)
+	kills := number(t, "AOD_KILLS", usual)
 	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
 	dice := rand.New(rand.NewPCG(uint64(seed), 0))
-	s := newServer(t, "--concurrency", "1")
 	s.addCaller("link", linkScript)
 	s.start()
 	root := s.call("link", fmt.Sprintf(`{"n":%d,"ticks":%d}`, chainLinks, 2*kills))

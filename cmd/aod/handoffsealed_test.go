@@ -26,7 +26,6 @@ sockets() { find / -path /proc -prune -o \( -type s -o -name '*.sock' \) -print 
 reach() { timeout 5 bash -c "exec 3<> /dev/tcp/$1" 2>&1 | grep -om1 'Network is unreachable$' || echo 'something is there'; }
 api() { persist "$1" "$2" '' "$3"; echo "$status $answer"; }
 names > names
-sockets > sockets
 reach 172.17.0.1/22 > bridge
 reach 1.1.1.1/53 > world
 reach 169.254.169.254/80 > metadata
@@ -36,6 +35,7 @@ api DELETE "/handoff/$other" > cancel
 api POST /handoff '{"target":"stranger","args":{}}' > stranger
 api GET /capsules/stranger/schema > schema
 api GET /run > self
+sockets > sockets # now that one has answered
 grep -c "$other" /proc/self/mountinfo > mounts
 echo '{}' > /io/output.json
 `
@@ -49,7 +49,17 @@ const spySchema = `{
 `
 
 func TestACapsuleReachesNobodyElse(t *testing.T) {
-	s := newServer(t, "--concurrency", "4")
+	t.Run("with an engine here", func(t *testing.T) {
+		spyFromInside(t, newServer(t, "--concurrency", "4"), "/run/aod/aod.sock\n")
+	})
+	t.Run("with an engine elsewhere", func(t *testing.T) {
+		spyFromInside(t, newRemoteServer(t, "--concurrency", "4"), "/run/aod/aod.sock\n/run/aod/reach/aod.sock\n")
+	})
+}
+
+// spyFromInside proves that a run finds its own sockets and nobody else's.
+func spyFromInside(t *testing.T, s *server, sockets string) {
+	t.Helper()
 	s.addCaller("spy", spyScript)
 	write(t, spySchema, s.units, "spy", "schema.json")
 	s.addWorker("stranger", "") // which is there, but not for the spy
@@ -64,7 +74,7 @@ func TestACapsuleReachesNobodyElse(t *testing.T) {
 	found := s.spyOn(callee[0].ID)
 
 	for name, want := range map[string]string{
-		"names": "lo\n", "sockets": "/run/aod/aod.sock\n", "mounts": "0\n",
+		"names": "lo\n", "sockets": sockets, "mounts": "0\n",
 		"bridge": "Network is unreachable\n", "world": "Network is unreachable\n", "metadata": "Network is unreachable\n",
 	} {
 		if diff := cmp.Diff(want, found[name]); diff != "" {

@@ -16,21 +16,29 @@ import (
 
 // end is the end of every test with a server: nothing of its runs may be left.
 func (s *server) end() {
+	defer s.checkLog()
+	defer s.clear() // also of a test that gives up
 	if !s.t.Failed() {
 		s.nothingLeft()
 	}
+}
+
+// clear removes what a failed test has left, and the images of any.
+func (s *server) clear() {
 	if s.process != nil {
 		s.kill()
 	}
-	for _, ref := range s.containers() { // of a test that failed
+	for _, ref := range s.containers() {
 		_ = s.engine.Remove(context.Background(), ref.ID)
+	}
+	for _, volume := range s.volumes() {
+		_ = s.engine.RemoveVolume(context.Background(), volume.Name)
 	}
 	for _, ref := range s.images {
 		if err := s.engine.RemoveImage(context.Background(), ref); err != nil {
 			s.t.Errorf("remove image: %v", err)
 		}
 	}
-	s.checkLog()
 }
 
 // nothingLeft lets the server end all that it has, forget it, and end. Nobody may be kept
@@ -52,6 +60,9 @@ func (s *server) nothingLeft() {
 	}
 	for _, ref := range s.containers() {
 		s.t.Errorf("container %.12s of run %s is left behind, %s", ref.ID, ref.Labels[runtime.LabelRun], ref.State)
+	}
+	for _, volume := range s.volumes() {
+		s.t.Errorf("volume %s is left behind", volume.Name)
 	}
 	for _, dir := range []string{"runs", "spool"} {
 		entries, err := os.ReadDir(filepath.Join(s.home(), dir))
@@ -102,15 +113,35 @@ func (s *server) active() []orchestrator.Summary {
 // containers are those that belong to the server's data directory.
 func (s *server) containers() []runtime.ContainerRef {
 	s.t.Helper()
-	owner, err := os.ReadFile(filepath.Join(s.home(), "owner"))
-	if err != nil || len(owner) == 0 {
-		return nil // it was never started
+	owner := s.owner()
+	if owner == "" {
+		return nil
 	}
-	refs, err := s.engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelOwner: string(owner)})
+	refs, err := s.engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelOwner: owner})
 	if err != nil {
 		s.t.Errorf("list containers: %v", err)
 	}
 	return refs
+}
+
+// volumes are there with a remote engine alone.
+func (s *server) volumes() []runtime.VolumeRef {
+	s.t.Helper()
+	owner := s.owner()
+	if owner == "" {
+		return nil
+	}
+	refs, err := s.engine.VolumesByLabel(context.Background(), map[string]string{runtime.LabelOwner: owner})
+	if err != nil {
+		s.t.Errorf("list volumes: %v", err)
+	}
+	return refs
+}
+
+// owner is what the server calls itself on the engine; "" if it was never started.
+func (s *server) owner() string {
+	owner, _ := os.ReadFile(filepath.Join(s.home(), "owner"))
+	return string(owner)
 }
 
 // removeLater removes an image when the test is over.

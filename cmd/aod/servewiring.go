@@ -39,7 +39,7 @@ func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceO
 		u := c.ForUnit(name)
 		settings := orchestrator.UnitSettings{
 			Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite, Timeout: u.Timeout,
-			MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+			MayCall: u.MayCall, MayNotCall: u.MayNotCall, ModelPath: u.ModelPath, StdinBytes: u.MaxStdin,
 		}
 		if u.Retries != config.UnitsOwn {
 			settings.Retries = &u.Retries

@@ -31,6 +31,7 @@ var makers = []maker{
 	{"list", (*bench).listAmongMany},
 	{"handoff", (*bench).handOver},
 	{"carry", (*bench).carryFiles},
+	{"au", (*bench).agenticUnit},
 }
 
 func main() {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -25,19 +26,22 @@ import (
 // It doesn't use the client's attach, which ignores ctx, dials a connection of its own
 // each time and hides the engine's answer when that is no.
 func (e *Engine) Attach(ctx context.Context, id string) (*runtime.Streams, error) {
-	conn, err := e.hijack(ctx, "/containers/"+url.PathEscape(id)+"/attach", "stream=1&stdout=1&stderr=1")
+	conn, err := e.hijack(ctx, "/containers/"+url.PathEscape(id)+"/attach", "stream=1&stdout=1&stderr=1", "")
 	if err != nil {
 		return nil, e.faultOf(ctx, onContainer("attach to", id), err)
 	}
 	return demultiplex(conn), nil
 }
 
-// hijack posts to the API and takes the connection over. It closes with the result,
-// not with ctx.
-func (e *Engine) hijack(ctx context.Context, path, query string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", http.NoBody)
+// hijack posts JSON, or nothing, to the API and takes the connection over. It closes with
+// the result, not with ctx.
+func (e *Engine) hijack(ctx context.Context, path, query, body string) (io.ReadWriteCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.URL = e.apiURL(ctx, path, query)
 	if e.endpoint.local() {
@@ -53,7 +57,11 @@ func (e *Engine) hijack(ctx context.Context, path, query string) (io.ReadCloser,
 		defer resp.Body.Close()
 		return nil, answerError(resp)
 	}
-	return resp.Body, nil
+	conn, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok { // net/http promises one with this status
+		return nil, errors.Join(errors.New("the connection can't be taken over"), resp.Body.Close())
+	}
+	return conn, nil
 }
 
 func (e *Engine) apiURL(ctx context.Context, route, query string) *url.URL {

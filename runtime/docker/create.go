@@ -64,7 +64,7 @@ func containerConfig(spec runtime.ContainerSpec) (container.Config, container.Ho
 		Runtime:        spec.Runtime,
 		ReadonlyRootfs: spec.ReadOnly,
 		Tmpfs:          spec.Tmpfs,
-		Mounts:         mounts(spec.Mounts),
+		Mounts:         append(mounts(spec.Mounts), volumes(spec.Volumes, spec.Labels)...),
 		ShmSize:        spec.Limits.ShmBytes,
 		IpcMode:        container.IPCModePrivate,
 		CapDrop:        []string{"ALL"},
@@ -114,6 +114,22 @@ func mounts(from []runtime.Mount) []mount.Mount {
 			Source:   m.Source,
 			Target:   m.Target,
 			ReadOnly: m.ReadOnly,
+		})
+	}
+	return to
+}
+
+// volumes are mounted as they are: what the image has at their place isn't copied into
+// them. The engine makes the ones that it doesn't have.
+func volumes(from []runtime.VolumeMount, labels map[string]string) []mount.Mount {
+	var to []mount.Mount
+	for _, v := range from {
+		to = append(to, mount.Mount{
+			Type:          mount.TypeVolume,
+			Source:        v.Volume,
+			Target:        v.Target,
+			ReadOnly:      v.ReadOnly,
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: labels},
 		})
 	}
 	return to

@@ -30,6 +30,8 @@ func (at endpoint) local() bool {
 	return strings.HasPrefix(at.host, "unix://") || strings.HasPrefix(at.host, "npipe://")
 }
 
+func (at endpoint) ssh() bool { return strings.HasPrefix(at.host, "ssh://") }
+
 func (at endpoint) socket() string {
 	path, _ := strings.CutPrefix(at.host, "unix://")
 	return path
@@ -101,14 +103,11 @@ func checkEndpoint(at endpoint) (endpoint, error) {
 	}
 	scheme, _, _ := strings.Cut(at.host, "://")
 	switch scheme {
-	case "unix", "tcp", "npipe":
+	case "unix", "tcp", "npipe", "ssh":
 		return at, nil
-	case "ssh":
-		return at, fault.New(fault.Unsupported, "Docker over ssh is not supported yet (%s)", at).
-			WithHint("forward the socket: `ssh -N -L /tmp/docker.sock:/var/run/docker.sock HOST`, then DOCKER_HOST=unix:///tmp/docker.sock")
 	}
 	return at, fault.New(fault.Unsupported, "the Docker host %s has an unknown scheme", at).
-		WithHint("%s must be unix://PATH or tcp://HOST:PORT", at.source)
+		WithHint("%s must be unix://PATH, tcp://HOST:PORT or ssh://USER@HOST", at.source)
 }
 
 func (env environment) currentContext() (string, error) {

@@ -128,9 +128,6 @@ func TestEndpointsThatAreRefused(t *testing.T) {
 			t.Errorf("error %v, hint %q", err, fault.Public(err).Hint)
 		}
 	}
-	t.Run("ssh says what to do instead", func(t *testing.T) {
-		refuse(t, "ssh://me@host", surroundings(t, nil), fault.Unsupported, "ssh -N -L")
-	})
 	t.Run("an unknown scheme", func(t *testing.T) {
 		refuse(t, "", surroundings(t, map[string]string{"DOCKER_HOST": "gopher://x"}), fault.Unsupported, "DOCKER_HOST must be")
 	})

@@ -19,6 +19,10 @@ import (
 // runs each use a few at a time; the client's default of two a host makes them dial.
 const keptConnections = 32
 
+// RemoteEnv is the variable that, with any value, says that the engine doesn't see this
+// process's files though it is reached by a socket of this machine, such as a forwarded one.
+const RemoteEnv = "AOD_ENGINE_REMOTE"
+
 // Options say which engine is meant.
 type Options struct {
 	// Host is the engine's address, e.g. "unix:///var/run/docker.sock" or
@@ -33,6 +37,7 @@ type Engine struct {
 	transport *http.Transport
 	base      *url.URL // of the API, for the one call that the client can't make
 	endpoint  endpoint
+	remote    bool // in spite of the endpoint
 
 	maxNanoCPUs atomic.Int64 // what the engine said it has; 0 is not known
 	classicOnly atomic.Bool  // the engine said that it has no BuildKit
@@ -45,9 +50,9 @@ var _ runtime.Engine = (*Engine)(nil)
 
 // New returns the engine that the options, the environment (DOCKER_HOST,
 // DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONTEXT,
-// DOCKER_CONFIG) and the current Docker context name. It sends nothing: an engine
+// DOCKER_CONFIG, RemoteEnv) and the current Docker context name. It sends nothing: an engine
 // that isn't there shows with the first call. The API version is negotiated then,
-// once. A host that can't be understood or that needs ssh is an Unsupported fault.
+// once. A host that can't be understood is an Unsupported fault.
 func New(opts Options) (*Engine, error) {
 	env := systemEnvironment()
 	at, err := findEndpoint(opts.Host, env)
@@ -58,19 +63,30 @@ func New(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cli, err := client.NewClientWithOpts(
-		client.WithHTTPClient(&http.Client{Transport: tr, CheckRedirect: client.CheckRedirect}),
-		client.WithHost(at.host),
-		client.WithVersionFromEnv(),
-		client.WithAPIVersionNegotiation(),
-	)
+	cli, host, err := newClient(at, tr)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, err, "the Docker host %s can't be used", at).WithHint("%s", at.hint())
 	}
 	// WithHost switches compression on for TCP. The engine's gzip makes copying
 	// files out of a container eight times slower.
 	tr.DisableCompression = true
-	return &Engine{cli: cli, transport: tr, base: baseURL(at, tr), endpoint: at, self: readSelf}, nil
+	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.getenv(RemoteEnv) != "", self: readSelf}, nil
+}
+
+// newClient returns the client, and the host as that knows it.
+func newClient(at endpoint, tr *http.Transport) (cli *client.Client, host string, err error) {
+	host, dial, err := at.dialled()
+	if err != nil {
+		return nil, "", err
+	}
+	cli, err = client.NewClientWithOpts(
+		client.WithHTTPClient(&http.Client{Transport: tr, CheckRedirect: client.CheckRedirect}),
+		client.WithHost(host),
+		dial,
+		client.WithVersionFromEnv(),
+		client.WithAPIVersionNegotiation(),
+	)
+	return cli, host, err
 }
 
 // Close closes the idle connections. Calls under way are not disturbed.
@@ -90,10 +106,10 @@ func newTransport(at endpoint, env environment) (*http.Transport, error) {
 }
 
 // tlsFromEnvironment reads the client's certificates where DOCKER_CERT_PATH or
-// DOCKER_TLS_VERIFY ask for TLS. A local socket has none.
+// DOCKER_TLS_VERIFY ask for TLS. A local socket and ssh have none.
 func tlsFromEnvironment(at endpoint, env environment) (*tls.Config, error) {
 	dir, verify := env.getenv("DOCKER_CERT_PATH"), env.getenv("DOCKER_TLS_VERIFY") != ""
-	if at.local() || (dir == "" && !verify) {
+	if at.local() || at.ssh() || (dir == "" && !verify) {
 		return nil, nil
 	}
 	if dir == "" {
@@ -112,8 +128,8 @@ func tlsFromEnvironment(at endpoint, env environment) (*tls.Config, error) {
 	return config, nil
 }
 
-func baseURL(at endpoint, tr *http.Transport) *url.URL {
-	u, err := client.ParseHostURL(at.host)
+func baseURL(host string, tr *http.Transport) *url.URL {
+	u, err := client.ParseHostURL(host)
 	if err != nil { // the client parsed it before
 		return &url.URL{}
 	}

@@ -46,6 +46,16 @@ var refusals = []struct {
 		"it is of the same run; remove it first",
 	},
 	{
+		"volume is in use", fault.Conflict,
+		"a container still has the volume",
+		"remove the container first",
+	},
+	{
+		"is not running", fault.Conflict,
+		"the container is not running",
+		"it has ended, or was never started",
+	},
+	{
 		"does not support reading", fault.Unsupported,
 		"the engine has not kept the container's output",
 		"only output of durable runs is kept",

@@ -22,7 +22,7 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 	}
 	return runtime.EngineInfo{
 		Endpoint:      e.endpoint.String(),
-		Local:         e.endpoint.local(),
+		Local:         !e.Remote(),
 		Version:       version.Version,
 		APIVersion:    e.cli.ClientVersion(),
 		CgroupVersion: info.CgroupVersion,

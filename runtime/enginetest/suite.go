@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -54,6 +55,8 @@ func Run(t *testing.T, newEngine func(t *testing.T) Harness) {
 		{"builds with BuildKit", func(t *testing.T, s suite) { testBuilds(t, s, false) }},
 		{"builds with the classic builder", func(t *testing.T, s suite) { testBuilds(t, s, true) }},
 		{"contexts", testContexts},
+		{"carried files", testCarried},
+		{"programs beside the container's", testExecs},
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {
@@ -77,8 +80,18 @@ func (s suite) expectNothingLeft(t *testing.T) {
 	eventually(t, "nothing of the test is left on the engine", func() bool {
 		containers, containersErr := s.Engine.ContainersByLabel(ctx, s.labels)
 		images, imagesErr := s.Engine.ImagesByLabel(ctx, s.labels)
-		return containersErr == nil && imagesErr == nil && len(containers)+len(images) == 0
+		volumes, volumesErr := s.volumes(ctx)
+		return errors.Join(containersErr, imagesErr, volumesErr) == nil && len(containers)+len(images)+len(volumes) == 0
 	})
+}
+
+// volumes are those of the suite, as far as the engine has any.
+func (s suite) volumes(ctx context.Context) ([]runtime.VolumeRef, error) {
+	remote, ok := s.Engine.(runtime.RemoteEngine)
+	if !ok {
+		return nil, nil
+	}
+	return remote.VolumesByLabel(ctx, s.labels)
 }
 
 func (s suite) context(t *testing.T) context.Context {

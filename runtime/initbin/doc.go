@@ -1,5 +1,6 @@
-// Package initbin carries the sandbox's init program (cmd/aod-init) inside the aod
-// binary and reads the report that it leaves.
+// Package initbin carries what runs in sandboxes beside their programs inside the aod
+// binary: the init (cmd/aod-init), whose report it reads, and the far end of the line to an
+// engine that runs elsewhere (cmd/aod-line).
 //
 // The programs, one for each architecture, are built into bin/ before this package is
 // and are not committed. Without them the package builds all the same, and Binary

@@ -17,20 +17,24 @@ var architectures = []string{"amd64", "arm64"}
 // Binary returns the init program for a Linux architecture ("amd64" or "arm64", Go's
 // words). The error is Unsupported for any other, and Internal when this program was
 // built without it.
-func Binary(arch string) ([]byte, error) { return binaryFrom(embedded, arch) }
+func Binary(arch string) ([]byte, error) { return binaryFrom(embedded, "aod-init", arch) }
 
-func binaryFrom(files fs.FS, arch string) ([]byte, error) {
+// Line returns the program at the far end of a line.Line (cmd/aod-line), with the errors of
+// Binary.
+func Line(arch string) ([]byte, error) { return binaryFrom(embedded, "aod-line", arch) }
+
+func binaryFrom(files fs.FS, program, arch string) ([]byte, error) {
 	if !slices.Contains(architectures, arch) {
-		return nil, fault.New(fault.Unsupported, "there is no init program for the architecture %q", arch).
+		return nil, fault.New(fault.Unsupported, "nothing can run in a sandbox of the architecture %q", arch).
 			WithHint("use an engine on amd64 or arm64")
 	}
-	raw, err := fs.ReadFile(files, "bin/aod-init-linux-"+arch)
+	raw, err := fs.ReadFile(files, "bin/"+program+"-linux-"+arch)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) == 0:
-		return nil, fault.New(fault.Internal, "this aod was built without its init program for %s", arch).
+		return nil, fault.New(fault.Internal, "this aod was built without its %s for %s", program, arch).
 			WithHint("run make build")
 	case err != nil:
-		return nil, fault.Wrap(fault.Internal, err, "read the embedded init program")
+		return nil, fault.Wrap(fault.Internal, err, "read the embedded %s", program)
 	}
 	return raw, nil
 }

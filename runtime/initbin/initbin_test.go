@@ -14,19 +14,19 @@ func TestBinary(t *testing.T) {
 		"bin/aod-init-linux-s390x": {Data: []byte("program")},
 	}
 	t.Run("gives the program that was built in", func(t *testing.T) {
-		if raw, err := binaryFrom(files, "amd64"); err != nil || string(raw) != "program" {
+		if raw, err := binaryFrom(files, "aod-init", "amd64"); err != nil || string(raw) != "program" {
 			t.Errorf("got %q, %v", raw, err)
 		}
 	})
 	t.Run("says how to build one that wasn't", func(t *testing.T) {
-		_, err := binaryFrom(files, "arm64")
+		_, err := binaryFrom(files, "aod-init", "arm64")
 		if !fault.Is(err, fault.Internal) || fault.Public(err).Hint != "run make build" {
 			t.Errorf("got %v", err)
 		}
 	})
 	for _, arch := range []string{"", "s390x", "x86_64", "../bin/aod-init-linux-amd64", "amd64\x00"} {
 		t.Run("refuses the architecture "+arch, func(t *testing.T) {
-			if _, err := binaryFrom(files, arch); !fault.Is(err, fault.Unsupported) {
+			if _, err := binaryFrom(files, "aod-init", arch); !fault.Is(err, fault.Unsupported) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := Install(t.TempDir(), arch); !fault.Is(err, fault.Unsupported) {

@@ -52,6 +52,8 @@ func plausible(r initreport.Report) bool {
 		within(r.MaxRSSBytes, maxBytes) &&
 		within(r.OOMKills, maxEvents) &&
 		within(r.PIDsLimitHits, maxEvents) &&
+		counted(r.NetAttempts, maxEvents) &&
+		counted(r.FilesLeft, initreport.MaxFilesLeft) &&
 		(r.Source == initreport.Cgroup1 || r.Source == initreport.Cgroup2 || r.Source == initreport.Rusage)
 }
 
@@ -67,3 +69,5 @@ func plausibleEnd(r initreport.Report) bool {
 }
 
 func within(n, limit int64) bool { return n >= 0 && n <= limit }
+
+func counted(n, limit int64) bool { return n == initreport.NotCounted || within(n, limit) }

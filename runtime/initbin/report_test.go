@@ -11,7 +11,7 @@ import (
 
 var good = initreport.Report{
 	Version: 1, ExitCode: 143, Signal: 15, CPUSeconds: 0.1, PeakMemoryBytes: 1 << 30,
-	OOMKills: 1, PIDsLimitHits: 2, MaxRSSBytes: 1 << 20, Source: initreport.Cgroup1,
+	OOMKills: 1, PIDsLimitHits: 2, MaxRSSBytes: 1 << 20, NetAttempts: 4, FilesLeft: 5, Source: initreport.Cgroup1,
 }
 
 func TestParseReportTakesWhatInitWrites(t *testing.T) {
@@ -20,6 +20,7 @@ func TestParseReportTakesWhatInitWrites(t *testing.T) {
 		"an exit":          func(r *initreport.Report) { r.ExitCode, r.Signal = 255, 0 },
 		"a termination":    func(r *initreport.Report) { r.Terminated = true },
 		"no start":         func(r *initreport.Report) { r.ExitCode, r.Signal, r.StartError = 127, 0, "x\n\"é\xff" },
+		"nothing to count": func(r *initreport.Report) { r.NetAttempts, r.FilesLeft = initreport.NotCounted, initreport.NotCounted },
 		"nothing counted":  func(r *initreport.Report) { *r = initreport.Report{Version: 1, Source: initreport.Rusage} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,38 +42,42 @@ func TestParseReportRefuses(t *testing.T) {
 	raw := string(good.Append(nil))
 	swap := func(old, new string) string { return strings.Replace(raw, old, new, 1) }
 	for name, text := range map[string]string{
-		"what is no JSON":        "forged",
-		"what is no object":      "[]",
-		"an empty object":        "{}",
-		"null":                   "null",
-		"something behind it":    raw + raw,
-		"a final newline":        raw + "\n",
-		"a space":                swap(":", ": "),
-		"an unknown key":         swap("{", `{"x":1,`),
-		"a repeated key":         swap("{", `{"version":1,`),
-		"a missing key":          swap(`"version":1,`, ""),
-		"another spelling":       swap("version", "Version"),
-		"another version":        swap(`"version":1`, `"version":2`),
-		"a negative number":      swap(`"oom_kills":1`, `"oom_kills":-1`),
-		"a fraction":             swap(`"oom_kills":1`, `"oom_kills":1.0`),
-		"an absurd number":       swap(`"pids_limit_hits":2`, `"pids_limit_hits":9223372036854775807`),
-		"an absurd peak":         swap(`1073741824`, `4611686018427387904`),
-		"an absurd size":         swap(`1048576`, `4611686018427387904`),
-		"a number out of range":  swap(`"oom_kills":1`, `"oom_kills":1e99`),
-		"negative CPU time":      swap("0.100000", "-0.100000"),
-		"minus nothing":          swap("0.100000", "-0.000000"),
-		"absurd CPU time":        swap("0.100000", "1000000001.000000"),
-		"a huge exponent":        swap("0.100000", "1e308"),
-		"neither yes nor no":     swap(`"terminated":false`, `"terminated":0`),
-		"an unknown source":      swap("cgroup1", "cgroup3"),
-		"a code over a byte":     swap(`"exit_code":143,"signal":15`, `"exit_code":256,"signal":0`),
-		"a negative code":        swap(`"exit_code":143,"signal":15`, `"exit_code":-1,"signal":0`),
-		"a negative signal":      swap(`"exit_code":143,"signal":15`, `"exit_code":127,"signal":-1`),
-		"a signal without code":  swap(`"exit_code":143`, `"exit_code":0`),
-		"an absurd signal":       swap(`"exit_code":143,"signal":15`, `"exit_code":228,"signal":100`),
-		"an end without a start": swap(`"start_error":""`, `"start_error":"x"`),
-		"a long start error":     swap(`"start_error":""`, `"start_error":"`+strings.Repeat("x", 1000)+`"`),
-		"bytes that are no text": swap(`"start_error":""`, "\"start_error\":\"\xff\""),
+		"what is no JSON":           "forged",
+		"what is no object":         "[]",
+		"an empty object":           "{}",
+		"null":                      "null",
+		"something behind it":       raw + raw,
+		"a final newline":           raw + "\n",
+		"a space":                   swap(":", ": "),
+		"an unknown key":            swap("{", `{"x":1,`),
+		"a repeated key":            swap("{", `{"version":1,`),
+		"a missing key":             swap(`"version":1,`, ""),
+		"another spelling":          swap("version", "Version"),
+		"another version":           swap(`"version":1`, `"version":2`),
+		"a negative number":         swap(`"oom_kills":1`, `"oom_kills":-1`),
+		"a fraction":                swap(`"oom_kills":1`, `"oom_kills":1.0`),
+		"an absurd number":          swap(`"pids_limit_hits":2`, `"pids_limit_hits":9223372036854775807`),
+		"an absurd peak":            swap(`1073741824`, `4611686018427387904`),
+		"an absurd size":            swap(`1048576`, `4611686018427387904`),
+		"a number out of range":     swap(`"oom_kills":1`, `"oom_kills":1e99`),
+		"attempts below none":       swap(`"net_attempts":4`, `"net_attempts":-2`),
+		"absurd attempts":           swap(`"net_attempts":4`, `"net_attempts":9223372036854775807`),
+		"files below none":          swap(`"files_left":5`, `"files_left":-2`),
+		"more files than it counts": swap(`"files_left":5`, `"files_left":1001`),
+		"negative CPU time":         swap("0.100000", "-0.100000"),
+		"minus nothing":             swap("0.100000", "-0.000000"),
+		"absurd CPU time":           swap("0.100000", "1000000001.000000"),
+		"a huge exponent":           swap("0.100000", "1e308"),
+		"neither yes nor no":        swap(`"terminated":false`, `"terminated":0`),
+		"an unknown source":         swap("cgroup1", "cgroup3"),
+		"a code over a byte":        swap(`"exit_code":143,"signal":15`, `"exit_code":256,"signal":0`),
+		"a negative code":           swap(`"exit_code":143,"signal":15`, `"exit_code":-1,"signal":0`),
+		"a negative signal":         swap(`"exit_code":143,"signal":15`, `"exit_code":127,"signal":-1`),
+		"a signal without code":     swap(`"exit_code":143`, `"exit_code":0`),
+		"an absurd signal":          swap(`"exit_code":143,"signal":15`, `"exit_code":228,"signal":100`),
+		"an end without a start":    swap(`"start_error":""`, `"start_error":"x"`),
+		"a long start error":        swap(`"start_error":""`, `"start_error":"`+strings.Repeat("x", 1000)+`"`),
+		"bytes that are no text":    swap(`"start_error":""`, "\"start_error\":\"\xff\""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r, err := ParseReport([]byte(text)); !fault.Is(err, fault.Input) {
@@ -97,7 +102,7 @@ func TestParseReportRefuses(t *testing.T) {
 func FuzzParseReport(f *testing.F) {
 	f.Add(good.Append(nil))
 	f.Add([]byte(`{"version":1,"exit_code":127,"signal":0,"start_error":"x: not found","terminated":false,"cpu_seconds":0.000000,` +
-		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"source":"rusage"}`))
+		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
 	f.Add([]byte(`{"cpu_seconds":1e308}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := ParseReport(raw)

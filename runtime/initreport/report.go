@@ -7,8 +7,12 @@ import (
 )
 
 // Path is where init looks for the report file in the container. It writes no report
-// when nothing is there.
+// when nothing is there, nor at RemotePath.
 const Path = "/run/aod/report"
+
+// RemotePath is where it looks then: with an engine that doesn't see the orchestrator's
+// files a directory can be written to, and no single file.
+const RemotePath = "/run/aod/reach/report"
 
 // Version is the format's version.
 const Version = 1
@@ -22,6 +26,12 @@ const MaxStartError = 512
 
 // MaxBytes is more than any report takes.
 const MaxBytes = 64 << 10
+
+// NotCounted stands in Report.NetAttempts and Report.FilesLeft where the kernel doesn't tell.
+const NotCounted = -1
+
+// MaxFilesLeft is where counting Report.FilesLeft ends.
+const MaxFilesLeft = 1000
 
 // Source says who counted Report.CPUSeconds.
 type Source string
@@ -49,11 +59,16 @@ type Report struct {
 	CPUSeconds float64 `json:"cpu_seconds"` // user and system, all processes
 	// PeakMemoryBytes is the container's peak, page cache included. It equals
 	// MaxRSSBytes where the kernel keeps no peak (version 2 before Linux 5.19).
-	PeakMemoryBytes int64  `json:"peak_memory_bytes"`
-	OOMKills        int64  `json:"oom_kills"`       // processes killed for memory
-	PIDsLimitHits   int64  `json:"pids_limit_hits"` // forks refused
-	MaxRSSBytes     int64  `json:"max_rss_bytes"`   // of the largest single process
-	Source          Source `json:"source"`
+	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
+	OOMKills        int64 `json:"oom_kills"`       // processes killed for memory
+	PIDsLimitHits   int64 `json:"pids_limit_hits"` // forks refused
+	MaxRSSBytes     int64 `json:"max_rss_bytes"`   // of the largest single process
+	// NetAttempts counts what tried the network: connections that were opened or had no
+	// route, and datagrams that were sent or had none, those to the container itself
+	// among them.
+	NetAttempts int64  `json:"net_attempts"`
+	FilesLeft   int64  `json:"files_left"` // entries in /tmp and /dev/shm at the end, at most MaxFilesLeft
+	Source      Source `json:"source"`
 }
 
 // Append appends the report as JSON to b. The form is canonical: equal reports give
@@ -70,6 +85,8 @@ func (r Report) Append(b []byte) []byte {
 	b = appendInt(b, `,"oom_kills":`, r.OOMKills)
 	b = appendInt(b, `,"pids_limit_hits":`, r.PIDsLimitHits)
 	b = appendInt(b, `,"max_rss_bytes":`, r.MaxRSSBytes)
+	b = appendInt(b, `,"net_attempts":`, r.NetAttempts)
+	b = appendInt(b, `,"files_left":`, r.FilesLeft)
 	b = appendString(b, `,"source":`, string(r.Source))
 	return append(b, '}')
 }

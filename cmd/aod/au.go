@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+func (a *app) auCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "au",
+		Short: "Run and describe Agentic Units",
+		Long: `Agentic Units are programs that read bytes on stdin and print one JSON document.
+
+A unit is named by the directory that holds it, by a program of this machine (./agx-ocr),
+by an image (registry/agx-ocr:1), or by its name in a directory of --units.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.auDescribeCommand(), a.auRunCommand(), a.auPipeCommand())
+	return cmd
+}
+
+func (a *app) auDescribeCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "describe DIR|PROGRAM|IMAGE|NAME",
+		Short: "Print a unit's model card",
+		Long: `Print what a unit says of itself with --describe.
+
+It is asked in its sandbox, once for each version, and what it says is checked. --json
+prints the card as the unit did.`,
+		Example: `  aod au describe ./agx-ocr
+  aod au describe ./examples/au/ocr --json | jq .config`,
+		Args: exactly(1, "one unit"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.describeAU(cmd.Context(), args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the card as the unit did")
+	return cmd
+}
+
+func (a *app) describeAU(ctx context.Context, target string, asJSON bool) error {
+	c, err := a.loadAU(target)
+	if err != nil {
+		return err
+	}
+	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+		view := newView(a.stderr, c.Name, a.quiet)
+		card, err := o.Describe(ctx, c, view.event)
+		view.close()
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.stdout.json(card.JSON())
+		}
+		a.showCard(card)
+		return nil
+	})
+}
+
+// showCard prints a model card as a person wants to read it.
+func (a *app) showCard(card *au.Card) {
+	out := a.stdout
+	out.line("%s %s", out.style(bold, printable(card.Name)), printable(card.Version))
+	out.line("%s", printable(card.Description))
+	if len(card.Capabilities) > 0 {
+		out.line("can do: %s", printable(strings.Join(card.Capabilities, ", ")))
+	}
+	for _, m := range card.Inputs {
+		out.line("takes:  %-20s %s", printable(m.Type), out.style(dim, printable(m.Description)))
+	}
+	for _, m := range card.Outputs {
+		out.line("gives:  %-20s %s", printable(m.Type), out.style(dim, printable(m.Description)))
+	}
+	for _, p := range card.Config {
+		out.line("  --%-18s %-8s %s %s", printable(p.Name), p.Type, parameterDefault(p), out.style(dim, printable(p.Description)))
+	}
+	for _, w := range card.Warnings {
+		a.note("%s %s", a.stderr.style(yellow, "warning:"), printable(w.String()))
+	}
+}
+
+func parameterDefault(p au.Parameter) string {
+	switch {
+	case p.Required:
+		return "required"
+	case p.Default == nil:
+		return "optional"
+	}
+	return printable(fmt.Sprintf("default %v", p.Default))
+}
+
+type auRunFlags struct {
+	stdin, prompt, model, input string
+	env                         []string
+	timeout                     time.Duration
+	maxStdin                    string
+	json                        bool
+}
+
+func (a *app) auRunCommand() *cobra.Command {
+	var flags auRunFlags
+	cmd := &cobra.Command{
+		Use:   "run DIR|PROGRAM|IMAGE|NAME [-- ARGS...]",
+		Short: "Run a unit once and print its result",
+		Long: `Run a unit once, in a fresh sandbox: no network, nothing to write to but a small tmpfs.
+
+stdin goes to the unit as it is; stdout is its JSON and nothing else; stderr is what it
+says there. What follows -- goes to it as arguments, which its model card must know.
+Exit codes: 0 success, 1 its general error or a stdout that isn't one JSON document,
+2 invalid input or arguments, 3 and up its own, 124 timeout, 125 AOD itself failed.`,
+		Example: `  aod au run ./agx-ocr < page.png
+  aod au run ./examples/au/ocr --stdin page.png -- --lang deu
+  aod au run ./agx-ocr --stdin page.png --prompt "the table" --model-path ~/models/ocr.gguf`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given, err := beforeDash(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.runAU(cmd.Context(), given, args[1:], flags)
+		},
+	}
+	cmd.Flags().StringVar(&flags.stdin, "stdin", "-", "the file that the unit reads; - is our own stdin, unless that is a terminal")
+	cmd.Flags().StringVar(&flags.prompt, "prompt", "", "what the unit is asked for")
+	cmd.Flags().StringVar(&flags.model, "model-path", "", "a model's file or directory, which the unit gets read-only")
+	cmd.Flags().StringArrayVar(&flags.env, "env", nil, "an environment variable, NAME=VALUE; may be repeated")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the unit after this time (default: its own limit, or 5m)")
+	cmd.Flags().StringVar(&flags.maxStdin, "max-stdin", "", "the most that it gets on stdin, such as 200MiB (default 50MiB)")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
+	return cmd
+}
+
+// beforeDash returns the one argument that isn't for the unit.
+func beforeDash(cmd *cobra.Command, args []string) (string, error) {
+	ours := len(args)
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		ours = at
+	}
+	if ours != 1 {
+		return "", fault.New(fault.Input, "%s takes one unit", cmd.CommandPath()).WithHint("what is for the unit itself follows --")
+	}
+	return args[0], nil
+}
+
+func (a *app) runAU(ctx context.Context, target string, args []string, flags auRunFlags) error {
+	c, err := a.loadAU(target)
+	if err != nil {
+		return err
+	}
+	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+		req, done, err := flags.request(c, args, a)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return a.runRequest(ctx, o, req, runFlags{json: flags.json})
+	})
+}
+
+func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orchestrator.Request, done func(), err error) {
+	req = orchestrator.Request{Capsule: c, Timeout: f.timeout, Find: a.callees(c)}
+	if req.StdinBytes, err = f.stdinBytes(); err != nil {
+		return req, nil, err
+	}
+	if req.ModelPath, err = modelFile(f.model); err != nil {
+		return req, nil, err
+	}
+	if req.Input, err = f.call(args); err != nil {
+		return req, nil, err
+	}
+	stdin, done, err := f.stdinFile(a, req.StdinBytes)
+	if err == nil && stdin != "" {
+		req.Files = []orchestrator.InputFile{{Field: "stdin", Path: stdin, Name: "stdin"}}
+	}
+	return req, done, err
+}
+
+// stdinBytes is the most that a unit gets on stdin.
+func (f auRunFlags) stdinBytes() (int64, error) {
+	if f.maxStdin == "" {
+		return orchestrator.DefaultStdinBytes, nil
+	}
+	limit, err := units.RAMInBytes(f.maxStdin)
+	if err != nil || limit <= 0 {
+		return 0, fault.New(fault.Input, "--max-stdin %q is no size", f.maxStdin).WithHint("write it as 200MiB")
+	}
+	return limit, nil
+}
+
+// call is the unit's input but for its stdin.
+func (f auRunFlags) call(args []string) (contract.Payload, error) {
+	call := map[string]any{}
+	if len(args) > 0 {
+		call["args"] = args
+	}
+	if f.prompt != "" {
+		call["prompt"] = f.prompt
+	}
+	env := map[string]string{}
+	for _, pair := range f.env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return contract.Payload{}, fault.New(fault.Input, "--env %q is not NAME=VALUE", pair)
+		}
+		env[name] = value
+	}
+	if len(env) > 0 {
+		call["env"] = env
+	}
+	return contract.NewPayload(call)
+}
+
+// stdinFile returns a file with what the unit is to read; "" is nothing. What comes by our
+// own stdin is received first, on disk: more than a unit takes is refused before it starts.
+func (f auRunFlags) stdinFile(a *app, limit int64) (name string, done func(), err error) {
+	if f.stdin != "-" {
+		return f.stdin, func() {}, nil
+	}
+	if a.stdinIsTerminal() {
+		return "", func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "aod-stdin-")
+	if err != nil {
+		return "", nil, fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+	}
+	done = func() { _ = os.RemoveAll(dir) } // a temporary directory of ours
+	name = filepath.Join(dir, "stdin")
+	if err := receive(name, a.stdin, limit); err != nil {
+		done()
+		return "", nil, err
+	}
+	return name, done, nil
+}
+
+// stdinIsTerminal reports whether a person would have to type what is read.
+func (a *app) stdinIsTerminal() bool {
+	file, ok := a.stdin.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func receive(name string, from io.Reader, limit int64) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "stdin can't be received")
+	}
+	size, err := io.Copy(file, io.LimitReader(from, limit+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+	}
+	if size > limit {
+		return fault.New(fault.Input, "stdin has more than %d bytes, the limit", limit).
+			WithHint("raise it with --max-stdin if the unit can take that much")
+	}
+	return nil
+}
+
+func modelFile(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(name)
+	if err == nil {
+		_, err = os.Stat(abs)
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Input, err, "there is no model %q", name).WithHint("--model-path names a file or directory of this machine")
+	}
+	return abs, nil
+}

@@ -1,0 +1,211 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+)
+
+// auFiles are a unit that does what its prompt says, a line of bash.
+var auFiles = map[string]string{
+	"Dockerfile": "FROM " + dockertest.Image + "\nCOPY unit /unit\nENTRYPOINT [\"bash\", \"/unit\"]\n",
+	"agent.yaml": "name: au-probe\nkind: au\nlimits: {memory: 64MiB}\n",
+	"unit": `if [ "$1" = --describe ]; then cat <<- 'CARD'
+	{"name": "au-probe", "version": "1.0.0", "description": "does what it is told", "capabilities": ["any"],
+	 "inputs": [{"media_type": "text/*", "description": "any"}, {"media_type": "application/x-probe", "description": "any"}],
+	 "outputs": [{"media_type": "application/json", "description": "any"}],
+	 "config": {"n": {"type": "integer", "description": "a number", "default": 1}, "model-path": {"type": "string", "description": "a model", "default": ""}},
+	 "exit_codes": {"3": "no such page"}}
+	CARD
+	exit; fi
+	while [ "$1" != --prompt ]; do shift; done
+	eval "$2"
+`,
+}
+
+type auProbe struct{ *probe }
+
+func newAUProbe(t *testing.T) auProbe {
+	t.Helper()
+	p := newProbe(t, "")
+	p.dir = t.TempDir()
+	for name, content := range auFiles {
+		write(t, filepath.Join(p.dir, name), content)
+	}
+	return auProbe{p}
+}
+
+// call asks for a run with a prompt and something on stdin.
+func (p auProbe) call(prompt, stdin string, args ...any) Request {
+	p.t.Helper()
+	c, err := capsule.Load(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	input, err := contract.NewPayload(map[string]any{"prompt": prompt, "args": append([]any{}, args...)})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req := Request{Capsule: c, Input: input, Timeout: 30 * time.Second}
+	if stdin != "" {
+		file := filepath.Join(p.t.TempDir(), "stdin")
+		write(p.t, file, stdin)
+		req.Files = []InputFile{{Field: "stdin", Path: file}}
+	}
+	return req
+}
+
+func TestHowAUnitMayEnd(t *testing.T) {
+	p := newAUProbe(t)
+	for _, c := range []struct {
+		name, prompt string
+		outcome      Outcome
+		exit         int
+		kind, says   string
+	}{
+		{"a result", `echo '{"a": 1}'`, Success, 0, "", ""},
+		{"a list", `echo '[1, 2]'`, Success, 0, "", ""},
+		{"its general error", `echo no >&2; exit 1`, CapsuleError, 1, "general_error", "general error (exit code 1)"},
+		{"invalid input", `exit 2`, CapsuleError, 2, "invalid_input", "invalid input"},
+		{"an error of its own", `exit 3`, CapsuleError, 3, "domain_error", "no such page (exit code 3)"},
+		{"another", `exit 77`, CapsuleError, 77, "domain_error", "domain error 77"},
+		{"a crash", `kill -SEGV $$`, CapsuleError, 139, "signal", "SIGSEGV"},
+		{"silence", `true`, ContractViolation, 1, "contract_violation", "empty"},
+		{"text before", `echo hello; echo '{}'`, ContractViolation, 1, "contract_violation", "text_before"},
+		{"text after", `echo '{} done'`, ContractViolation, 1, "contract_violation", "text_after"},
+		{"two documents", `echo '{}{}'`, ContractViolation, 1, "contract_violation", "two_documents"},
+		{"invalid UTF-8", `printf '{"a": "\xff"}'`, ContractViolation, 1, "contract_violation", "not_utf8"},
+		{"half a document", `printf '{"a":'`, ContractViolation, 1, "contract_violation", "truncated"},
+		{"a bare number", `echo 7`, ContractViolation, 1, "contract_violation", "not_structured"},
+		{"11 MB", `printf '{"a":"'; head -c 11M /dev/zero | tr '\0' x; printf '"}'`, ContractViolation, 1, "contract_violation", "too_large"},
+		{"no end of it", `yes`, LimitExceeded, 153, "output_limit", "64 MiB"},
+		{"too much memory", `x=$(head -c 200M /dev/zero | tr '\0' x)`, OutOfMemory, 137, "memory_limit", "64 MiB"},
+		{"a socket for stdout", `rm -f /run/aod/stdout; echo '{}'`, Success, 0, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			record, err := p.submit(t.Context(), p.call(c.prompt, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			keepsSchema(t, record)
+			if record.Outcome != c.outcome || record.ExitCode == nil || *record.ExitCode != c.exit {
+				t.Fatalf("want %s, exit %d:\n%s", c.outcome, c.exit, show(record))
+			}
+			if c.outcome != Success && (record.Error.Kind != c.kind || !strings.Contains(record.Error.Type+" "+record.Error.Message, c.says)) {
+				t.Errorf("want %s, %q:\n%+v", c.kind, c.says, record.Error)
+			}
+		})
+	}
+	t.Run("a hang", func(t *testing.T) {
+		req := p.call(`sleep 100`, "")
+		req.Timeout = 300 * time.Millisecond
+		if record, err := p.submit(t.Context(), req); err != nil || record.Outcome != TimedOut {
+			t.Errorf("%v\n%s", err, show(record))
+		}
+	})
+}
+
+func TestWhatAUnitGets(t *testing.T) {
+	p := newAUProbe(t)
+	model := filepath.Join(t.TempDir(), "model.gguf")
+	write(t, model, "weights")
+	if err := os.Chmod(model, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("its stdin, its arguments and its model", func(t *testing.T) {
+		if p.remote() {
+			t.Skip("a model can't be mounted on an engine elsewhere")
+		}
+		req := p.call(`read line; echo "{\"line\": \"$line\", \"model\": \"$(cat $MODEL_PATH)\", \"ours\": \"$(touch $MODEL_PATH 2>&1 | grep -c Read-only)\"}"`, "hello\n", "--n", "7")
+		req.ModelPath = model
+		record, err := p.submit(t.Context(), req)
+		if err != nil || string(record.Output) != `{"line": "hello", "model": "weights", "ours": "1"}` {
+			t.Errorf("%v\n%s", err, show(record))
+		}
+	})
+	t.Run("bytes as they are", func(t *testing.T) {
+		all := make([]byte, 256)
+		for i := range all {
+			all[i] = byte(i)
+		}
+		record, err := p.submit(t.Context(), p.call(`echo "{\"sum\": \"$(sha256sum | cut -c1-8)\"}"`, string(all)))
+		if err != nil || string(record.Output) != `{"sum": "40aff2e9"}` {
+			t.Errorf("%v\n%s", err, show(record))
+		}
+	})
+	t.Run("nothing that it could write to but its tmpfs", func(t *testing.T) {
+		record, err := p.submit(t.Context(), p.call(`found=$(for d in / /io /io/input /etc /run/aod /workspace /tmp /dev/shm; do touch $d/x 2> /dev/null && printf '%s ' $d; done)
+echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class/net | xargs)\", \"env\": \"$(env | grep -c AOD_TEST)\"}"`, ""))
+		if want := `{"writable": "/tmp /dev/shm ", "home": "/tmp", "net": "lo", "env": "0"}`; err != nil || string(record.Output) != want {
+			t.Errorf("%v\n%s", err, show(record))
+		}
+	})
+	t.Run("its warnings are shown", func(t *testing.T) {
+		record, err := p.submit(t.Context(), p.call(`echo '{"warnings": ["half of it"]}'`, ""))
+		if err != nil || len(record.Warnings) != 1 || record.Warnings[0] != "half of it" {
+			t.Errorf("%v\n%s", err, show(record))
+		}
+	})
+}
+
+func TestWhatAUnitIsSparedOf(t *testing.T) {
+	p := newAUProbe(t)
+	large := p.call("true", "")
+	large.StdinBytes = 10
+	big := filepath.Join(t.TempDir(), "big")
+	if err := errors.Join(os.WriteFile(big, nil, 0o600), os.Truncate(big, 11)); err != nil {
+		t.Fatal(err)
+	}
+	large.Files = []InputFile{{Field: "stdin", Path: big}}
+	for name, c := range map[string]struct {
+		req  Request
+		says string
+	}{
+		"arguments of the wrong type":     {p.call("true", "", "--n", "seven"), "/args"},
+		"arguments that it doesn't know":  {p.call("true", "", "--m", "7"), "no flag"},
+		"what its card doesn't take":      {p.call("true", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"), "application/pdf, which au-probe doesn't take"},
+		"more than it takes":              {large, "11 bytes, the limit is 10"},
+		"its own flag for the model card": {p.call("true", "", "--describe"), "describe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record, err := p.submit(t.Context(), c.req)
+			public := fault.Public(err)
+			if public.Kind != fault.Input || !strings.Contains(public.Error()+said(record), c.says) {
+				t.Errorf("%v\n%s", err, show(record))
+			}
+			if record.StartedAt != nil {
+				t.Error("it was started")
+			}
+		})
+	}
+}
+
+func TestAModelCardIsAskedForOnce(t *testing.T) {
+	p := newAUProbe(t)
+	c, err := capsule.Load(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := p.o.Describe(t.Context(), c, nil)
+	if err != nil || card.Name != "au-probe" {
+		t.Fatalf("%+v, %v", card, err)
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := p.o.Describe(ctx, c, nil); err != nil || time.Since(began) > 5*time.Second {
+		t.Errorf("the second time took %v: %v", time.Since(began), err)
+	}
+	if cards, err := os.ReadDir(filepath.Join(p.data, "cards")); err != nil || len(cards) != 1 {
+		t.Errorf("remembered are %v, %v", cards, err)
+	}
+}

@@ -1,0 +1,234 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
+
+// try starts the probe with a line of bash.
+func (p auProbe) try(script string, trial AUTrial) Observed {
+	p.t.Helper()
+	seen, err := p.attempt(p.t.Context(), script, trial)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return seen
+}
+
+func (p auProbe) attempt(ctx context.Context, script string, trial AUTrial) (Observed, error) {
+	p.t.Helper()
+	c, err := capsule.Load(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if script != "" {
+		trial.Args = append(trial.Args, "--prompt", script)
+	}
+	return p.o.Try(ctx, c, trial)
+}
+
+func TestATrialShowsHowAUnitEnds(t *testing.T) {
+	p := newAUProbe(t)
+	for _, c := range []struct {
+		name, script string
+		trial        AUTrial
+		want         Observed
+	}{
+		{
+			"by itself", `head -c 3; echo oops >&2; exit 3`, AUTrial{Stdin: strings.NewReader("\x00\xffcd")},
+			Observed{Run: au.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
+		},
+		{"by a signal", `kill -SEGV $$`, AUTrial{}, Observed{Run: au.Run{ExitCode: 139}, Signal: 11}},
+		{"without input", `exec wc -c`, AUTrial{}, Observed{Run: au.Run{Stdout: []byte("0\n")}}},
+		{"with what it is given", `echo -n "$A" $3`, AUTrial{Env: []string{"A=b  c"}}, Observed{Run: au.Run{Stdout: []byte("b  c")}}},
+		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: time.Second}, Observed{Run: au.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
+		{
+			"for want of memory", `exec perl -e '$x = "x" x (60 << 20); sleep 1'`, AUTrial{MemoryBytes: 24 << 20},
+			Observed{Run: au.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
+		},
+		{
+			"for want of memory of its child", `perl -e '$x = "x" x (60 << 20); sleep 1'; exit 1`, AUTrial{MemoryBytes: 24 << 20},
+			Observed{Run: au.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := p.try(c.script, c.trial)
+			if got.Duration <= 0 || got.PeakMemory == nil || *got.PeakMemory <= 0 {
+				t.Errorf("took %v and %v bytes", got.Duration, got.PeakMemory)
+			}
+			if c.want.MemoryLimit == 0 {
+				c.want.MemoryLimit = 64 << 20
+			}
+			if strings.Contains(c.name, "child") { // bash tells of it in words that depend on its version
+				got.StderrTail, got.StderrBytes = nil, 0
+			}
+			none := 0
+			c.want.NetworkAttempts, c.want.FilesWritten = &none, &none
+			c.want.Duration, c.want.PeakMemory = got.Duration, got.PeakMemory
+			if diff := cmp.Diff(c.want, got, equateEmpty); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// equateEmpty takes no bytes for what was never read.
+var equateEmpty = cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })
+
+func TestATrialCountsWhatAUnitDoes(t *testing.T) {
+	p := newAUProbe(t)
+	for _, c := range []struct {
+		name, script   string
+		network, files bool
+	}{
+		{"nothing", `:`, false, false},
+		{"a file that is removed", `touch /tmp/a; rm /tmp/a`, false, false},
+		{"a file that is left", `touch /tmp/a`, false, true},
+		{"one in shared memory", `touch /dev/shm/a`, false, true},
+		{"a file where none can be", `touch /var/tmp/a`, false, false},
+		{"a connection to elsewhere", `: < /dev/tcp/192.0.2.1/80`, true, false},
+		{"a connection to itself", `: < /dev/tcp/127.0.0.1/9`, true, false},
+		{"a name that is looked up", `getent hosts aod.invalid`, true, false},
+		{"a datagram", `echo x > /dev/udp/127.0.0.1/53`, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := p.try(c.script, AUTrial{})
+			if got.NetworkAttempts == nil || *got.NetworkAttempts > 0 != c.network {
+				t.Errorf("attempts at the network: %+v", got)
+			}
+			if got.FilesWritten == nil || *got.FilesWritten > 0 != c.files {
+				t.Errorf("files: %+v", got)
+			}
+		})
+	}
+}
+
+func TestATrialIsBounded(t *testing.T) {
+	p := newAUProbe(t)
+	t.Run("stdout is read up to one byte more than it may have", func(t *testing.T) {
+		if got := p.try(`head -c 11M /dev/zero`, AUTrial{}); len(got.Stdout) != au.MaxOutputBytes+1 || got.ExitCode != 0 {
+			t.Errorf("%d bytes, exit %d", len(got.Stdout), got.ExitCode)
+		}
+	})
+	t.Run("stderr is kept up to the limit of the log, and known to be more", func(t *testing.T) {
+		got := p.try(`head -c 2M /dev/zero | tr '\0' x >&2`, AUTrial{})
+		if n := len(got.StderrTail); n < 1<<20 || n > 2<<20 || got.StderrBytes <= int64(n) {
+			t.Errorf("%d of %d bytes", n, got.StderrBytes)
+		}
+	})
+	t.Run("an input of 51 MiB", func(t *testing.T) {
+		got := p.try(`exec wc -c`, AUTrial{Stdin: io.LimitReader(zeros{}, 51<<20)})
+		if string(got.Stdout) != "53477376\n" || got.StdinBytes != 51<<20 {
+			t.Errorf("%q of %d", got.Stdout, got.StdinBytes)
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestATrialWithAnOpenStdin(t *testing.T) {
+	p := newAUProbe(t)
+	if p.remote() {
+		t.Skip("no pipe leads to an engine elsewhere")
+	}
+	t.Run("is waited for by who reads it", func(t *testing.T) {
+		if got := p.try(`read -r line`, AUTrial{Open: true, Timeout: time.Second}); !got.TimedOut {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("and no matter to who doesn't", func(t *testing.T) {
+		got := p.try("", AUTrial{Open: true, Args: []string{"--describe"}})
+		if _, err := au.ParseCard(got.Stdout); err != nil || got.ExitCode != 0 {
+			t.Errorf("%v, %+v", err, got)
+		}
+	})
+}
+
+func TestATrialWithAModel(t *testing.T) {
+	p := newAUProbe(t)
+	model := filepath.Join(t.TempDir(), "model.gguf")
+	write(t, model, "weights")
+	got, err := p.attempt(t.Context(), `cat `+AUModelPath(model), AUTrial{ModelPath: model})
+	switch {
+	case p.remote():
+		if !fault.Is(err, fault.Unsupported) {
+			t.Error(err)
+		}
+	case err != nil || string(got.Stdout) != "weights":
+		t.Errorf("%v, %q", err, got.Stdout)
+	}
+}
+
+func TestATrialThatShowsNothing(t *testing.T) {
+	p := newAUProbe(t)
+	t.Run("its caller went away", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		started := func(e Event) {
+			if e.Log != nil {
+				cancel()
+			}
+		}
+		if _, err := p.attempt(ctx, `echo ready >&2; sleep 100`, AUTrial{Observe: started}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	t.Run("its input broke off", func(t *testing.T) {
+		broken := io.MultiReader(strings.NewReader("x"), errReader{})
+		if _, err := p.attempt(t.Context(), `:`, AUTrial{Stdin: broken}); !fault.Is(err, fault.Input) {
+			t.Error(err)
+		}
+	})
+	t.Run("it is a capsule", func(t *testing.T) {
+		if _, err := p.o.Try(t.Context(), &capsule.Capsule{Kind: capsule.KindCapsule}, AUTrial{}); !fault.Is(err, fault.Input) {
+			t.Error(err)
+		}
+	})
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestAPeakOfFilesIsNoMemoryOfTheProgram(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		report initreport.Report
+		want   int64
+	}{
+		{"below the limit", initreport.Report{PeakMemoryBytes: 90, MaxRSSBytes: 50}, 90},
+		{"at the limit, and nothing was killed", initreport.Report{PeakMemoryBytes: 100, MaxRSSBytes: 50}, 50},
+		{"at the limit, and something was killed", initreport.Report{PeakMemoryBytes: 100, MaxRSSBytes: 50, OOMKills: 1}, 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := peakMemory(c.report, 100); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatNobodyCountedProvesNothing(t *testing.T) {
+	run := ranTo(runtime.End{Reported: true, Report: initreport.Report{NetAttempts: initreport.NotCounted, FilesLeft: 3}}, runtime.Limits{})
+	if run.NetworkAttempts != nil || run.FilesWritten == nil || *run.FilesWritten != 3 {
+		t.Errorf("%+v", run)
+	}
+	if run := ranTo(runtime.End{}, runtime.Limits{}); run.NetworkAttempts != nil || run.FilesWritten != nil || run.PeakMemory != nil {
+		t.Errorf("%+v", run)
+	}
+}

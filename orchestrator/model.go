@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// checkModels refuses models that no run could be given. The error is an Input fault with
+// all that are missing, or Unsupported.
+func checkModels(engine Engine, units map[string]UnitSettings) error {
+	var findings []fault.Finding
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		model := units[name].ModelPath
+		if model == "" {
+			continue
+		}
+		if err := mountsModels(engine); err != nil {
+			return err
+		}
+		if problem := modelProblem(model); problem != "" {
+			findings = append(findings, fault.Finding{
+				Message: fmt.Sprintf("unit.%s.model_path: %s: %q", name, problem, model),
+				Hint:    "name a model's file, or a directory of them, on the server's machine",
+			})
+		}
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	return fault.New(fault.Input, "a model of the configuration can't be had").WithFindings(findings)
+}
+
+// mountsModels returns an Unsupported fault for an engine that doesn't see this machine's
+// files: models are far too large to be carried to it for each run.
+func mountsModels(engine Engine) error {
+	remote, ok := engine.(runtime.RemoteEngine)
+	if !ok || !remote.Remote() {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "the engine is on another machine, which doesn't see the model's files").
+		WithHint("put the model into the unit's image, or use an engine of this machine")
+}
+
+// modelProblem says what is wrong with a model's path; "" is nothing.
+func modelProblem(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it isn't there"
+	case err != nil:
+		return "it can't be read"
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return "it is neither a file nor a directory"
+	}
+	return ""
+}

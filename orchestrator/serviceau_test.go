@@ -1,0 +1,290 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+const readerCard = `{
+  "name": "reader", "version": "1.0.0", "description": "Reads its model.", "capabilities": [],
+  "inputs": [{"media_type": "*/*", "description": "anything"}],
+  "outputs": [{"media_type": "application/json", "description": "its model"}],
+  "config": {"model-path": {"type": "string", "description": "the model", "default": null}}
+}`
+
+// newReaderWorks are works with the Agentic Unit "reader", which prints what its model holds,
+// beside "worker" and "caller". The operator has given it one.
+func newReaderWorks(t *testing.T) *works {
+	t.Helper()
+	model := filepath.Join(t.TempDir(), "tiny.gguf")
+	write(t, model, "weights")
+	return newCallWorks(t, func(o *ServiceOptions) {
+		addReader(t, o.Sources[0], "")
+		o.Units = map[string]UnitSettings{
+			"reader": {ModelPath: model, StdinBytes: 10, Timeout: 10 * time.Second},
+			"caller": {MayCall: []string{"reader"}},
+		}
+		o.Concurrency = 1
+	})
+}
+
+func addReader(t *testing.T, sources, dockerfile string) {
+	t.Helper()
+	write(t, filepath.Join(sources, "reader", "Dockerfile"), "FROM "+dockertest.Image+"\nCMD [\"reader\"]\n"+dockerfile)
+	write(t, filepath.Join(sources, "reader", "agent.yaml"), "kind: au\nname: reader\n")
+}
+
+// readerProgram is that of "reader"; its starts are counted as "card" and "reader".
+func (w *works) readerProgram(spec runtime.ContainerSpec, dir map[string]string) int {
+	mark, printed := "reader", ""
+	if slices.Contains(spec.Cmd, "--describe") {
+		mark, printed = "card", readerCard
+	} else {
+		weights, err := os.ReadFile(dir["/models/tiny.gguf"])
+		if err != nil {
+			return 2
+		}
+		printed = fmt.Sprintf(`{"model": %q}`, weights)
+	}
+	w.mu.Lock()
+	w.started[mark]++
+	w.mu.Unlock()
+	_ = os.WriteFile(dir["/run/aod/stdout"], []byte(printed), 0o600)
+	return 0
+}
+
+func (w *works) submitReader(stdin string) (Record, error) {
+	w.t.Helper()
+	spool, err := w.service.NewSpool()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := spool.Add("stdin", "stdin", strings.NewReader(stdin), 100); err != nil {
+		w.t.Fatal(err)
+	}
+	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "reader", Files: spool})
+	return record, err
+}
+
+func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
+	const want = `{"model": "weights"}`
+	t.Run("one that is submitted, and one that is made again", func(t *testing.T) {
+		w := newReaderWorks(t)
+		record, err := w.submitReader("ten bytes!")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{record.ID, again.ID} {
+			if record := w.await(id); string(record.Output) != want {
+				t.Errorf("record %s", show(record))
+			}
+		}
+	})
+	t.Run("one that another unit calls", func(t *testing.T) {
+		w := newReaderWorks(t)
+		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "reader"}}}))
+		if got := w.answers["a"]; len(got) != 1 || !strings.Contains(got[0], `"weights"`) {
+			t.Errorf("answers %q", got)
+		}
+	})
+	t.Run("one that an earlier process accepted", func(t *testing.T) {
+		w := newReaderWorks(t)
+		w.until(w.submit(orders{Mark: "first", Until: "go"}), running)
+		record, err := w.submitReader("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.stop()
+		w.start()
+		w.open("go")
+		if record := w.await(record.ID); string(record.Output) != want {
+			t.Errorf("record %s", show(record))
+		}
+	})
+}
+
+func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
+	w := newReaderWorks(t)
+	if _, err := w.submitReader("eleven byte"); !fault.Is(err, fault.Input) {
+		t.Errorf("error %v", err)
+	}
+	if limit, err := w.service.StdinLimit(t.Context(), "reader"); err != nil || limit != 10 {
+		t.Errorf("limit %d, %v", limit, err)
+	}
+	if _, err := w.service.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+		t.Errorf("of a capsule: %v", err)
+	}
+}
+
+func TestAServiceWantsItsModels(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "model"), "x")
+	serve := func(engine Engine, models ...string) error {
+		units := map[string]UnitSettings{"none": {}}
+		for i, model := range models {
+			units[fmt.Sprint("u", i)] = UnitSettings{ModelPath: model}
+		}
+		s, err := NewService(engine, ServiceOptions{Home: filepath.Join(t.TempDir(), "home"), Units: units})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	engine := enginetest.NewFake(nil)
+	if err := serve(engine, dir, filepath.Join(dir, "model")); err != nil {
+		t.Errorf("models that are there: %v", err)
+	}
+	err := serve(engine, filepath.Join(dir, "gone"), dir, "/dev/null")
+	var said []string
+	for _, f := range fault.Public(err).Findings {
+		said = append(said, f.Message)
+	}
+	if !fault.Is(err, fault.Input) || len(said) != 2 || !strings.HasPrefix(said[0], "unit.u0.model_path: it isn't there") ||
+		!strings.HasPrefix(said[1], "unit.u2.model_path: it is neither") {
+		t.Errorf("%v: %q", err, said)
+	}
+	if err := serve(elsewhere{Fake: engine}, dir); !fault.Is(err, fault.Unsupported) {
+		t.Errorf("an engine elsewhere: %v", err)
+	}
+	if err := serve(elsewhere{Fake: engine}); err != nil {
+		t.Errorf("an engine elsewhere, without models: %v", err)
+	}
+}
+
+// elsewhere is an engine that doesn't see this machine's files.
+type elsewhere struct {
+	*enginetest.Fake
+	runtime.Volumes
+	runtime.Archives
+	runtime.Execs
+}
+
+func (elsewhere) Remote() bool { return true }
+
+func TestTheCardOfAUnit(t *testing.T) {
+	t.Run("is asked for once, however many want it", func(t *testing.T) {
+		w := newReaderWorks(t)
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				card, err := w.service.Card(t.Context(), "reader")
+				if err != nil || !bytes.Equal(card, []byte(readerCard)) {
+					t.Errorf("%s, %v", card, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := w.starts("card"); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		w.noRunDirs()
+	})
+	t.Run("is that of its newest version", func(t *testing.T) {
+		w := newReaderWorks(t)
+		for n := range 2 {
+			addReader(t, w.opts.Sources[0], fmt.Sprintf("RUN version %d\n", n))
+			if _, err := w.service.Card(t.Context(), "reader"); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.starts("card"); got != n+1 {
+				t.Errorf("version %d: it was asked %d times", n, got)
+			}
+		}
+	})
+	t.Run("is had although somebody removed its image", func(t *testing.T) {
+		w := newReaderWorks(t)
+		if record, err := w.submitReader(""); err != nil || w.await(record.ID).Outcome != Success {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(w.service.path("cards")); err != nil {
+			t.Fatal(err)
+		}
+		images, err := w.engine.ImagesByLabel(t.Context(), map[string]string{runtime.LabelUnit: "reader"})
+		if err != nil || len(images) != 1 {
+			t.Fatal(images, err)
+		}
+		if err := w.engine.RemoveImage(t.Context(), images[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.service.Card(t.Context(), "reader"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("is not to be had of a capsule, or where the engine is away", func(t *testing.T) {
+		w := newReaderWorks(t)
+		if _, err := w.service.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+			t.Errorf("error %v", err)
+		}
+		w.breaks("Create", fault.New(fault.Unavailable, "the engine is away"))
+		if _, err := w.service.Card(t.Context(), "reader"); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("error %v", err)
+		}
+		w.noRunDirs()
+	})
+	t.Run("isn't disturbed by a service that tidies up, and whoever waits can leave", func(t *testing.T) {
+		w := newReaderWorks(t)
+		if err := w.service.describing.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		tidied := false
+		if err := w.service.undescribed(ctx, func(context.Context) error { tidied = true; return nil }); err == nil || tidied {
+			t.Errorf("it is tidied: %v, %v", tidied, err)
+		}
+		if _, err := w.service.Card(ctx, "reader"); err == nil {
+			t.Error("two are asked at once")
+		}
+		w.service.describing.give()
+	})
+}
+
+// What a process that died over a unit's card has left is gone after the next start.
+func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
+	w := newReaderWorks(t)
+	w.stop()
+	const id = "0199aaaa-0000-7000-8000-000000000000"
+	write(t, filepath.Join(w.service.runPath(id), "card", "stdout"), "half")
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(w.service.runPath(id), long, long); err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.exec.owner, runtime.LabelAside: "card"}
+	if _, err := w.engine.Create(t.Context(), runtime.ContainerSpec{Image: dockertest.Image, Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	within(t, func() bool {
+		left, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
+		return err == nil && len(left) == 0
+	}, func() string { return "the container is left" })
+	within(t, func() bool {
+		_, err := os.Stat(w.service.runPath(id))
+		return os.IsNotExist(err)
+	}, func() string { return "the directory is left" })
+}
+
+// noRunDirs holds where no run was made: nothing else keeps a directory.
+func (w *works) noRunDirs() {
+	w.t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(w.opts.Home, "runs", "*")); len(left) > 0 {
+		w.t.Errorf("directories left: %v", left)
+	}
+}

@@ -1,0 +1,392 @@
+package line
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take before the test fails.
+const patience = time.Minute
+
+// rig is a line with its far end, joined by a pipe.
+type rig struct {
+	*Line
+	socket  string
+	measure func() Usage
+
+	mu      sync.Mutex
+	far     net.Conn // of the far end that is there now
+	answers sync.WaitGroup
+	dials   int
+	stop    context.CancelFunc
+	kept    chan struct{}
+}
+
+// newRig keeps a line to far ends that Answer makes, until the test's end.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "line") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Line: New(), socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() {
+		defer close(r.kept)
+		r.Keep(ctx, r.dial)
+	}()
+	t.Cleanup(func() {
+		r.end(t)
+		r.answers.Wait()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// end lets Keep return.
+func (r *rig) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	within(t, "Keep returns", r.kept)
+}
+
+func (r *rig) dial(context.Context) (io.ReadWriteCloser, error) {
+	near, far := net.Pipe()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.far = far
+	r.dials++
+	r.answers.Go(func() { _ = Answer(far, r.socket, func() Usage { return r.measure() }) })
+	return near, nil
+}
+
+// die ends the far end that is there now.
+func (r *rig) die() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.far.Close()
+}
+
+func (r *rig) dialled() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dials
+}
+
+// serve answers HTTP on the line until the test's end.
+func (r *rig) serve(t *testing.T, handler http.HandlerFunc) {
+	t.Helper()
+	server := &http.Server{Handler: handler}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(r.Line)
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		within(t, "Serve returns", served)
+	})
+}
+
+// client dials the far end's socket.
+func (r *rig) client(t *testing.T) *http.Client {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", r.socket)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: patience}
+}
+
+// connect waits for the far end's socket.
+func (r *rig) connect(t *testing.T) *net.UnixConn {
+	t.Helper()
+	var conn net.Conn
+	eventually(t, "the far end listens", func() (ok bool) {
+		c, err := net.Dial("unix", r.socket)
+		conn = c
+		return err == nil
+	})
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return conn.(*net.UnixConn)
+}
+
+func (r *rig) up(t *testing.T) {
+	t.Helper()
+	_ = r.connect(t).Close()
+}
+
+func within(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("never happened: " + what)
+	}
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatal("never happened: " + what)
+}
+
+func TestHTTPOverALine(t *testing.T) {
+	t.Run("a hundred requests at once get through sixty-four places", func(t *testing.T) {
+		r := newRig(t)
+		r.serve(t, func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) })
+		r.up(t)
+		var all sync.WaitGroup
+		for i := range 100 {
+			client := r.client(t)
+			client.Transport.(*http.Transport).DisableKeepAlives = true // or 36 would wait for who has been served
+			all.Go(func() {
+				said := fmt.Sprintf("request %d", i)
+				resp, err := client.Post("http://line/", "text/plain", strings.NewReader(said))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer resp.Body.Close()
+				if heard, err := io.ReadAll(resp.Body); err != nil || string(heard) != said {
+					t.Errorf("%q, %v", heard, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := r.dialled(); n != 1 {
+			t.Errorf("%d far ends were started", n)
+		}
+	})
+	t.Run("no more than sixty-four are under way", func(t *testing.T) {
+		r := newRig(t)
+		arrived, goOn := make(chan struct{}, 100), make(chan struct{})
+		r.serve(t, func(http.ResponseWriter, *http.Request) {
+			arrived <- struct{}{}
+			<-goOn
+		})
+		r.up(t)
+		var all sync.WaitGroup
+		for range 100 {
+			client := r.client(t)
+			client.Transport.(*http.Transport).DisableKeepAlives = true
+			all.Go(func() {
+				resp, err := client.Get("http://line/")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Body.Close()
+			})
+		}
+		eventually(t, "sixty-four arrive", func() bool { return len(arrived) >= maxConns })
+		if n := r.session.Load().NumStreams(); n > maxConns {
+			t.Errorf("%d are under way", n)
+		}
+		close(goOn)
+		all.Wait()
+		if len(arrived) != 100 {
+			t.Errorf("%d arrived", len(arrived))
+		}
+	})
+	t.Run("large bodies arrive whole both ways", func(t *testing.T) {
+		r := newRig(t)
+		r.serve(t, func(w http.ResponseWriter, req *http.Request) {
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			_, _ = io.Copy(w, req.Body)
+		})
+		r.up(t)
+		body := bytes.Repeat([]byte("0123456789abcdef\x00\xff"), 1<<20)
+		resp, err := r.client(t).Post("http://line/", "application/octet-stream", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		heard, err := io.ReadAll(resp.Body)
+		if err != nil || sha256.Sum256(heard) != sha256.Sum256(body) {
+			t.Errorf("%d of %d bytes, %v", len(heard), len(body), err)
+		}
+	})
+	t.Run("a client that goes away ends the request's context", func(t *testing.T) {
+		r := newRig(t)
+		begun, gone := make(chan struct{}), make(chan struct{})
+		r.serve(t, func(_ http.ResponseWriter, req *http.Request) {
+			close(begun)
+			<-req.Context().Done()
+			close(gone)
+		})
+		conn := r.connect(t)
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: line\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "the request arrives", begun)
+		_ = conn.Close()
+		within(t, "its context ends", gone)
+	})
+}
+
+func TestConnectionsOverALine(t *testing.T) {
+	t.Run("what ends with CloseWrite is answered afterwards", func(t *testing.T) {
+		r := newRig(t)
+		conn := r.connect(t)
+		if _, err := io.WriteString(conn, "a question"); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		near := accept(t, r.Line)
+		asked, err := io.ReadAll(near)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := near.Write(append([]byte("re: "), asked...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := near.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if heard, err := io.ReadAll(conn); err != nil || string(heard) != "re: a question" {
+			t.Errorf("%q, %v", heard, err)
+		}
+	})
+	t.Run("who doesn't read holds nobody else up", func(t *testing.T) {
+		r := newRig(t)
+		deaf := r.connect(t)
+		stalled := accept(t, r.Line)
+		var writing sync.WaitGroup
+		writing.Go(func() { _, _ = stalled.Write(make([]byte, 8<<20)) }) // more than all buffers
+		mute := r.connect(t)
+		unread := accept(t, r.Line)
+		writing.Go(func() { _, _ = mute.Write(make([]byte, 8<<20)) })
+
+		conn := r.connect(t)
+		near := accept(t, r.Line)
+		if _, err := conn.Write([]byte("there")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(near, make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := near.Write([]byte("back")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = deaf.Close(), mute.Close(), unread.Close()
+		r.end(t)
+		writing.Wait()
+	})
+	t.Run("a far end that takes over listens at the same place", func(t *testing.T) {
+		r := newRig(t)
+		for n := 1; n <= 3; n++ {
+			conn := r.connect(t)
+			near := accept(t, r.Line)
+			if _, err := near.Write([]byte{byte(n)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			r.die()
+			if _, err := conn.Read(make([]byte, 1)); err == nil {
+				t.Error("the old far end's connection goes on")
+			}
+			if _, err := near.Read(make([]byte, 1)); err == nil {
+				t.Error("the near end of it goes on")
+			}
+			eventually(t, "another far end is started", func() bool { return r.dialled() > n })
+		}
+	})
+	t.Run("a far end that dies before its connection was taken is replaced", func(t *testing.T) {
+		r := newRig(t)
+		r.connect(t)
+		eventually(t, "the connection waits", func() bool { s := r.session.Load(); return s != nil && s.NumStreams() == 1 })
+		r.die()
+		eventually(t, "another far end is started", func() bool { return r.dialled() > 1 })
+	})
+	t.Run("after Close nobody is accepted", func(t *testing.T) {
+		r := newRig(t)
+		r.up(t)
+		_ = accept(t, r.Line)
+		for range 2 {
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := r.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%v", err)
+		}
+		if n, err := r.connect(t).Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+	t.Run("the end of the context ends connections that are under way", func(t *testing.T) {
+		r := newRig(t)
+		conn := r.connect(t)
+		near := accept(t, r.Line)
+		r.end(t)
+		if _, err := near.Read(make([]byte, 1)); err == nil {
+			t.Error("the near end goes on")
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("the far end goes on")
+		}
+	})
+	t.Run("a dial that fails is done again", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		dials, kept := make(chan struct{}, 10), make(chan struct{})
+		go func() {
+			defer close(kept)
+			New().Keep(ctx, func(context.Context) (io.ReadWriteCloser, error) {
+				select {
+				case dials <- struct{}{}:
+				default:
+				}
+				return nil, io.ErrClosedPipe
+			})
+		}()
+		within(t, "a dial", dials)
+		within(t, "another", dials)
+		stop()
+		within(t, "Keep returns", kept)
+	})
+}
+
+func accept(t *testing.T, l *Line) net.Conn {
+	t.Helper()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			accepted <- conn
+		}
+	}()
+	select {
+	case conn := <-accepted:
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		return conn
+	case <-time.After(patience):
+		t.Fatal("no connection came")
+		return nil
+	}
+}

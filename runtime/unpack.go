@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// allowance is how much may be unpacked.
+type allowance struct {
+	bytes   int64
+	entries int
+}
+
+// spend takes an entry of so many bytes, and reports whether there was room for it.
+func (a *allowance) spend(bytes int64) bool {
+	a.bytes -= bytes
+	a.entries--
+	return !a.overdrawn()
+}
+
+func (a *allowance) overdrawn() bool { return a.bytes < 0 || a.entries < 0 }
+
+// unpack makes below root what the tar of a container's files has. Names are as hostile as
+// contents: nothing leads out of root. Links and FIFOs are made as such, so that who looks
+// at them later says what they are; set-id bits and owners are not.
+//
+// It ends with the first entry for which there is no room. That one is made still, a file as
+// a hole of its size, so that who looks at it later finds too much.
+func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
+	u := unpacker{root: root, tar: tar.NewReader(r)}
+	for {
+		header, err := u.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return brokenOff(err)
+		}
+		u.full = !allowance.spend(header.Size)
+		if err := u.entry(header); err != nil || u.full {
+			return err
+		}
+	}
+}
+
+func brokenOff(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "the engine broke off the run's files")
+}
+
+// maxHole is larger than any limit and smaller than what file systems can name.
+const maxHole = 1 << 40
+
+type unpacker struct {
+	root *os.Root
+	tar  *tar.Reader
+	full bool // there is no room for contents any more
+}
+
+func (u unpacker) entry(header *tar.Header) error {
+	name := path.Clean(header.Name)
+	if strings.Count(name, "/") > maxTreeDepth {
+		return nil // nobody looks as deep as that
+	}
+	err := u.make(name, header)
+	var broken *fault.Error
+	if err == nil || errors.As(err, &broken) {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, nameless(err), "a file of the run can't be written here").
+		WithHint("is the disk full? --data DIR puts runs elsewhere")
+}
+
+func (u unpacker) make(name string, header *tar.Header) error {
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return u.root.Mkdir(name, 0o755)
+	case tar.TypeReg:
+		return u.file(name, header.Size)
+	case tar.TypeSymlink:
+		return u.root.Symlink(header.Linkname, name)
+	case tar.TypeLink:
+		return u.hardLink(header.Linkname, name)
+	case tar.TypeFifo:
+		return u.fifo(name)
+	}
+	return nil // nobody without privileges makes anything else
+}
+
+func (u unpacker) file(name string, size int64) (err error) {
+	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if u.full {
+		return f.Truncate(min(size, maxHole))
+	}
+	_, err = io.Copy(f, u.tar)
+	var unwritten *fs.PathError
+	if err == nil || errors.As(err, &unwritten) {
+		return err
+	}
+	return brokenOff(err)
+}
+
+// hardLink leaves out what has a name too deep for this host as well.
+func (u unpacker) hardLink(to, name string) error {
+	to = path.Clean(to)
+	if strings.Count(to, "/") > maxTreeDepth {
+		return nil
+	}
+	return u.root.Link(to, name)
+}
+
+func (u unpacker) fifo(name string) error {
+	dir, err := openDir(u.root, path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // holds no data
+	return unix.Mkfifoat(int(dir.Fd()), path.Base(name), 0o600)
+}
+
+// nameless takes the file's name out of an error: it is the program's.
+func nameless(err error) error {
+	var broken *fs.PathError
+	if errors.As(err, &broken) {
+		return fmt.Errorf("%s: %w", broken.Op, broken.Err)
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return fmt.Errorf("%s: %w", link.Op, link.Err)
+	}
+	return err
+}
