@@ -17,8 +17,8 @@ type Response struct {
 	RequestID  string            `json:"request_id,omitempty"` // as it was asked
 	TaskType   string            `json:"task_type,omitempty"`  // required in a terminal event
 	Status     string            `json:"status,omitempty"`
-	OK         bool              `json:"ok"`                  // as read: whether it is a success, in either style
-	Outputs    Object            `json:"outputs"`             // {} where there are none
+	OK         bool              `json:"ok"`      // as read: whether it is a success, in either style
+	Outputs    Object            `json:"outputs"` // {} where there are none
 	Artifacts  []json.RawMessage `json:"artifacts,omitempty"`
 	Provenance Object            `json:"provenance,omitzero"`
 	Usage      Object            `json:"usage,omitzero"`

@@ -123,7 +123,7 @@ func wait(main int) ending {
 		case err != nil && err != syscall.EINTR:
 			return ending{code: exitUsage, startError: "wait: " + err.Error()}
 		case pid != main:
-		case status.Signaled():
+		case status.Signaled(): //nolint:misspell // the name is the standard library's
 			n := int(status.Signal())
 			return ending{code: 128 + n, signal: n}
 		case status.Exited():
