@@ -62,7 +62,8 @@ test-short: init ## run the tests that need no engine
 .PHONY: examples
 examples: base ## validate and test every example
 	bin/aod validate examples/capsules/*
-	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet $$dir || exit 1; done
+	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
+	@sh scripts/au-examples.sh
 
 .PHONY: lint
 lint: init ## run the linters (installs golangci-lint when it is missing)

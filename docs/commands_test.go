@@ -17,6 +17,9 @@ var (
 func TestTheCommandsShownExist(t *testing.T) {
 	aod := buildAOD(t)
 	helps := map[string]string{"": help(t, aod)}
+	for group := range groups {
+		helps[group] = help(t, aod, group)
+	}
 	for _, name := range guides {
 		lines := commandLines(readGuide(t, name))
 		if len(lines) == 0 && name != "http-api.md" {
@@ -24,12 +27,12 @@ func TestTheCommandsShownExist(t *testing.T) {
 		}
 		for _, line := range lines {
 			command, flags := parseCall(line)
-			if !strings.Contains(helps[""], "\n  "+command+" ") {
+			if !isCommand(helps, command) {
 				t.Errorf("%s: %s: there is no command %q", name, line, command)
 				continue
 			}
 			if _, asked := helps[command]; !asked {
-				helps[command] = help(t, aod, command)
+				helps[command] = help(t, aod, strings.Fields(command)...)
 			}
 			for _, flag := range flags {
 				if !hasFlag(helps[command], flag) {
@@ -38,6 +41,18 @@ func TestTheCommandsShownExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// groups are commands that do nothing but hold others.
+var groups = map[string]bool{"au": true}
+
+// isCommand reports whether the help of aod, or of the group that it is in, lists a command.
+func isCommand(helps map[string]string, command string) bool {
+	group, name, inGroup := strings.Cut(command, " ")
+	if !inGroup {
+		group, name = "", command
+	}
+	return strings.Contains(helps[group], "\n  "+name+" ")
 }
 
 func hasFlag(help, flag string) bool {
@@ -70,8 +85,12 @@ func commandLines(text string, blocks []block) []string {
 func parseCall(line string) (command string, flags []string) {
 	line, _, _ = strings.Cut(quoted.ReplaceAllString(line, "x"), " #")
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ')' })
+	command = words[1]
+	if groups[command] && len(words) > 2 {
+		command += " " + words[2]
+	}
 	for _, word := range words[2:] {
-		if word == "|" {
+		if word == "|" || word == "--" {
 			break // what follows are another program's
 		}
 		if len(word) > 1 && word[0] == '-' {
@@ -79,7 +98,7 @@ func parseCall(line string) (command string, flags []string) {
 			flags = append(flags, flag)
 		}
 	}
-	return words[1], flags
+	return command, flags
 }
 
 func help(t *testing.T, aod string, command ...string) string {

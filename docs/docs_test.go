@@ -2,8 +2,9 @@
 // where an engine answers, run; the commands must exist and the tables be whole.
 //
 // In capsules.md a fenced block whose info string ends in title="DIR/FILE" is a file of
-// the capsule DIR. In server.md and http-api.md the blocks for a shell are run in order,
-// and what stands below one is held against what it printed (tour_test.go).
+// the capsule DIR; in agentic-units.md, of the unit DIR (au_test.go). In server.md and
+// http-api.md the blocks for a shell are run in order, and what stands below one is held
+// against what it printed (tour_test.go).
 package docs_test
 
 import (
@@ -22,7 +23,7 @@ import (
 
 const guide = "capsules.md"
 
-var guides = []string{guide, "configuration.md", "server.md", "http-api.md", "docker.md", "remote-engine.md", "http-contract.md"}
+var guides = []string{guide, "configuration.md", "server.md", "http-api.md", "docker.md", "remote-engine.md", "http-contract.md", auGuide}
 
 // block is a fenced block of the guide.
 type block struct{ language, title, text string }
