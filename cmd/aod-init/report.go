@@ -57,6 +57,8 @@ func (f reportFile) write(end ending, u usage) {
 		OOMKills:        u.oomKills,
 		PIDsLimitHits:   u.pidsLimitHits,
 		MaxRSSBytes:     u.maxRSS,
+		StdinTaken:      end.stdinTaken,
+		ProcessesLeft:   end.processesLeft,
 		NetAttempts:     u.netAttempts,
 		FilesLeft:       u.filesLeft,
 		Source:          u.source,

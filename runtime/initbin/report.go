@@ -52,6 +52,8 @@ func plausible(r initreport.Report) bool {
 		within(r.MaxRSSBytes, maxBytes) &&
 		within(r.OOMKills, maxEvents) &&
 		within(r.PIDsLimitHits, maxEvents) &&
+		counted(r.StdinTaken, maxBytes) &&
+		within(r.ProcessesLeft, maxEvents) &&
 		counted(r.NetAttempts, maxEvents) &&
 		counted(r.FilesLeft, initreport.MaxFilesLeft) &&
 		(r.Source == initreport.Cgroup1 || r.Source == initreport.Cgroup2 || r.Source == initreport.Rusage)

@@ -20,7 +20,7 @@ func TestParseReportTakesWhatInitWrites(t *testing.T) {
 		"an exit":          func(r *initreport.Report) { r.ExitCode, r.Signal = 255, 0 },
 		"a termination":    func(r *initreport.Report) { r.Terminated = true },
 		"no start":         func(r *initreport.Report) { r.ExitCode, r.Signal, r.StartError = 127, 0, "x\n\"é\xff" },
-		"nothing to count": func(r *initreport.Report) { r.NetAttempts, r.FilesLeft = initreport.NotCounted, initreport.NotCounted },
+		"nothing to count": func(r *initreport.Report) { r.StdinTaken, r.NetAttempts, r.FilesLeft = -1, -1, -1 },
 		"nothing counted":  func(r *initreport.Report) { *r = initreport.Report{Version: 1, Source: initreport.Rusage} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +60,8 @@ func TestParseReportRefuses(t *testing.T) {
 		"an absurd peak":            swap(`1073741824`, `4611686018427387904`),
 		"an absurd size":            swap(`1048576`, `4611686018427387904`),
 		"a number out of range":     swap(`"oom_kills":1`, `"oom_kills":1e99`),
+		"stdin below none":          swap(`"stdin_taken":0`, `"stdin_taken":-2`),
+		"processes below none":      swap(`"processes_left":0`, `"processes_left":-1`),
 		"attempts below none":       swap(`"net_attempts":4`, `"net_attempts":-2`),
 		"absurd attempts":           swap(`"net_attempts":4`, `"net_attempts":9223372036854775807`),
 		"files below none":          swap(`"files_left":5`, `"files_left":-2`),
@@ -102,7 +104,7 @@ func TestParseReportRefuses(t *testing.T) {
 func FuzzParseReport(f *testing.F) {
 	f.Add(good.Append(nil))
 	f.Add([]byte(`{"version":1,"exit_code":127,"signal":0,"start_error":"x: not found","terminated":false,"cpu_seconds":0.000000,` +
-		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
+		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"stdin_taken":-1,"processes_left":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
 	f.Add([]byte(`{"cpu_seconds":1e308}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := ParseReport(raw)

@@ -27,7 +27,7 @@ const MaxStartError = 512
 // MaxBytes is more than any report takes.
 const MaxBytes = 64 << 10
 
-// NotCounted stands in Report.NetAttempts and Report.FilesLeft where the kernel doesn't tell.
+// NotCounted stands in Report.StdinTaken, NetAttempts and FilesLeft where the kernel doesn't tell.
 const NotCounted = -1
 
 // MaxFilesLeft is where counting Report.FilesLeft ends.
@@ -63,6 +63,10 @@ type Report struct {
 	OOMKills        int64 `json:"oom_kills"`       // processes killed for memory
 	PIDsLimitHits   int64 `json:"pids_limit_hits"` // forks refused
 	MaxRSSBytes     int64 `json:"max_rss_bytes"`   // of the largest single process
+	// StdinTaken is how far the program has read in a stdin that is a file; 0 is also said
+	// of one that it opened by its name.
+	StdinTaken    int64 `json:"stdin_taken"`
+	ProcessesLeft int64 `json:"processes_left"` // that ran on when the main program had ended, and were killed
 	// NetAttempts counts what tried the network: connections that were opened or had no
 	// route, and datagrams that were sent or had none, those to the container itself
 	// among them.
@@ -85,6 +89,8 @@ func (r Report) Append(b []byte) []byte {
 	b = appendInt(b, `,"oom_kills":`, r.OOMKills)
 	b = appendInt(b, `,"pids_limit_hits":`, r.PIDsLimitHits)
 	b = appendInt(b, `,"max_rss_bytes":`, r.MaxRSSBytes)
+	b = appendInt(b, `,"stdin_taken":`, r.StdinTaken)
+	b = appendInt(b, `,"processes_left":`, r.ProcessesLeft)
 	b = appendInt(b, `,"net_attempts":`, r.NetAttempts)
 	b = appendInt(b, `,"files_left":`, r.FilesLeft)
 	b = appendString(b, `,"source":`, string(r.Source))

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/capsule"
+)
+
+// sourceEntries is how many files of a unit's directory are looked at.
+const sourceEntries = 2000
+
+// sourceOf looks for what belongs to a unit's source beside its program; nil is for a unit
+// of which there is only the program, in a directory of ours.
+func (a *app) sourceOf(c *capsule.Capsule) *au.Source {
+	wrapped, err := filepath.Abs(filepath.Join(a.data, "au"))
+	if err != nil || filepath.Dir(c.Dir) == wrapped {
+		return nil
+	}
+	source := &au.Source{Readme: hasExample(filepath.Join(c.Dir, "README.md")), License: isLicensed(c.Dir)}
+	left := sourceEntries
+	_ = filepath.WalkDir(c.Dir, func(path string, entry fs.DirEntry, err error) error { // what can't be read isn't there
+		left--
+		switch {
+		case left < 0:
+			return filepath.SkipAll
+		case err != nil || entry.IsDir() && slices.Contains(notSource, entry.Name()):
+			return skipped(entry)
+		case entry.Type().IsRegular():
+			rel, _ := filepath.Rel(c.Dir, path) // it is below
+			source.UnitTests = source.UnitTests || isUnitTest(path, rel)
+			source.IntegrationTests = source.IntegrationTests || sampleInput.MatchString(filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return source
+}
+
+// notSource are directories of what others wrote, or programs made.
+var notSource = []string{".git", "node_modules", "target", "vendor", ".venv"}
+
+func skipped(entry fs.DirEntry) error {
+	if entry != nil && entry.IsDir() {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// hasExample reports whether a text has a block of code.
+func hasExample(name string) bool {
+	return bytes.Contains(head(name), []byte("```"))
+}
+
+// head returns the beginning of a text, as much as is looked at.
+func head(name string) []byte {
+	const most = 256 << 10
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }() // read only
+	raw, _ := io.ReadAll(io.LimitReader(file, most))
+	return raw
+}
+
+// isLicensed looks in the unit's directory and in those above it, up to the root of its
+// repository.
+func isLicensed(dir string) bool {
+	if hasLicense(dir) {
+		return true
+	}
+	root := dir
+	for !exists(filepath.Join(root, ".git")) {
+		if filepath.Dir(root) == root {
+			return false // of no repository
+		}
+		root = filepath.Dir(root)
+	}
+	for dir != root {
+		dir = filepath.Dir(dir)
+		if hasLicense(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)([.-].*)?$`)
+
+func hasLicense(dir string) bool {
+	entries, _ := os.ReadDir(dir) // none, where it can't be read
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Type().IsRegular() && licenseFile.MatchString(e.Name()) && len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
+	})
+}
+
+var (
+	// unitTest is how languages name their tests.
+	unitTest = regexp.MustCompile(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
+	// sampleInput is a file that is no program, where samples and what comes of them are kept.
+	sampleInput = regexp.MustCompile(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
+)
+
+// isUnitTest reports whether a file has tests of a program's logic. Rust has them in the
+// program's own.
+func isUnitTest(path, rel string) bool {
+	if unitTest.MatchString(filepath.ToSlash(rel)) {
+		return true
+	}
+	return strings.HasSuffix(rel, ".rs") && bytes.Contains(head(path), []byte("#[cfg(test)]"))
+}

@@ -1,0 +1,1 @@
+bash unit < tests/sample.txt | cmp - tests/expected.json
