@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/au"
@@ -51,7 +52,12 @@ func (o *Orchestrator) filter(ctx context.Context, run *Run, spec *runtime.Spec,
 	if err != nil {
 		return err
 	}
-	if err := accepts(card, call.Stdin, layout); err != nil {
+	if run.req.streamed() {
+		call.Stdin, err = streamName, run.req.Stream.prepare(card, layout)
+	} else {
+		err = accepts(card, call.Stdin, layout)
+	}
+	if err != nil {
 		return err
 	}
 	given := au.Call{Args: call.Args, Prompt: call.Prompt, Env: call.Env}
@@ -112,14 +118,11 @@ func accepts(card *au.Card, stdin string, layout runtime.Layout) error {
 }
 
 func mediaTypes(media []au.Media) string {
-	list := ""
-	for i, m := range media {
-		if i > 0 {
-			list += ", "
-		}
-		list += m.Type
+	types := make([]string, 0, len(media))
+	for _, m := range media {
+		types = append(types, m.Type)
 	}
-	return bounded(list, maxType)
+	return bounded(strings.Join(types, ", "), maxType)
 }
 
 // checkStdin refuses more than a unit takes, before anything starts.

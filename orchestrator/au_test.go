@@ -178,9 +178,14 @@ func TestWhatAUnitIsSparedOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			record, err := p.submit(t.Context(), c.req)
-			public := fault.Public(err)
-			if public.Kind != fault.Input || !strings.Contains(public.Error()+said(record), c.says) {
+			told := said(record)
+			if fault.Is(err, fault.Input) { // before there was a run
+				told = err.Error()
+			} else if err != nil || record.Outcome != InvalidInput || record.Error.Category != CategoryPermanent {
 				t.Errorf("%v\n%s", err, show(record))
+			}
+			if !strings.Contains(told, c.says) {
+				t.Errorf("not told %q, but: %s", c.says, told)
 			}
 			if record.StartedAt != nil {
 				t.Error("it was started")

@@ -33,7 +33,7 @@ by an image (registry/agx-ocr:1), or by its name in a directory of --units.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.auDescribeCommand(), a.auRunCommand(), a.auPipeCommand())
+	cmd.AddCommand(a.auDescribeCommand(), a.auRunCommand(), a.auPipeCommand(), a.auCheckCommand())
 	return cmd
 }
 
@@ -108,11 +108,11 @@ func parameterDefault(p au.Parameter) string {
 }
 
 type auRunFlags struct {
-	stdin, prompt, model, input string
-	env                         []string
-	timeout                     time.Duration
-	maxStdin                    string
-	json                        bool
+	stdin, prompt, model string
+	env                  []string
+	timeout              time.Duration
+	maxStdin             string
+	json                 bool
 }
 
 func (a *app) auRunCommand() *cobra.Command {

@@ -16,15 +16,16 @@ func (a *app) auPipeCommand() *cobra.Command {
 	var flags auRunFlags
 	cmd := &cobra.Command{
 		Use:   `pipe "UNIT [ARGS...] | UNIT [ARGS...] | ..." | @TASKS.json`,
-		Short: "Run units one after the other, each on the result of the one before",
-		Long: `Run units one after the other, each in a sandbox of its own.
+		Short: "Run units at the same time, each on what the one before prints",
+		Long: `Run units at the same time, each in a sandbox of its own, on what the one before prints.
 
-The first one reads stdin; each later one gets the JSON of the one before, when that has
-been found to be whole. stdout is the last one's. It ends with the first that fails, and
-with its exit code; --json prints the records of all that were run by then.
+The first one reads stdin; stdout is the last one's. A unit's stdin ends when what the one
+before has printed was found to be one whole JSON document. With the first that fails all
+end, and with its exit code; --json prints the records of all.
 
 No shell reads the line: quotes keep words together, and that is all. A file is a list of
-tasks, {"id", "unit", "args", "prompt", "from"}, where "from" is the id of an earlier one.`,
+tasks, {"id", "unit", "args", "prompt", "from"}, where "from" is the id of an earlier one;
+where they are no plain line, or the engine is elsewhere, they are run in turn.`,
 		Example: `  aod au pipe "./examples/au/pdf | ./summary --words 100" --stdin report.pdf
   aod au pipe @tasks.json --stdin report.pdf --json`,
 		Args: exactly(1, "one pipeline"),
@@ -51,9 +52,14 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 		return err
 	}
 	var records []orchestrator.Record
-	err = a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
-		p := auPipe{a: a, o: o, flags: flags, dir: dir}
-		records, err = p.run(ctx, tasks)
+	err = a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
+		p := auPipe{a: a, o: o, flags: flags, dir: dir, view: newView(a.stderr, tasks[0].Unit, a.quiet)}
+		defer p.view.close()
+		way := p.inTurn
+		if isLine(tasks) && !runtime.IsRemote(engine) {
+			way = p.atOnce
+		}
+		records, err = way(ctx, tasks)
 		return err
 	})
 	if len(records) == 0 {
@@ -64,7 +70,7 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 
 // reportPipe prints what came of a pipeline, which ended with its last record.
 func (a *app) reportPipe(records []orchestrator.Record, all bool, failure error) error {
-	last := records[len(records)-1]
+	last := decisive(records)
 	if !all {
 		return a.report(last, "", false, failure)
 	}
@@ -83,12 +89,14 @@ type auPipe struct {
 	o     *orchestrator.Orchestrator
 	flags auRunFlags
 	dir   string // of the results
+	view  *view
 }
 
-// run returns the records of all that were run: the last of them failed, or all is done.
-func (p *auPipe) run(ctx context.Context, tasks []auTask) (records []orchestrator.Record, err error) {
+// inTurn runs the tasks one after the other, each on a result that is there. It returns
+// the records of all that were run: the last of them failed, or all is done.
+func (p *auPipe) inTurn(ctx context.Context, tasks []auTask) (records []orchestrator.Record, err error) {
 	for _, task := range tasks {
-		record, err := p.task(ctx, task)
+		record, err := p.onFile(ctx, task)
 		if record.ID != "" {
 			records = append(records, record)
 		}
@@ -104,24 +112,31 @@ func (p *auPipe) run(ctx context.Context, tasks []auTask) (records []orchestrato
 
 func (p *auPipe) result(id string) string { return filepath.Join(p.dir, id+".json") }
 
-func (p *auPipe) task(ctx context.Context, task auTask) (orchestrator.Record, error) {
-	c, err := p.a.loadAU(task.Unit)
-	if err != nil {
-		return orchestrator.Record{}, err
-	}
+func (p *auPipe) onFile(ctx context.Context, task auTask) (orchestrator.Record, error) {
 	flags := p.flags
-	flags.prompt = task.Prompt
 	if task.From != "" {
 		flags.stdin = p.result(task.From)
 	}
-	req, done, err := flags.request(c, task.Args, p.a)
+	req, err := p.request(task, flags)
 	if err != nil {
 		return orchestrator.Record{}, err
 	}
-	defer done()
-	view := newView(p.a.stderr, c.Name, p.a.quiet)
-	defer view.close()
-	req.Observe = view.event
+	return p.wait(ctx, req)
+}
+
+// request asks for a task's run. What it reads is a file by now.
+func (p *auPipe) request(task auTask, flags auRunFlags) (orchestrator.Request, error) {
+	c, err := p.a.loadAU(task.Unit)
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
+	flags.prompt = task.Prompt
+	req, _, err := flags.request(c, task.Args, p.a)
+	req.Observe = p.view.event
+	return req, err
+}
+
+func (p *auPipe) wait(ctx context.Context, req orchestrator.Request) (orchestrator.Record, error) {
 	run, err := p.o.Submit(ctx, req)
 	if err != nil {
 		return orchestrator.Record{}, err

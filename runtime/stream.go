@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// streamPause is between two looks at what another process does.
+const streamPause = 10 * time.Millisecond
+
+// MakePipe makes a pipe in /io/input, which a filter can have as its stdin while somebody
+// writes it: see Feed. An engine elsewhere has no end of it.
+func (l Layout) MakePipe(name string) error {
+	path := filepath.Join(l.input(), filepath.FromSlash(name))
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return unwritable(fmt.Errorf("pipe: %w", err))
+	}
+	return unwritable(os.Chmod(path, 0o644)) // whatever the umask is
+}
+
+// Feed writes what r has into the pipe, to the end of r, of the reader or of ctx, and then
+// closes it. The error is r's.
+func (l Layout) Feed(ctx context.Context, name string, r io.Reader) error {
+	pipe, err := l.openPipe(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = pipe.SetWriteDeadline(time.Now()) })()
+	_, err = io.Copy(pipe, r)
+	err = errors.Join(err, pipe.Close())
+	if errors.Is(err, syscall.EPIPE) || ctx.Err() != nil { // nobody reads it any more
+		return nil
+	}
+	return err
+}
+
+// openPipe waits until the sandbox has its end: what is written before that would be lost.
+func (l Layout) openPipe(ctx context.Context, name string) (*os.File, error) {
+	path := filepath.Join(l.input(), filepath.FromSlash(name))
+	for {
+		pipe, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return pipe, err
+		}
+		select {
+		case <-time.After(streamPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// FollowStdout writes to w what a filter writes to its stdout, as it does, until ctx ends,
+// and then what is left. The error is w's.
+func (l Layout) FollowStdout(ctx context.Context, w io.Writer) error {
+	f, err := l.OpenStdout()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	for {
+		ended := ctx.Err() != nil
+		if _, err := io.Copy(w, f); err != nil || ended {
+			return err
+		}
+		select {
+		case <-time.After(streamPause):
+		case <-ctx.Done():
+		}
+	}
+}
