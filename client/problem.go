@@ -21,6 +21,7 @@ type problem struct {
 	Code     string          `json:"code"`
 	Hint     string          `json:"hint"`
 	Findings []fault.Finding `json:"findings"`
+	Run      string          `json:"run"`
 }
 
 // refusal turns an answer that is no success into the fault that the server made.
@@ -35,11 +36,23 @@ func (c *Client) refusal(response *http.Response) error {
 	if told.Detail == "" {
 		told.Detail = told.Title
 	}
-	kind, known := fault.KindNamed(told.Code)
-	if !known {
-		kind = fault.Unsupported // a server newer than us
+	refused := &fault.Error{Kind: kindOf(told.Code), Msg: told.Detail, Hint: told.Hint, Findings: told.Findings}
+	if checkID(told.Run) == nil {
+		refused.Err = &runError{told.Run}
 	}
-	return &fault.Error{Kind: kind, Msg: told.Detail, Hint: told.Hint, Findings: told.Findings}
+	return refused
+}
+
+// kindOf returns the kind of fault that a code stands for.
+func kindOf(code string) fault.Kind {
+	kind, known := fault.KindNamed(code)
+	switch {
+	case known:
+		return kind
+	case code == "unit_failed":
+		return fault.Capsule
+	}
+	return fault.Unsupported // a server newer than us
 }
 
 func readProblem(response *http.Response) (problem, bool) {

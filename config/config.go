@@ -55,6 +55,8 @@ type UnitConfig struct {
 	MayCall     []string      // units beside those of its tools.yaml
 	MayNotCall  []string      // units, whatever its tools.yaml says
 	Timeout     time.Duration // of its runs; 0 is what the unit itself says
+	ModelPath   string        // of an Agentic Unit; "" is none. It need not be there
+	MaxStdin    int64         // bytes that an Agentic Unit gets on stdin
 }
 
 // UnitsOwn are the retries that a unit's agent.yaml asks for, or else the server's.

@@ -83,6 +83,9 @@ func TestTheSchemaAgreesWithLoad(t *testing.T) {
 		{"no_auth: true", true},
 		{"lisen: x", false},
 		{"unit: {a: {access: read-write}}", true},
+		{"unit: {a: {model_path: m.gguf, max_stdin: 5MiB}}", true},
+		{"unit: {a: {model_path: ''}}", false},
+		{"unit: {a: {max_stdin: 0}}", false},
 		{"unit: {A: {}}", false},
 		{"unit: {a: {colour: 1}}", false},
 	}

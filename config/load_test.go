@@ -130,14 +130,18 @@ func TestWhatFollowsFromOtherSettings(t *testing.T) {
 
 func TestSingleUnits(t *testing.T) {
 	c := mustLoad(t, given{
-		file: "queue: 7\nunit:\n  careful: {access: read-write}\n  own:\n    queue: 9\n    retries: 0\n    timeout: 30s\n  empty: {}\n",
+		file: "queue: 7\nunit:\n  careful: {access: read-write}\n  own:\n    queue: 9\n    retries: 0\n    timeout: 30s\n    model_path: models/a.gguf\n    max_stdin: 1GiB\n  empty: {}\n",
 		args: []string{"--retries=5"},
 	})
+	work, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string]UnitConfig{
-		"careful":        {Concurrency: 1, Queue: 7, Retries: UnitsOwn, Access: ReadWrite},
-		"own":            {Queue: 9, Retries: 0, Access: ReadOnly, Timeout: 30 * time.Second},
-		"empty":          {Queue: 7, Retries: UnitsOwn, Access: ReadOnly},
-		"not-configured": {Queue: 7, Retries: UnitsOwn, Access: ReadOnly},
+		"careful":        {Concurrency: 1, Queue: 7, Retries: UnitsOwn, Access: ReadWrite, MaxStdin: 50 << 20},
+		"own":            {Queue: 9, Retries: 0, Access: ReadOnly, Timeout: 30 * time.Second, ModelPath: filepath.Join(work, "models/a.gguf"), MaxStdin: 1 << 30},
+		"empty":          {Queue: 7, Retries: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
+		"not-configured": {Queue: 7, Retries: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
 	}
 	for name, want := range cases {
 		if diff := cmp.Diff(want, c.ForUnit(name)); diff != "" {

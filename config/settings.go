@@ -74,5 +74,7 @@ func (u *UnitConfig) settings() []setting {
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
 		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, up to max_timeout; 0 is what its agent.yaml says"},
+		{"model_path", path{&u.ModelPath}, "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
+		{"max_stdin", size{&u.MaxStdin, 1, 16 * tib}, "50MiB", "the most that an Agentic Unit gets on stdin"},
 	}
 }

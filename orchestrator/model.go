@@ -26,7 +26,8 @@ func checkModels(engine Engine, units map[string]UnitSettings) error {
 		}
 		if problem := modelProblem(model); problem != "" {
 			findings = append(findings, fault.Finding{
-				Message: fmt.Sprintf("unit.%s.model_path: %s: %q", name, problem, model),
+				Pointer: "/unit/" + name + "/model_path",
+				Message: fmt.Sprintf("%s: %q", problem, model),
 				Hint:    "name a model's file, or a directory of them, on the server's machine",
 			})
 		}
@@ -40,8 +41,7 @@ func checkModels(engine Engine, units map[string]UnitSettings) error {
 // mountsModels returns an Unsupported fault for an engine that doesn't see this machine's
 // files: models are far too large to be carried to it for each run.
 func mountsModels(engine Engine) error {
-	remote, ok := engine.(runtime.RemoteEngine)
-	if !ok || !remote.Remote() {
+	if !runtime.IsRemote(engine) {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "the engine is on another machine, which doesn't see the model's files").

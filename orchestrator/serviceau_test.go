@@ -154,10 +154,10 @@ func TestAServiceWantsItsModels(t *testing.T) {
 	err := serve(engine, filepath.Join(dir, "gone"), dir, "/dev/null")
 	var said []string
 	for _, f := range fault.Public(err).Findings {
-		said = append(said, f.Message)
+		said = append(said, f.String())
 	}
-	if !fault.Is(err, fault.Input) || len(said) != 2 || !strings.HasPrefix(said[0], "unit.u0.model_path: it isn't there") ||
-		!strings.HasPrefix(said[1], "unit.u2.model_path: it is neither") {
+	if !fault.Is(err, fault.Input) || len(said) != 2 || !strings.HasPrefix(said[0], "/unit/u0/model_path: it isn't there") ||
+		!strings.HasPrefix(said[1], "/unit/u2/model_path: it is neither") {
 		t.Errorf("%v: %q", err, said)
 	}
 	if err := serve(elsewhere{Fake: engine}, dir); !fault.Is(err, fault.Unsupported) {

@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// auHeader names the run in every answer about one: the body is the unit's.
+const auHeader = "AOD-Run"
+
+// auAsk is how a client asks for a run of an Agentic Unit, and what the unit is given
+// beside its stdin.
+type auAsk struct {
+	ask
+	toEnd   bool // wait for however long it takes
+	input   json.RawMessage
+	timeout time.Duration
+}
+
+// runAU gives the body to an Agentic Unit as its stdin, and what that prints as the answer.
+func (a *API) runAU(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	asked, err := auAskOf(c)
+	if err != nil {
+		return err
+	}
+	stdin, err := a.readStdin(c, name)
+	if err != nil {
+		return err
+	}
+	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{ // it takes the spool
+		Unit: name, Input: asked.input, Files: stdin, Timeout: asked.timeout,
+		Key: asked.key, TraceParent: traceParent(c.Request()),
+	})
+	if err != nil {
+		return err
+	}
+	announce(c, record, replayed)
+	c.Response().Header().Set(auHeader, record.ID)
+	return a.printed(c, asked, record)
+}
+
+func auAskOf(c echo.Context) (auAsk, error) {
+	q := queryWith(c, "arg", "wait", "timeout", "prompt", "arg")
+	wait := q.wait()
+	timeout, mistimed := timeoutOf(q.values.Get("timeout"))
+	input, unreadable := auInput(q.values.Get("prompt"), q.values["arg"])
+	key, unkeyed := idempotencyKey(c.Request())
+	asked := auAsk{ask: ask{key: key, wait: wait}, toEnd: !q.values.Has("wait"), input: input, timeout: timeout}
+	return asked, errors.Join(q.err, mistimed, unreadable, unkeyed)
+}
+
+// auInput is the unit's input without its stdin (capsule.AUCall).
+func auInput(prompt string, args []string) (json.RawMessage, error) {
+	input := map[string]any{}
+	if prompt != "" {
+		input["prompt"] = prompt
+	}
+	if len(args) > 0 {
+		input["args"] = args
+	}
+	for _, text := range append([]string{prompt}, args...) {
+		if !utf8.ValidString(text) { // JSON would change it
+			return nil, fault.New(fault.BadRequest, "the prompt or an argument in the address is not UTF-8").
+				WithHint("bytes go into the request's body, which is the unit's stdin")
+		}
+	}
+	return json.Marshal(input)
+}
+
+// readStdin receives the body. More than the unit takes is refused before it is sent, if
+// its length is told, else as soon as it has come.
+func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error) {
+	limit, err := a.svc.StdinLimit(c.Request().Context(), unit)
+	if err != nil {
+		return nil, err
+	}
+	limit = min(limit, a.opts.UploadBytes)
+	if c.Request().ContentLength > limit {
+		return nil, stdinTooLarge(limit)
+	}
+	spool, err := a.svc.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	stdin := bodyOf(c, limit)
+	if err := stdin.or(spool.Add("stdin", "stdin", stdin, limit)); err != nil {
+		a.release(c, spool)
+		if fault.Is(err, fault.TooLarge) {
+			err = stdinTooLarge(limit)
+		}
+		return nil, err
+	}
+	return spool, nil
+}
+
+func stdinTooLarge(limit int64) error {
+	return fault.New(fault.TooLarge, "the body has more than the %d bytes that the unit takes on stdin", limit).
+		WithHint("the unit's setting max_stdin, and upload_limit, say how much that is")
+}
+
+// printed answers with what the unit prints, after the wait that was asked for. As with
+// POST /v1/runs, the run goes on when its client has gone: one that comes again with its
+// key finds it.
+func (a *API) printed(c echo.Context, asked auAsk, record orchestrator.Record) error {
+	var err error
+	if asked.toEnd || asked.wait > 0 {
+		record, err = a.await(c.Request().Context(), record, asked.wait)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !ended(record) && asked.toEnd:
+		return cutShort(record)
+	case !ended(record):
+		return reply(c, http.StatusAccepted, record)
+	case record.Outcome != orchestrator.Success:
+		return failureOf(record)
+	}
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, record.Output)
+}
+
+// failureOf is the answer for a run without a result: the fault that its record tells of,
+// if it does, else that the unit failed.
+func failureOf(record orchestrator.Record) error {
+	e := record.Error
+	kind, isFault := fault.KindNamed(e.Kind)
+	switch {
+	case isFault:
+	case record.Outcome == orchestrator.TimedOut:
+		kind = fault.Deadline
+	case waitedInVain(record):
+		kind = fault.Unavailable
+	default:
+		return &unitFailure{e}
+	}
+	return fault.New(kind, "%s", e.Message).WithHint("%s", e.Hint).WithFindings(e.Findings)
+}
+
+const codeUnitFailed = "unit_failed"
+
+// unitFailure is a run that a unit ended without a result, though it was asked well.
+type unitFailure struct{ told *orchestrator.RunError }
+
+func (f *unitFailure) Error() string { return f.told.Message }
+
+func (f *unitFailure) problem() problem {
+	p := plainProblem(http.StatusBadGateway, codeUnitFailed, f.told.Message, f.told.Hint)
+	p.Title, p.Findings = "the unit failed", f.told.Findings
+	return p
+}
+
+// getCard answers with an Agentic Unit's model card, as the unit printed it.
+func (a *API) getCard(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	card, err := a.svc.Card(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, card)
+}
