@@ -126,6 +126,7 @@ func (b *box) wait(ctx context.Context) (runtime.End, error) {
 	limited, stop := context.WithTimeoutCause(ctx, b.limits.Timeout-time.Since(*b.run.record.StartedAt), errTimeout)
 	defer stop()
 	defer b.desk.until(limited)()
+	defer b.run.req.Stream.join(ctx, b.layout)()
 	end, err := b.sandbox.Wait(limited)
 	b.run.record.Timings.Run = milliseconds(time.Since(began))
 	b.run.record.Log.Bytes, b.run.record.Log.Truncated = b.log.Bytes()

@@ -45,7 +45,7 @@ func (r *Run) conclude(end runtime.End, layout runtime.Layout, limits runtime.Li
 	if r.isAU() && end.ExitCode == exitFileSize {
 		return overprinted(end, limits), nil
 	}
-	if c, ok := died(end, limits); ok {
+	if c, ok := r.died(end, limits); ok {
 		return c, nil
 	}
 	began := time.Now()
@@ -65,7 +65,7 @@ func (r *Run) measure(end runtime.End) {
 		r.record.Usage = &Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
 	}
 	if r.record.Log.Truncated {
-		r.warn("the log was cut: the capsule wrote more than its limit (limits.log)")
+		r.warn("the log was cut: the %s wrote more than its limit (limits.log)", r.noun())
 	}
 }
 
@@ -89,14 +89,14 @@ func stopped(end runtime.End, limits runtime.Limits) (conclusion, bool) {
 }
 
 // died concludes a run whose program was killed or never lived.
-func died(end runtime.End, limits runtime.Limits) (conclusion, bool) {
+func (r *Run) died(end runtime.End, limits runtime.Limits) (conclusion, bool) {
 	switch {
 	case end.ExitCode == 0:
 		return conclusion{}, false
 	case end.OOMKilled || end.Report.OOMKills > 0:
 		return failed(OutOfMemory, exitKilled, &RunError{
 			Category: CategoryAgent, Kind: "memory_limit",
-			Message: fmt.Sprintf("the capsule was killed at its memory limit of %s", megabytes(limits.MemoryBytes)),
+			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", r.noun(), megabytes(limits.MemoryBytes)),
 			Hint:    "raise limits.memory in agent.yaml if it needs that much",
 		}), true
 	case end.Outside:
@@ -114,17 +114,25 @@ func died(end runtime.End, limits runtime.Limits) (conclusion, bool) {
 	case end.Report.PIDsLimitHits > 0:
 		return exceeded(end.ExitCode, &runtime.LimitError{
 			Limit:   "pids",
-			Message: fmt.Sprintf("the capsule failed (exit code %d) at its limit of %d processes and threads", end.ExitCode, limits.PIDs),
+			Message: fmt.Sprintf("the %s failed (exit code %d) at its limit of %d processes and threads", r.noun(), end.ExitCode, limits.PIDs),
 			Hint:    "raise limits.pids in agent.yaml if it needs that many",
 		}), true
 	case end.ExitCode == exitFileSize:
 		return exceeded(end.ExitCode, &runtime.LimitError{
 			Limit:   "output",
-			Message: fmt.Sprintf("the capsule was stopped when it wrote a file of more than %s", megabytes(limits.DiskBytes)),
+			Message: fmt.Sprintf("the %s was stopped when it wrote a file of more than %s", r.noun(), megabytes(limits.DiskBytes)),
 			Hint:    "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
 		}), true
 	}
 	return conclusion{}, false
+}
+
+// noun is what a person calls what was run.
+func (r *Run) noun() string {
+	if r.isAU() {
+		return "unit"
+	}
+	return "capsule"
 }
 
 func exceeded(exit int, over *runtime.LimitError) conclusion {
@@ -173,7 +181,11 @@ func failure(ctx context.Context, err error) conclusion {
 		return ended(nil, context.Cause(ctx))
 	}
 	public := fault.Public(err)
-	return conclusion{state: Failed, outcome: SystemError, failure: &RunError{
+	outcome := SystemError
+	if public.Kind == fault.Input { // an Agentic Unit's: its model card is known by then
+		outcome = InvalidInput
+	}
+	return conclusion{state: Failed, outcome: outcome, failure: &RunError{
 		Category: categoryOf(public.Kind), Kind: public.Kind.String(),
 		Message: public.Msg, Hint: public.Hint, Findings: public.Findings,
 	}}
@@ -182,10 +194,10 @@ func failure(ctx context.Context, err error) conclusion {
 // noteLimits warns of limits that were met by a program that ended well all the same.
 func (r *Run) noteLimits(end runtime.End) {
 	if end.Report.OOMKills > 0 {
-		r.warn("a process of the capsule was killed at the memory limit (limits.memory)")
+		r.warn("a process of the %s was killed at the memory limit (limits.memory)", r.noun())
 	}
 	if end.Report.PIDsLimitHits > 0 {
-		r.warn("the capsule met its limit of processes and threads (limits.pids)")
+		r.warn("the %s met its limit of processes and threads (limits.pids)", r.noun())
 	}
 }
 

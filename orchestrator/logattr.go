@@ -5,11 +5,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // about says in a log what went wrong. An error of the file system tells names, which
 // capsules and their callers choose: of it only the operation and the reason are logged.
 func about(err error) slog.Attr {
+	if known := (*fault.Error)(nil); errors.As(err, &known) && known.Kind == fault.Input {
+		return slog.String("error", "input refused") // its text may name what a client sent
+	}
 	var path *fs.PathError
 	var link *os.LinkError
 	switch {

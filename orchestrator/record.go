@@ -49,6 +49,7 @@ const (
 	TimedOut          Outcome = "timeout"            // its time was up
 	WasCancelled      Outcome = "cancelled"          // somebody didn't want it any more
 	StartFailed       Outcome = "start_failed"       // the image's program could not be started
+	InvalidInput      Outcome = "invalid_input"      // refused when it was known what takes it; its program never ran
 	SystemError       Outcome = "system_error"       // AOD or the engine failed; see the fault
 )
 

@@ -39,6 +39,9 @@ type Request struct {
 	// StdinBytes is the most that an Agentic Unit gets on stdin; 0 is DefaultStdinBytes.
 	StdinBytes int64
 
+	// Stream joins an Agentic Unit with others, while they run; nil: with none.
+	Stream *Stream
+
 	placed []placedFile // files that have their names already
 	family *family      // of a run that is called; nil for a root
 }

@@ -91,7 +91,7 @@ func (o *Orchestrator) execute(ctx context.Context, run *Run) error {
 	err := o.attemptIn(ctx, run)
 	if run.record.Outcome == "" {
 		_ = run.end(failure(ctx, err))
-	} else if err != nil && run.record.Outcome != SystemError { // that one is returned below
+	} else if err != nil && run.record.Outcome != SystemError && run.record.Outcome != InvalidInput { // that is the outcome
 		run.warn("cleaning up: %s", fault.Public(err).Msg)
 	}
 	_ = run.enter(Idle, "")

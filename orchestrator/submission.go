@@ -11,6 +11,7 @@ type Submission struct {
 	Input   json.RawMessage // a JSON object; nil is {}
 	Files   *Spool          // the caller's files, which the Service takes over; nil for none
 	Timeout time.Duration   // 0: the unit's, or the default
+	Within  time.Duration   // shortens the timeout, whatever it is, and never lengthens it; 0 does neither
 	// Key makes the submission idempotent: a second one with the same key joins the
 	// run of the first. "" for none.
 	Key string

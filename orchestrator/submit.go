@@ -65,6 +65,9 @@ func (sub Submission) key() (store.Key, error) {
 	}
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%q %q %v\n%s", sub.Unit, input.Bytes(), sub.Timeout, sub.Files.digest())
+	if sub.Within > 0 {
+		_, _ = fmt.Fprintf(sum, "\n%v", sub.Within)
+	}
 	return store.Key{Value: clientKey(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
@@ -117,6 +120,9 @@ func (s *Service) prepare(u *unit.Unit, sub Submission) (Request, prepared, erro
 	req.Input, req.Files, req.Timeout = input, sub.Files.inputs(), or(sub.Timeout, req.Timeout)
 	if req.Timeout < 0 || req.Timeout > s.opts.MaxTimeout {
 		return Request{}, prepared{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v", req.Timeout, s.opts.MaxTimeout)
+	}
+	if own := req.limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
+		req.Timeout = sub.Within
 	}
 	ready, err := req.prepare()
 	return req, ready, err

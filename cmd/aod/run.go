@@ -158,6 +158,8 @@ func exitCode(record orchestrator.Record) int {
 	switch record.Outcome {
 	case orchestrator.Success:
 		return 0
+	case orchestrator.InvalidInput:
+		return fault.ExitCode(fault.New(fault.Input, ""))
 	case orchestrator.TimedOut:
 		return fault.ExitCode(fault.New(fault.Deadline, ""))
 	case orchestrator.WasCancelled:

@@ -128,7 +128,7 @@ func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestra
 }
 
 // invalidInput is the outcome that a case may expect for an input that is refused.
-const invalidInput = orchestrator.Outcome("invalid_input")
+const invalidInput = orchestrator.InvalidInput
 
 func refused(err error) orchestrator.Record {
 	public := fault.Public(err)

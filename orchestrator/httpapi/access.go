@@ -52,6 +52,7 @@ func (a *API) logAccess(c echo.Context, took time.Duration) {
 	if run := runOf(c); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}
+	attrs = append(attrs, taskAttrs(c)...)
 	level := slog.LevelInfo
 	if isReading(c.Request()) {
 		level = slog.LevelDebug

@@ -36,6 +36,9 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 	for _, m := range spec.Mounts {
 		dirs[m.Target] = m.Source
 	}
+	if _, filter := dirs[auStdout]; filter {
+		return s.filter(ctx, spec, dirs, stderr)
+	}
 	raw, _ := os.ReadFile(filepath.Join(dirs["/io"], "input.json"))
 	var input struct{ Do, Say, Doc string }
 	_ = json.Unmarshal(raw, &input)
@@ -52,6 +55,8 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 		case <-enginetest.Terminated(ctx):
 			return 143
 		}
+	case "tell":
+		return s.tell(ctx, dirs)
 	case "read":
 		got, _ := os.ReadFile(filepath.Join(dirs["/io/input"], input.Doc))
 		result["got"] = string(got)

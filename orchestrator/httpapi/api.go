@@ -5,6 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -46,9 +47,10 @@ func (a *API) Handler() http.Handler { return a.handler }
 type traits uint8
 
 const (
-	open   traits = 1 << iota // needs no token
-	slow                      // may take its time
-	stream                    // goes on for as long as the run: slow, and not for HEAD
+	open       traits = 1 << iota // needs no token
+	slow                          // may take its time
+	stream                        // goes on for as long as the run: slow, and not for HEAD
+	contracted                    // speaks the agent HTTP contract, and refuses in its words
 )
 
 type route struct {
@@ -75,6 +77,8 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/units/:name", a.getUnit, 0},
 		{http.MethodPut, "/v1/units/:name", a.putUnit, slow},
 		{http.MethodGet, "/v1/units/:name/schema", a.getSchema, 0},
+		{http.MethodGet, "/v1/units/:name/card", a.getCard, slow},
+		{http.MethodPost, "/v1/au/:name", a.runAU, slow},
 
 		{http.MethodPost, "/v1/prune", a.prune, slow},
 
@@ -82,6 +86,12 @@ func (a *API) table() []route {
 		{http.MethodGet, "/capsules", a.listCapsules, 0},
 		{http.MethodGet, "/capsules/:name/schema", a.getSchema, 0},
 		{http.MethodGet, "/health", a.health, open},
+
+		{http.MethodPost, agenthttp.SyncPath, a.runTask, slow | contracted},
+		{http.MethodPost, agenthttp.StreamPath, a.streamTask, stream | contracted},
+		{http.MethodPost, "/agents/:unit/run/sync", a.runTask, slow | contracted},
+		{http.MethodPost, "/agents/:unit/run/stream", a.streamTask, stream | contracted},
+		{http.MethodGet, "/health/ready", a.agentReady, open},
 
 		{http.MethodGet, "/healthz", a.alive, open},
 		{http.MethodGet, "/readyz", a.ready, open},

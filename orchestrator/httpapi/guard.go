@@ -79,7 +79,7 @@ func withoutPort(host string) string {
 func allowOrigin(header http.Header, origin string) {
 	header.Set(echo.HeaderAccessControlAllowOrigin, origin)
 	header.Add(echo.HeaderVary, echo.HeaderOrigin)
-	header.Set(echo.HeaderAccessControlExposeHeaders, "Location, Idempotent-Replayed, ETag, Retry-After, Content-Disposition")
+	header.Set(echo.HeaderAccessControlExposeHeaders, "Location, Idempotent-Replayed, AOD-Run, ETag, Retry-After, Content-Disposition")
 }
 
 func isPreflight(r *http.Request) bool {
@@ -90,7 +90,7 @@ func isPreflight(r *http.Request) bool {
 func preflight(c echo.Context) error {
 	header := c.Response().Header()
 	header.Set(echo.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT")
-	header.Set(echo.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Range, Traceparent")
+	header.Set(echo.HeaderAccessControlAllowHeaders, "AOD-On-Disconnect, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Range, Traceparent")
 	header.Set(echo.HeaderAccessControlMaxAge, "600")
 	return c.NoContent(http.StatusNoContent)
 }

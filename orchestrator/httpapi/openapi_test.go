@@ -146,6 +146,7 @@ func resolves(whole any, ref string) bool {
 // comparison is in server.do, for this test and all others.
 func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	s := newServer(t, nil)
+	s.addSizer()
 	record := s.run(`{"do":"files","say":"x"}`)
 	run := "/v1/runs/" + record.ID
 	seen := map[string]bool{"submitRun": true}
@@ -165,12 +166,19 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/units", "", nil},
 		{"GET", "/v1/units/actor", "", nil},
 		{"GET", "/v1/units/actor/schema", "", nil},
+		{"GET", "/v1/units/sizer/card", "", nil},
+		{"POST", "/v1/au/sizer", "some text", nil},
 		{"PUT", "/v1/units/uploaded", archive(t, "uploaded"), []string{"Content-Type: application/x-tar"}},
 		{"POST", "/execute", `{"capsule":"actor","input":{"do":"files"},"stray":1}`, nil},
 		{"POST", "/execute", `{"capsule":"actor","input":{"do":"fail"}}`, nil},
 		{"GET", "/capsules", "", nil},
 		{"GET", "/capsules/actor/schema", "", nil},
 		{"GET", "/health", "", []string{"Authorization: -"}},
+		{"GET", "/health/ready", "", []string{"Authorization: -"}},
+		{"POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`), nil},
+		{"POST", "/agents/run/stream", asks("actor", `{}`), nil},
+		{"POST", "/agents/actor/run/sync", asks("actor", `{}`), nil},
+		{"POST", "/agents/actor/run/stream", asks("ACTOR", `{}`), nil},
 		{"GET", "/healthz", "", []string{"Authorization: -"}},
 		{"GET", "/readyz", "", []string{"Authorization: -"}},
 		{"GET", "/metrics", "", nil},

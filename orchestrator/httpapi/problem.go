@@ -43,15 +43,20 @@ func (a *API) answer(err error, c echo.Context) {
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		header.Set(echo.HeaderRetryAfter, retryAfter)
 	}
-	if err := writeJSON(c, p.Status, problemType, p); err != nil {
+	contentType, body := a.shaped(c, p)
+	if err := writeJSON(c, p.Status, contentType, body); err != nil {
 		a.opts.Logger.DebugContext(c.Request().Context(), "answer not written", "error", err)
 	}
 }
 
 // problemOf says of an error what a client may know. Two answers are chosen by the
-// router and by net/http; every other status comes from the table of faults.
+// router and by net/http, and that of a unit that failed is no fault of anybody's here;
+// every other status comes from the table of faults.
 func problemOf(err error) problem {
+	var failure *unitFailure
 	switch {
+	case errors.As(err, &failure):
+		return failure.problem()
 	case errors.Is(err, echo.ErrMethodNotAllowed):
 		return plainProblem(http.StatusMethodNotAllowed, "method_not_allowed", "this address does not take the method", "the header Allow lists those that it takes")
 	case errors.Is(err, errRange):
@@ -77,7 +82,7 @@ func plainProblem(status int, code, detail, hint string) problem {
 
 // logFailure tells the operator of what a client is not told.
 func (a *API) logFailure(c echo.Context, p problem, err error) {
-	ours := p.Status >= http.StatusInternalServerError || c.Response().Committed
+	ours := p.Status >= http.StatusInternalServerError && p.Code != codeUnitFailed || c.Response().Committed
 	if !ours || c.Request().Context().Err() != nil || errors.Is(err, errServerEnds) {
 		return
 	}

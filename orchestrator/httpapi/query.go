@@ -21,7 +21,10 @@ type query struct {
 }
 
 // queryOf refuses parameters of other names: one that is misspelt would choose nothing.
-func queryOf(c echo.Context, names ...string) *query {
+func queryOf(c echo.Context, names ...string) *query { return queryWith(c, "", names...) }
+
+// queryWith does as queryOf, and lets one of the parameters come more than once.
+func queryWith(c echo.Context, list string, names ...string) *query {
 	values, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
 		return &query{err: fault.Wrap(fault.BadRequest, err, "the query of the address can't be read")}
@@ -31,7 +34,7 @@ func queryOf(c echo.Context, names ...string) *query {
 			return &query{err: fault.New(fault.BadRequest, "the address has a query parameter that is not known").
 				WithHint("its parameters are %q", names)}
 		}
-		if len(given) > 1 {
+		if len(given) > 1 && name != list {
 			return &query{err: fault.New(fault.BadRequest, "the query parameter %q is given twice", name)}
 		}
 	}

@@ -53,8 +53,7 @@ func (a *API) execute(c echo.Context) error {
 	case err != nil:
 		return err
 	case !ended(record):
-		return fault.New(fault.Unavailable, "the server ends before the run does").
-			WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
+		return cutShort(record)
 	}
 	return reply(c, http.StatusOK, a.executedOf(record))
 }

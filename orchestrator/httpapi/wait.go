@@ -27,12 +27,7 @@ func askOf(c echo.Context) (ask, error) {
 
 // accepted answers with a run that was asked for, after the wait that was asked for.
 func (a *API) accepted(c echo.Context, ask ask, record orchestrator.Record, replayed bool) error {
-	setRun(c, record.ID)
-	header := c.Response().Header()
-	header.Set(echo.HeaderLocation, "/v1/runs/"+record.ID)
-	if replayed {
-		header.Set("Idempotent-Replayed", "true")
-	}
+	announce(c, record, replayed)
 	if ask.wait == 0 {
 		return reply(c, http.StatusAccepted, record)
 	}
@@ -46,6 +41,22 @@ func (a *API) accepted(c echo.Context, ask ask, record orchestrator.Record, repl
 		return fault.New(fault.Unavailable, "%s", record.Error.Message).WithHint("%s", record.Error.Hint)
 	}
 	return reply(c, http.StatusOK, record)
+}
+
+// announce tells which run the answer is about, whatever that says of it.
+func announce(c echo.Context, record orchestrator.Record, replayed bool) {
+	setRun(c, record.ID)
+	header := c.Response().Header()
+	header.Set(echo.HeaderLocation, "/v1/runs/"+record.ID)
+	if replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+}
+
+// cutShort is the answer of a server that ends before the run does.
+func cutShort(record orchestrator.Record) error {
+	return fault.New(fault.Unavailable, "the server ends before the run does").
+		WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
 }
 
 // await returns the run at its end, or as it is when the time is up (0 is no limit), the

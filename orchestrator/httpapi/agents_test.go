@@ -1,0 +1,293 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+// asks is a request of the contract, with further members after the inputs.
+func asks(taskType, inputs string, more ...string) string {
+	return fmt.Sprintf(`{"request_id":"r-1","task_type":%q,"inputs":%s%s}`, taskType, inputs, strings.Join(more, ""))
+}
+
+// tell is a program that tells how far it is, over the socket of its sandbox, and goes on
+// until release.
+func (s *server) tell(ctx context.Context, dirs map[string]string) int {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		dir, err := os.Open(dirs["/run/aod"]) // its path is too long for an address here
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/aod.sock", dir.Fd()))
+	}
+	api := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	for _, body := range []string{`{"percent":50,"step":"complete","message":"half\nway"}`, `{"step":"final"}`} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://aod/progress", strings.NewReader(body))
+		if err != nil {
+			return 98
+		}
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := api.Do(r)
+		if err != nil {
+			return 99
+		}
+		resp.Body.Close()
+	}
+	select {
+	case <-s.release:
+	case <-ctx.Done():
+	case <-enginetest.Terminated(ctx):
+		return 143
+	}
+	_ = os.WriteFile(filepath.Join(dirs["/io"], "output.json"), []byte(`{"n":2}`), 0o600)
+	return 0
+}
+
+// addUnit gives the server another capsule that does as the actor does.
+func (s *server) addUnit(name string) {
+	for file, content := range unitFiles {
+		write(s.t, filepath.Join(s.sources, name, file), strings.ReplaceAll(content, "name: actor", "name: "+name))
+	}
+}
+
+// refusedWith fails the test unless the answer is a refusal of the contract.
+func (a answer) refusedWith(t testing.TB, status int, code string) taskRefusal {
+	t.Helper()
+	r := decode[taskRefusal](t, a)
+	if a.StatusCode != status || r.Error.Code != code || r.OK || r.Status != statusFailed || string(r.Outputs) != "{}" || len(r.Warnings) == 0 {
+		t.Errorf("status %d, want %d %s: %s", a.StatusCode, status, code, a.body)
+	}
+	return r
+}
+
+func TestOurOwnAgentsKeepTheContract(t *testing.T) {
+	s := newServer(t, nil)
+	s.addUnit("csv-report")
+	s.addUnit("other")
+	opts := agenthttp.CheckOptions{Call: agenthttp.Options{Token: token}}
+	for _, target := range []agenthttp.Target{
+		{URL: s.url, TaskType: "CSV_REPORT"},
+		{URL: s.url, TaskType: "actor"},
+		{URL: s.url, TaskType: "other"},
+	} {
+		report, err := agenthttp.Check(t.Context(), target, opts)
+		must(t, err)
+		for _, c := range report.Checks {
+			short := c.ID == "stream-unbuffered" && c.Verdict == agenthttp.NotApplicable // the run takes no second
+			if c.Verdict != agenthttp.Pass && !short {
+				t.Errorf("%s %s: %s %s: %s", target.URL, target.TaskType, c.ID, c.Verdict, c.Why)
+			}
+		}
+	}
+}
+
+func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
+	s := newServer(t, nil)
+	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
+	got := decode[agenthttp.Response](t, a)
+	run := decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
+	want := agenthttp.Response{
+		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
+		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts,
+		Provenance: object(taskProvenance{"actor", run.Version, run.Image.ID, run.ID}),
+		Warnings:   []string{unappliedBudget},
+	}
+	if run.Usage != nil {
+		want.Usage = got.Usage
+	}
+	if diff := gocmp.Diff(want, got); diff != "" || len(got.Artifacts) != 3 || strings.Contains(a.body, "null") {
+		t.Errorf("%s\n%s", diff, a.body)
+	}
+	for _, raw := range got.Artifacts {
+		var file taskArtifact
+		must(t, json.Unmarshal(raw, &file))
+		content := s.do("GET", file.URL, "").wants(t, 200).body
+		if sum := sha256.Sum256([]byte(content)); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(content)) != file.Size {
+			t.Errorf("%+v is %q", file, content)
+		}
+	}
+}
+
+func TestAnArrayOfAnAgenticUnitIsPutIntoAnObject(t *testing.T) {
+	got := (&task{}).answer(orchestrator.Record{Output: []byte(" [1, 2.0]")})
+	if string(got.Outputs) != `{"output":[1,2.0]}` {
+		t.Errorf("%s", got.Outputs)
+	}
+}
+
+func TestTasksThatAreRefused(t *testing.T) {
+	s := newServer(t, func(o *Options) { o.PayloadBytes = 1000 })
+	s.addUnit("other")
+	write(t, filepath.Join(s.sources, "broken", "agent.yaml"), "name: broken\n")
+	cases := []struct {
+		name, base, body string
+		status           int
+		code, header     string
+		echoed           bool
+	}{
+		{"an unknown type", "/agents", asks("NOBODY", `{}`), 404, "not_found", "", true},
+		{"a type that can't be a name", "/agents", asks("../../x", `{}`), 404, "not_found", "", true},
+		{"the type of another unit", "/agents/actor", asks("OTHER", `{}`), 404, "not_found", "", true},
+		{"a unit that isn't there", "/agents/nobody", asks("nobody", `{}`), 404, "not_found", "", true},
+		{"a unit that is broken", "/agents", asks("BROKEN", `{}`), 422, "invalid_capsule", "", true},
+		{"no id", "/agents", `{"task_type":"actor"}`, 422, "invalid_input", "", false},
+		{"no type", "/agents", `{"request_id":"r-1"}`, 422, "invalid_input", "", true},
+		{"an id that is too long", "/agents", `{"request_id":"` + strings.Repeat("r", 1025) + `","task_type":"actor"}`, 422, "invalid_input", "", false},
+		{"no JSON", "/agents", `{"request_id":"r-1"`, 400, "bad_request", "", false},
+		{"no JSON by its type", "/agents", asks("actor", `{}`), 400, "bad_request", "Content-Type: text/plain", false},
+		{"inputs that break the unit's contract", "/agents", asks("actor", `{"do":7}`), 422, "invalid_input", "", true},
+		{"inputs that name a file", "/agents", asks("actor", `{"doc":"x.txt"}`), 422, "invalid_input", "", true},
+		{"inputs that are no object", "/agents", asks("actor", `[]`), 422, "invalid_input", "", true},
+		{"a budget that is none", "/agents", asks("actor", `{}`, `,"budgets":{"timeout_ms":0}`), 422, "invalid_input", "", true},
+		{"too much", "/agents", asks("actor", `{"say":"`+strings.Repeat("x", 20<<10)+`"}`), 413, "too_large", "", false},
+		{"a word of ours that we don't know", "/agents", asks("actor", `{}`), 400, "bad_request", disconnectHeader + ": perhaps", true},
+		{"no token", "/agents", asks("actor", `{}`), 401, "unauthorized", "Authorization: -", false},
+	}
+	for _, c := range cases {
+		for _, way := range []string{"/run/sync", "/run/stream"} {
+			t.Run(c.name+way, func(t *testing.T) {
+				r := s.do("POST", c.base+way, c.body, cmp.Or(c.header, "X: y")).refusedWith(t, c.status, c.code)
+				if echoed := r.RequestID == "r-1"; echoed != c.echoed || r.Provenance != nil {
+					t.Errorf("%+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestRunsThatFail(t *testing.T) {
+	s := newServer(t, nil)
+	for _, c := range []struct {
+		inputs, more string
+		status       int
+		code         string
+	}{
+		{`{"do":"fail"}`, ``, 502, "unit_failed"},
+		{`{"do":"wait"}`, `,"budgets":{"timeout_ms":20,"max_seconds":30}`, 504, "deadline"},
+	} {
+		refused := s.do("POST", "/agents/run/sync", asks("ACTOR", c.inputs, c.more)).refusedWith(t, c.status, c.code)
+		events := s.stream(asks("ACTOR", c.inputs, c.more))
+		last := terminalOf[taskRefusal](t, events)
+		for _, r := range []taskRefusal{refused, last} {
+			var from taskProvenance
+			must(t, json.Unmarshal(r.Provenance, &from))
+			if r.RequestID != "r-1" || r.TaskType != "ACTOR" || r.Error.Code != c.code || from.Unit != "actor" || !isID(from.RunID) {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
+
+func TestARefusalHasNoneOfTheUnitsWords(t *testing.T) {
+	told := &orchestrator.RunError{
+		Kind: "capsule_error", Message: "no patient canary", Hint: "canary",
+		Findings: []fault.Finding{{Pointer: "/canary", Message: "canary"}},
+	}
+	for _, outcome := range []orchestrator.Outcome{orchestrator.CapsuleError, orchestrator.ContractViolation, orchestrator.TimedOut, orchestrator.SystemError} {
+		err := taskError(orchestrator.Record{ID: "id", Outcome: outcome, Error: told})
+		refusal := string(object((&task{}).refusal(problemOf(err))))
+		if text := refusal + err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, string(outcome)) {
+			t.Error(text)
+		}
+	}
+}
+
+func TestBudgetsAreRead(t *testing.T) {
+	for budgets, want := range map[string]string{
+		`{}`: "0s", `null`: "0s", `{"timeout_ms":1500}`: "1.5s", `{"timeout_s":2,"max_seconds":0.5}`: "500ms",
+		`{"timeout_seconds":1e-9}`: "1ms", `{"timeout_seconds":1e300}`: "2562047h47m16.854775807s",
+		`{"timeout_ms":null,"timeout_s":1e999}`: "2562047h47m16.854775807s",
+	} {
+		within, warnings, err := readBudgets(agenthttp.Object(budgets))
+		if err != nil || within.String() != want || warnings != nil {
+			t.Errorf("%s: %v %v %v", budgets, within, warnings, err)
+		}
+	}
+	for _, bad := range []string{`0`, `-1`, `"5"`, `true`, `[1]`, `{}`, `-1e999`, `1e-999`} {
+		if _, _, err := readBudgets(agenthttp.Object(`{"timeout_s":1,"max_seconds":` + bad + `}`)); !fault.Is(err, fault.Input) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestReadinessInTheContractsWords(t *testing.T) {
+	s := newServer(t, nil)
+	if a := s.do("GET", "/health/ready", "", "Authorization: -").wants(t, 200); a.body != `{"service":"aod","status":"ready"}`+"\n" {
+		t.Error(a.body)
+	}
+	done, stop := contextWithCancel(t)
+	stop()
+	s.svc.Shutdown(done, false)
+	if a := s.do("GET", "/health/ready", ""); a.StatusCode != 503 || a.body != `{"service":"aod","status":"degraded"}`+"\n" {
+		t.Error(a.StatusCode, a.body)
+	}
+	s.do("POST", "/agents/run/sync", asks("ACTOR", `{}`)).refusedWith(t, 503, "unavailable")
+}
+
+func TestNothingOfATaskIsLogged(t *testing.T) {
+	s := newServer(t, nil)
+	s.addSizer()
+	const canary = "canary"
+	for _, way := range []string{"sync", "stream"} {
+		for _, body := range []string{
+			asks("ACTOR", `{"say":"canary","do":"canary"}`, `,"user_id":"canary","mode":"canary","budgets":{"canary":"canary"}`),
+			asks("ACTOR", `{"say":"canary","do":"fail"}`),
+			asks("ACTOR", `{"say":["canary"]}`),
+			asks("ACTOR", `{"say":"canary","do":"wait"}`, `,"budgets":{"timeout_ms":20}`),
+			asks("ACTOR", `{"doc":"canary.txt"}`),
+			asks("ACTOR", `{"docs":["a.txt","../canary"]}`),
+			asks("ACTOR", `{"say":"canary","say":"canary"}`),
+			asks("SIZER", `{"prompt":"canary","args":["--do=fail"]}`),
+			asks("SIZER", `{"prompt":"canary","args":["--do=chat"]}`),
+			asks("SIZER", `{"prompt":"canary","args":["--canary"]}`),
+			`{"request_id":"r-1","task_type":"nobody","inputs":{"canary":"canary"}}`,
+			`{"request_id":"r-1","task_type":"ACTOR","inputs":{"say":"canary"}`,
+			`{"request_id":"r-1","task_type":"ACTOR","inputs":"canary"}`,
+		} {
+			if a := s.do("POST", "/agents/run/"+way, body); strings.Contains(a.body, canary) && !strings.Contains(a.body, `"ok":true`) {
+				t.Errorf("%s is answered with %s", body, a.body)
+			}
+		}
+		s.do("POST", "/agents/run/"+way, asks("ACTOR", `{}`), disconnectHeader+": canary").refusedWith(t, 400, "bad_request")
+		s.do("POST", "/agents/run/"+way, asks("CANARY", `{}`)).refusedWith(t, 404, "not_found")
+		s.do("POST", "/agents/run/"+way, `{"request_id":"canary of a person","task_type":"ACTOR"}`).wants(t, 200)
+		s.do("POST", "/agents/canary/run/"+way, asks("ACTOR", `{}`)).refusedWith(t, 404, "not_found")
+	}
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(strings.ToLower(line), canary) || strings.Contains(line, token) {
+			t.Errorf("logged: %s", line)
+		}
+	}
+	if text := s.log.String(); !strings.Contains(text, `"request_id":"r-1","task_type":"ACTOR"`) || !strings.Contains(text, `"route":"/agents/run/stream"`) {
+		t.Errorf("the log says nothing: %s", text)
+	}
+}
+
+// goOn lets a program that waits go on.
+func (s *server) goOn() {
+	s.t.Helper()
+	select {
+	case s.release <- struct{}{}:
+	case <-time.After(10 * time.Second):
+		s.t.Fatal("no program waits")
+	}
+}

@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// taskStream tells the client of a task what happens in its run. Nothing of a run waits
+// for it: events are read from where they are stored, as fast as the client takes them.
+type taskStream struct {
+	api  *API
+	task *task
+	run  string
+	out  *agenthttp.Encoder
+
+	trouble error // why nothing more can be learnt of the run
+}
+
+// streamTask does a task and tells of it as it goes on. Whatever happens to the run or to
+// this server, the last event is the terminal one.
+func (a *API) streamTask(c echo.Context) error {
+	t, record, err := a.beginTask(c)
+	if err != nil {
+		return err
+	}
+	request := c.Request().Context()
+	ctx, stop := attached(request)
+	defer stop()
+	events, wait := a.pump(ctx, record.ID, 0)
+	defer func() {
+		stop() // the pump may be waiting for an event, or for us
+		wait()
+	}()
+	s := &taskStream{api: a, task: t, run: record.ID, out: agenthttp.NewEncoder(newStreamer(c, "text/event-stream"))}
+	here := s.follow(ctx, events)
+	if !here || request.Err() != nil {
+		a.abandon(request, t, record.ID)
+		return nil // there is nobody to be told
+	}
+	s.finish(c)
+	return nil
+}
+
+// taskEvent is the data of started and progress.
+type taskEvent struct {
+	RequestID string `json:"request_id"`
+	TaskType  string `json:"task_type,omitempty"`
+	RunID     string `json:"run_id,omitempty"`
+
+	State   orchestrator.State `json:"state,omitempty"` // that the run entered
+	Attempt int                `json:"attempt,omitempty"`
+
+	Percent *float64 `json:"percent,omitempty"` // and what follows: the unit's own word
+	Step    string   `json:"step,omitempty"`
+	Message string   `json:"message,omitempty"`
+}
+
+// follow tells of the run until it has its outcome, or nothing more can be learnt of it.
+// It reports whether the client is still there.
+func (s *taskStream) follow(ctx context.Context, events <-chan happening) bool {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	err := s.send(agenthttp.Started, taskEvent{TaskType: s.task.TaskType, RunID: s.run})
+	for err == nil {
+		select {
+		case h, more := <-events:
+			if h.err != nil && ctx.Err() == nil {
+				s.trouble = fmt.Errorf("read events: %w", h.err)
+			}
+			if !more || h.err != nil || s.isLast(ctx, h.event) {
+				return true
+			}
+			beat.Reset(heartbeat)
+			err = s.pass(h.event)
+		case <-beat.C:
+			err = s.out.Comment("still here")
+		}
+	}
+	return false
+}
+
+// ends are the states in which a run may have its outcome; there may be another attempt.
+var ends = []orchestrator.State{orchestrator.Completed, orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled}
+
+// isLast reports whether the run has its outcome with that event. Its cleaning up comes
+// later, and is nobody's business.
+func (s *taskStream) isLast(ctx context.Context, event orchestrator.StoredEvent) bool {
+	if event.Type == orchestrator.EventEnd {
+		return true
+	}
+	if event.Type != orchestrator.EventState || !slices.Contains(ends, eventOf(event).State) {
+		return false
+	}
+	record, err := s.api.svc.Get(ctx, s.run)
+	return err == nil && ended(record)
+}
+
+// pass hands on what a client is told of: the unit's progress, and the run's states.
+func (s *taskStream) pass(event orchestrator.StoredEvent) error {
+	e := eventOf(event)
+	if event.Type != orchestrator.EventProgress && (event.Type != orchestrator.EventState || e.State == orchestrator.Idle) {
+		return nil
+	}
+	return s.send(agenthttp.Progress, e)
+}
+
+// eventOf takes what a stored event has of ours.
+func eventOf(event orchestrator.StoredEvent) (e taskEvent) {
+	var known struct {
+		State   orchestrator.State
+		Attempt int
+		Percent *float64
+		Step    string
+		Message string
+	}
+	_ = json.Unmarshal(event.Data, &known) // data of another shape has none of it
+	return taskEvent{State: known.State, Attempt: known.Attempt, Percent: known.Percent, Step: known.Step, Message: known.Message}
+}
+
+func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {
+	e.RequestID = s.task.RequestID
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode event: %w", err)
+	}
+	return s.out.Write(agenthttp.Message{Name: string(kind), Data: string(raw)})
+}
+
+// finish writes the terminal event. A client that has gone by now needs none.
+func (s *taskStream) finish(c echo.Context) {
+	_ = s.out.Write(agenthttp.Message{Name: string(agenthttp.Final), Data: string(s.terminal(c))})
+}
+
+// terminal is the run's outcome, or why it is not known.
+func (s *taskStream) terminal(c echo.Context) []byte {
+	record, err := s.api.svc.Get(context.WithoutCancel(c.Request().Context()), s.run)
+	if err == nil && !ended(record) {
+		err = s.trouble
+	}
+	if err != nil {
+		return s.broken(c, err)
+	}
+	if err := taskError(record); err != nil {
+		return s.refusal(err)
+	}
+	raw, err := json.Marshal(s.task.answer(record))
+	if err != nil {
+		return s.broken(c, err)
+	}
+	return raw
+}
+
+// broken is the terminal event of a stream that we can't end as we should.
+func (s *taskStream) broken(c echo.Context, err error) []byte {
+	s.api.logFailure(c, problemOf(err), err)
+	return s.refusal(err)
+}
+
+func (s *taskStream) refusal(err error) []byte {
+	p := problemOf(err)
+	p.Run = s.run
+	return object(s.task.refusal(p))
+}

@@ -1,0 +1,298 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// stream asks for a task and returns all of its events.
+func (s *server) stream(body string, headers ...string) []agenthttp.Message {
+	s.t.Helper()
+	a := s.do("POST", "/agents/run/stream", body, headers...)
+	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
+		s.t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	return messagesOf(s.t, strings.NewReader(a.body))
+}
+
+// messagesOf reads a stream to its end, which has to be a proper one.
+func messagesOf(t testing.TB, r io.Reader) (all []agenthttp.Message) {
+	t.Helper()
+	d := agenthttp.NewDecoder(r, agenthttp.DefaultLimits())
+	for {
+		m, err := d.Next()
+		if errors.Is(err, io.EOF) && !d.Unfinished() {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%v after %v", err, all)
+		}
+		all = append(all, m)
+	}
+}
+
+// terminalOf wants exactly one terminal event, at the end, and every event in the schemas.
+func terminalOf[T any](t testing.TB, all []agenthttp.Message) (last T) {
+	t.Helper()
+	for i, m := range all {
+		schema := "AgentEvent"
+		if agenthttp.EventType(m.Name).Terminal() {
+			schema = "AgentAnswer"
+			if strings.Contains(m.Data, `"ok":false`) {
+				schema = "AgentRefusal"
+			}
+		}
+		if (schema != "AgentEvent") != (i == len(all)-1) {
+			t.Errorf("event %d of %d is %+v", i+1, len(all), m)
+		}
+		var v any
+		must(t, json.Unmarshal([]byte(m.Data), &v))
+		if found := violations(map[string]any{"$ref": "#/components/schemas/" + schema}, v); len(found) > 0 {
+			t.Errorf("%q in %s", found, m.Data)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("there are no events")
+	}
+	must(t, json.Unmarshal([]byte(all[len(all)-1].Data), &last))
+	return last
+}
+
+func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
+	s := newServer(t, nil)
+	c, err := agenthttp.New(agenthttp.Options{URL: s.url, Token: token})
+	must(t, err)
+	var told []string
+	asked := agenthttp.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agenthttp.Object(`{"do":"tell"}`)}
+	got, err := c.Stream(t.Context(), asked, func(e agenthttp.Event) {
+		var data taskEvent
+		must(t, json.Unmarshal(e.Data, &data))
+		if data.RequestID != "r-1" || (e.Type == agenthttp.Started) != (data.RunID != "") {
+			t.Errorf("%s", e.Data)
+		}
+		told = append(told, fmt.Sprint(e.Type, data.State, data.Step))
+		if data.Step == "final" {
+			s.goOn() // so the progress came before the end
+		}
+	})
+	must(t, err)
+	want := []string{"started", "progressstarting", "progressrunning", "progresscomplete", "progressfinal"}
+	if diff := cmp.Diff(want, told); diff != "" || !got.OK || string(got.Outputs) != `{"n":2}` {
+		t.Errorf("%s\n%+v", diff, got)
+	}
+}
+
+func TestManyStreamsHaveOneTerminalEventEach(t *testing.T) {
+	s := newServer(t, nil)
+	inputs := []string{`{"do":"files"}`, `{"do":"fail"}`, `{}`, `{"do":"wait"}`}
+	var all sync.WaitGroup
+	for i := range 50 {
+		input := inputs[i%len(inputs)]
+		all.Go(func() {
+			more := ""
+			if strings.Contains(input, "wait") {
+				more = `,"budgets":{"timeout_ms":10}`
+			}
+			last := terminalOf[agenthttp.Response](t, s.stream(asks("ACTOR", input, more)))
+			if fine := !strings.Contains(input, "fail") && more == ""; last.OK != fine || last.RequestID != "r-1" || last.TaskType != "ACTOR" {
+				t.Errorf("%s: %+v", input, last)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestACancelledRunEndsItsStream(t *testing.T) {
+	s := newServer(t, nil)
+	resp, id := s.open(t.Context(), "/agents/run/stream")
+	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
+	defer resp.Body.Close()
+	if last := terminalOf[taskRefusal](t, messagesOf(t, resp.Body)); last.Error.Code != "cancelled" || last.RequestID != "r-1" {
+		t.Errorf("%+v", last)
+	}
+}
+
+// open begins a task that goes on until release, and returns when its program runs.
+func (s *server) open(ctx context.Context, path string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	answered := make(chan *http.Response, 1)
+	go func() {
+		resp, err := client.Do(s.request("POST", path, asks("ACTOR", `{"do":"wait"}`), headers...).WithContext(ctx))
+		if err != nil {
+			resp = nil // it was left
+		}
+		answered <- resp
+	}()
+	var page orchestrator.Page
+	s.until(func() bool {
+		page = decode[orchestrator.Page](s.t, s.do("GET", "/v1/runs?state=running", "").wants(s.t, 200))
+		return len(page.Runs) == 1
+	})
+	if strings.HasSuffix(path, "sync") {
+		return nil, page.Runs[0].ID
+	}
+	return <-answered, page.Runs[0].ID
+}
+
+func TestAClientThatGoesAway(t *testing.T) {
+	for _, path := range []string{"/agents/run/sync", "/agents/run/stream"} {
+		for header, want := range map[string]orchestrator.Outcome{
+			"X: y": orchestrator.WasCancelled, disconnectHeader + ": cancel": orchestrator.WasCancelled,
+			disconnectHeader + ": continue": orchestrator.Success,
+		} {
+			t.Run(path+" "+header, func(t *testing.T) {
+				s := newServer(t, nil)
+				ctx, leave := contextWithCancel(t)
+				resp, id := s.open(ctx, path, header)
+				leave()
+				if resp != nil {
+					defer resp.Body.Close()
+				}
+				s.until(func() bool { return strings.Contains(s.log.String(), `"route":"`+path+`"`) }) // the request has ended
+				if want == orchestrator.Success {
+					s.goOn()
+				}
+				var record orchestrator.Record
+				s.until(func() bool {
+					record = decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200))
+					return record.Outcome != ""
+				})
+				if record.Outcome != want || strings.Contains(s.log.String(), "request failed") {
+					t.Errorf("%s, want %s: %s", record.Outcome, want, s.log)
+				}
+			})
+		}
+	}
+}
+
+func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
+	s := newServer(t, nil)
+	resp, id := s.open(t.Context(), "/agents/run/stream")
+	defer resp.Body.Close()
+	s.stop()
+	last := terminalOf[taskRefusal](t, messagesOf(t, resp.Body))
+	if last.Error.Code != "unavailable" || last.RequestID != "r-1" || !strings.Contains(string(last.Provenance), id) {
+		t.Errorf("%+v", last)
+	}
+	record, err := s.svc.Get(t.Context(), id)
+	if err != nil || record.State != orchestrator.Running || strings.Contains(s.log.String(), "request failed") {
+		t.Errorf("the run is %s, %v: %s", record.State, err, s.log)
+	}
+}
+
+// stuck is a client that takes nothing until it is let.
+type stuck struct {
+	*httptest.ResponseRecorder
+	let chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	<-s.let
+	return s.ResponseRecorder.Write(p)
+}
+
+func TestARunDoesNotWaitForItsStream(t *testing.T) {
+	s := newServer(t, nil)
+	w := &stuck{httptest.NewRecorder(), make(chan struct{})}
+	served := make(chan struct{})
+	r := s.request("POST", "/agents/run/stream", asks("ACTOR", `{"do":"tell"}`))
+	go func() {
+		defer close(served)
+		s.api.Handler().ServeHTTP(w, r)
+	}()
+	s.goOn()
+	s.until(func() bool {
+		page := decode[orchestrator.Page](t, s.do("GET", "/v1/runs?state=completed", "").wants(t, 200))
+		return len(page.Runs) == 1
+	})
+	if w.Body.Len() != 0 {
+		t.Errorf("it was not stuck: %s", w.Body)
+	}
+	close(w.let)
+	<-served
+	all := messagesOf(t, w.Body)
+	if last := terminalOf[agenthttp.Response](t, all); !last.OK || len(all) != 6 {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestASilentTaskShowsThatItLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, w := newRecorded()
+		s := &taskStream{task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}}, run: "id", out: agenthttp.NewEncoder(out)}
+		events := make(chan happening)
+		followed := make(chan bool)
+		go func() { followed <- s.follow(t.Context(), events) }()
+		time.Sleep(20 * time.Second)
+		events <- happening{event: orchestrator.StoredEvent{Type: orchestrator.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
+		events <- happening{event: orchestrator.StoredEvent{Type: orchestrator.EventEnd, Data: []byte(`{}`)}}
+		want := "event: started\ndata: {\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
+		if here := <-followed; !here || w.Body.String() != want {
+			t.Error(cmp.Diff(want, w.Body.String()))
+		}
+	})
+}
+
+func TestAnAttemptThatFailsIsNotTheEnd(t *testing.T) {
+	s := newServer(t, nil)
+	resp, id := s.open(t.Context(), "/agents/run/stream")
+	defer resp.Body.Close()
+	watch := &taskStream{api: s.api, task: &task{}, run: id}
+	failed := orchestrator.StoredEvent{Type: orchestrator.EventState, Data: []byte(`{"state":"failed"}`)}
+	if watch.isLast(t.Context(), failed) {
+		t.Error("the run goes on")
+	}
+	s.goOn()
+	terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body))
+	if !watch.isLast(t.Context(), failed) {
+		t.Error("the run has ended")
+	}
+}
+
+func TestRunsOfAServerThatEndsAreNotAbandoned(t *testing.T) {
+	s := newServer(t, nil)
+	resp, id := s.open(t.Context(), "/agents/run/stream")
+	defer resp.Body.Close()
+	serving, end := contextWithCancel(t)
+	end()
+	request, leave := context.WithCancel(withServing(serving))
+	leave()
+	s.api.abandon(request, &task{}, id)
+	s.goOn()
+	if last := terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body)); !last.OK {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestAStreamWhoseEventsCannotBeReadSaysSo(t *testing.T) {
+	s := newServer(t, nil)
+	resp, id := s.open(t.Context(), "/agents/run/stream")
+	defer resp.Body.Close()
+	w := httptest.NewRecorder()
+	watch := &taskStream{api: s.api, task: &task{}, run: id, out: agenthttp.NewEncoder(w)}
+	events := make(chan happening, 1)
+	events <- happening{err: errors.New("disk away")}
+	here := watch.follow(t.Context(), events)
+	last := string(watch.terminal(echo.New().NewContext(request("POST", "/", ""), w)))
+	if !here || !strings.Contains(last, `"code":"internal"`) || strings.Contains(last, "disk") || !strings.Contains(s.log.String(), "disk away") {
+		t.Errorf("%s: %s", last, s.log)
+	}
+	s.goOn()
+	terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body))
+}

@@ -1,0 +1,43 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestWithinOnlyShortensTheTimeout(t *testing.T) {
+	w := newWorks(t)
+	u, err := w.service.units.Get(t.Context(), "worker") // it has 20 s
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ asked, within, want time.Duration }{
+		{0, 0, 20 * time.Second},
+		{0, time.Minute, 20 * time.Second},
+		{0, 5 * time.Second, 5 * time.Second},
+		{3 * time.Second, 5 * time.Second, 3 * time.Second},
+		{time.Hour, 5 * time.Second, 5 * time.Second},
+	} {
+		req, _, err := w.service.prepare(u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
+		if got := req.limits(w.opts.Limits).Timeout; err != nil || got != c.want {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+}
+
+func TestAKeyIsForOneWithin(t *testing.T) {
+	w := newWorks(t)
+	sub := Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
+	for _, joins := range []bool{false, true} {
+		if _, joined, err := w.service.Submit(t.Context(), sub); err != nil || joined != joins {
+			t.Errorf("joined %v, %v", joined, err)
+		}
+	}
+	sub.Within = time.Second
+	if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+		t.Errorf("with another: %v", err)
+	}
+}
