@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -63,12 +62,10 @@ func (o *Orchestrator) filter(ctx context.Context, run *Run, spec *runtime.Spec,
 	given := au.Call{Args: call.Args, Prompt: call.Prompt, Env: call.Env}
 	spec.Filter = &runtime.Filter{Stdin: call.Stdin}
 	if model := run.req.ModelPath; model != "" {
-		if runtime.IsRemote(o.engine) {
-			return fault.New(fault.Unsupported, "a model of this machine can't be mounted with an engine elsewhere").
-				WithHint("put it into the unit's image")
+		if spec.Filter.Model, err = o.modelMount(model); err != nil {
+			return err
 		}
-		given.ModelPath = path.Join(modelDir, filepath.Base(model))
-		spec.Filter.Model = &runtime.Mount{Source: model, Target: given.ModelPath, ReadOnly: true}
+		given.ModelPath = spec.Filter.Model.Target
 	}
 	command, err := card.Args(given)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"time"
 
@@ -38,9 +37,6 @@ type Observed struct {
 	StartError  string // why the program could not be started; "" when it was
 	MemoryLimit int64  // bytes
 }
-
-// AUModelPath is where a unit finds a model of this machine.
-func AUModelPath(source string) string { return path.Join(modelDir, filepath.Base(source)) }
 
 // Try starts a unit once, without a network whatever it asks for, and tells what came of
 // it. How the unit ends is never an error.
@@ -130,10 +126,7 @@ func (o *Orchestrator) trialSpec(spec runtime.Spec, trial AUTrial) (runtime.Spec
 	if trial.ModelPath == "" {
 		return spec, nil
 	}
-	if runtime.IsRemote(o.engine) {
-		return spec, fault.New(fault.Unsupported, "a model of this machine can't be mounted with an engine elsewhere").
-			WithHint("put it into the unit's image")
-	}
-	spec.Filter.Model = &runtime.Mount{Source: trial.ModelPath, Target: AUModelPath(trial.ModelPath), ReadOnly: true}
-	return spec, nil
+	var err error
+	spec.Filter.Model, err = o.modelMount(trial.ModelPath)
+	return spec, err
 }

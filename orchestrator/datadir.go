@@ -134,6 +134,20 @@ func lockFile(path string, flag int) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
+// lockPatience is for who starts again what was just killed: the kernel gives the lock back
+// when it has taken the dead process apart.
+const lockPatience = 3 * time.Second
+
+// awaitLock makes and locks a file. The error is errLocked when a living process has it.
+func awaitLock(path string) (*os.File, error) {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		file, err := lockFile(path, os.O_CREATE)
+		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
+			return file, err
+		}
+	}
+}
+
 // orphans returns the runs whose process is dead, each locked by us now.
 func (d *dataDir) orphans() ([]orphan, error) {
 	entries, err := os.ReadDir(d.runs())

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -36,6 +38,17 @@ func checkModels(engine Engine, units map[string]UnitSettings) error {
 		return nil
 	}
 	return fault.New(fault.Input, "a model of the configuration can't be had").WithFindings(findings)
+}
+
+// AUModelPath is where an Agentic Unit finds a model of this machine.
+func AUModelPath(source string) string { return path.Join(modelDir, filepath.Base(source)) }
+
+// modelMount gives a unit its user's model. The error is mountsModels'.
+func (o *Orchestrator) modelMount(source string) (*runtime.Mount, error) {
+	if err := mountsModels(o.engine); err != nil {
+		return nil, err
+	}
+	return &runtime.Mount{Source: source, Target: AUModelPath(source), ReadOnly: true}, nil
 }
 
 // mountsModels returns an Unsupported fault for an engine that doesn't see this machine's

@@ -179,7 +179,7 @@ func (s *Service) openHome() (err error) {
 				WithHint("name another one with --data DIR or AOD_DATA")
 		}
 	}
-	s.lock, err = lockFile(s.path("lock"), os.O_CREATE)
+	s.lock, err = awaitLock(s.path("lock"))
 	if errors.Is(err, errLocked) {
 		return fault.Wrap(fault.Conflict, err, "another server runs over %q", s.opts.Home).
 			WithHint("stop it, or give this one a data directory of its own with --data DIR")
