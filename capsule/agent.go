@@ -187,7 +187,7 @@ func (u *units) name(given *string, object map[string]any, dir string) string {
 		return *given
 	}
 	if _, wrongType := object["name"]; !wrongType && nameProblem(dir) != "" {
-		u.report("", "it gives no name, and that of the directory, "+quote(dir)+", can't be an image tag", "add name: "+nameOr(dir))
+		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag", "add name: "+nameOr(dir))
 	}
 	return dir
 }

@@ -236,16 +236,16 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 func (r *caseReader) file(caseFile, pointer, name string) string {
 	rel := path.Join(testsDir, name)
 	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(rel)) {
-		r.report(caseFile, pointer, "the file "+quote(name)+" lies outside the capsule", "put it below tests/ and name it from there")
+		r.report(caseFile, pointer, "the file "+fault.Quote(name)+" lies outside the capsule", "put it below tests/ and name it from there")
 		return ""
 	}
 	_, err := r.source.stat(rel)
 	var p *problem
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.report(caseFile, pointer, "there is no file "+quote(rel), "add it, or mend the name (relative to tests/)")
+		r.report(caseFile, pointer, "there is no file "+fault.Quote(rel), "add it, or mend the name (relative to tests/)")
 	case errors.As(err, &p):
-		r.report(caseFile, pointer, quote(rel)+": "+p.message, p.hint)
+		r.report(caseFile, pointer, fault.Quote(rel)+": "+p.message, p.hint)
 	}
 	return filepath.Join(r.dir, filepath.FromSlash(rel))
 }

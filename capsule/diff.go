@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
-// A comparison tells no more than this many differences, each value cut to maxQuoted.
+// A comparison tells no more than this many differences, each value cut to fault.MaxQuoted.
 const maxDiffLines = 50
 
 // DiffJSON says for a person how a result differs from what was wanted: a line for each
@@ -23,11 +25,11 @@ const maxDiffLines = 50
 func DiffJSON(want, got json.RawMessage, subset bool) []string {
 	w, err := decodeAny(want)
 	if err != nil {
-		return []string{"what is wanted isn't JSON: " + clip(err.Error(), maxQuoted)}
+		return []string{"what is wanted isn't JSON: " + fault.Clip(err.Error(), fault.MaxQuoted)}
 	}
 	g, err := decodeAny(got)
 	if err != nil {
-		return []string{"the result isn't JSON: " + clip(err.Error(), maxQuoted)}
+		return []string{"the result isn't JSON: " + fault.Clip(err.Error(), fault.MaxQuoted)}
 	}
 	d := differ{subset: subset}
 	d.compare("", w, g)
@@ -65,7 +67,7 @@ func (d *differ) differs(pointer, format string, args ...any) {
 	if pointer == "" {
 		pointer = "(root)"
 	}
-	d.lines = append(d.lines, clip(pointer, 4*maxQuoted)+": "+fmt.Sprintf(format, args...))
+	d.lines = append(d.lines, fault.Clip(pointer, 4*fault.MaxQuoted)+": "+fmt.Sprintf(format, args...))
 }
 
 func (d *differ) compare(pointer string, want, got any) {
@@ -136,7 +138,7 @@ func show(v any) string {
 	if err := e.Encode(v); err != nil {
 		return "?"
 	}
-	return clip(strings.TrimSpace(b.String()), maxQuoted)
+	return fault.Clip(strings.TrimSpace(b.String()), fault.MaxQuoted)
 }
 
 // sameNumber compares two JSON numbers by value without computing either: a number of

@@ -46,11 +46,11 @@ func readIgnore(src source) (ignore, error) {
 func parseIgnore(name string, raw []byte) (ignore, error) {
 	patterns, err := ignorefile.ReadAll(bytes.NewReader(raw))
 	if err != nil {
-		return ignore{}, badContext(name, "it can't be read as patterns: "+clip(err.Error(), maxQuoted), "write one short pattern a line")
+		return ignore{}, badContext(name, "it can't be read as patterns: "+fault.Clip(err.Error(), fault.MaxQuoted), "write one short pattern a line")
 	}
 	matcher, err := patternmatcher.New(patterns)
 	if err != nil {
-		return ignore{}, badContext(name, "it holds a pattern that isn't one: "+clip(err.Error(), maxQuoted), "see Docker's manual of .dockerignore")
+		return ignore{}, badContext(name, "it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted), "see Docker's manual of .dockerignore")
 	}
 	return ignore{matcher}, nil
 }
@@ -59,7 +59,7 @@ func parseIgnore(name string, raw []byte) (ignore, error) {
 func (g ignore) excludes(name string, parent verdict) (bool, verdict, error) {
 	out, own, err := g.matcher.MatchesUsingParentResults(name, parent)
 	if err != nil {
-		return false, own, badContext(".dockerignore", "it holds a pattern that isn't one: "+clip(err.Error(), maxQuoted), "see Docker's manual of .dockerignore")
+		return false, own, badContext(".dockerignore", "it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted), "see Docker's manual of .dockerignore")
 	}
 	return out && !alwaysSent[name], own, nil
 }
@@ -98,6 +98,6 @@ func couldMatchBelow(pattern, dir []string) bool {
 // badContext is the fault for a directory that can't be sent to a builder.
 func badContext(name, message, hint string) *fault.Error {
 	f := fault.Finding{File: name, Message: message, Hint: hint}
-	return fault.New(fault.Capsule, "%s can't be sent to the builder: %s", quote(name), message).
+	return fault.New(fault.Capsule, "%s can't be sent to the builder: %s", fault.Quote(name), message).
 		WithHint("%s", hint).WithFindings([]fault.Finding{f})
 }

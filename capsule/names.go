@@ -32,9 +32,9 @@ func nameProblem(name string) string {
 	case name == "":
 		return "the name is empty"
 	case len(name) > maxName:
-		return "the name " + quote(name) + " is longer than 63 characters"
+		return "the name " + fault.Quote(name) + " is longer than 63 characters"
 	case !nameRule.MatchString(name):
-		return "the name " + quote(name) + " can't be an image tag"
+		return "the name " + fault.Quote(name) + " can't be an image tag"
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func TestCheckName(t *testing.T) {
 		strings.Repeat("a", 64): strings.Repeat("a", 63),
 	}
 	for name, suggestion := range bad {
-		t.Run("refuses and suggests for "+quote(name), func(t *testing.T) {
+		t.Run("refuses and suggests for "+fault.Quote(name), func(t *testing.T) {
 			err := CheckName(name)
 			if !fault.Is(err, fault.Input) {
 				t.Fatalf("CheckName = %v", err)
@@ -59,8 +59,8 @@ func TestNearest(t *testing.T) {
 		"Name": "name", "nme": "name", "temprature": "temperature", "time-out": "timeout",
 		"maxTokens": "max_tokens", "netwrok": "network", "xyz": "", "": "",
 	} {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := fault.Nearest(word, known); got != want {
+			t.Errorf("fault.Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

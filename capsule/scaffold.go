@@ -68,7 +68,7 @@ func templateFS(template string) (fs.FS, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return nil, fault.New(fault.Input, "there is no template %s", quote(template)).
+	return nil, fault.New(fault.Input, "there is no template %s", fault.Quote(template)).
 		WithHint("choose one of: %s", strings.Join(names, ", "))
 }
 

@@ -94,7 +94,7 @@ func named(pointer, message string) string {
 	if pointer == "" {
 		return message
 	}
-	return clip(strings.Join(pointerTokens(pointer), "."), maxQuoted) + ": " + message
+	return fault.Clip(strings.Join(pointerTokens(pointer), "."), fault.MaxQuoted) + ": " + message
 }
 
 // subschema returns the schema of a key or an index, nil where there is none.
@@ -126,7 +126,7 @@ func unknownKeys(schema map[string]any, value any, pointer string) []fault.Findi
 			if sub := subschema(schema, key); sub != nil {
 				findings = append(findings, unknownKeys(sub, value[key], at)...)
 			} else if closed {
-				findings = append(findings, fault.Finding{Pointer: at, Message: "the key " + quote(key) + " is not known", Hint: keyHint(schema, key)})
+				findings = append(findings, fault.Finding{Pointer: at, Message: "the key " + fault.Quote(key) + " is not known", Hint: keyHint(schema, key)})
 				delete(value, key)
 			}
 		}
@@ -152,7 +152,7 @@ func keyHint(schema map[string]any, key string) string {
 			return "it belongs into " + name
 		}
 	}
-	if near := nearest(key, slices.Collect(maps.Keys(properties))); near != "" {
+	if near := fault.Nearest(key, slices.Collect(maps.Keys(properties))); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "leave it out"

@@ -33,7 +33,7 @@ func writeEntry(t *tar.Writer, src source, e entry) error {
 	}
 	f, err := src.open(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return changed(quote(e.name))
+		return changed(fault.Quote(e.name))
 	}
 	if err != nil {
 		return badContext(e.name, err.Error(), "make it readable, or leave it out with .dockerignore")
@@ -50,7 +50,7 @@ func copyFile(t *tar.Writer, f fs.File, e entry) error {
 	}
 	var more [1]byte
 	if extra, _ := f.Read(more[:]); n != e.size || extra > 0 {
-		return changed(quote(e.name))
+		return changed(fault.Quote(e.name))
 	}
 	return nil
 }

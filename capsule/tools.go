@@ -138,7 +138,7 @@ func duplicates(tools []Tool, doc *document) []fault.Finding {
 		if taken && t.Name != "" {
 			findings = append(findings, fault.Finding{
 				File: doc.file, Line: doc.lineAt(pointer), Pointer: pointer,
-				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", quote(t.Name), line), Hint: "give it another name",
+				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", fault.Quote(t.Name), line), Hint: "give it another name",
 			})
 			continue
 		}

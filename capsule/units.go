@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // The powers of 1024. As everywhere around containers, "512m", "512MB" and "512MiB"
@@ -30,10 +32,10 @@ var sizeUnits = map[string]int64{"": 1, "k": kib, "m": mib, "g": gib, "t": tib}
 func parseDuration(v any, least, most time.Duration) (time.Duration, error) {
 	s, ok := v.(string)
 	if !ok {
-		return 0, fmt.Errorf("%s has no unit", quote(fmt.Sprint(v)))
+		return 0, fmt.Errorf("%s has no unit", fault.Quote(fmt.Sprint(v)))
 	}
-	if !durationRule.MatchString(s) || len(s) > maxQuoted {
-		return 0, fmt.Errorf("%s isn't a duration", quote(s))
+	if !durationRule.MatchString(s) || len(s) > fault.MaxQuoted {
+		return 0, fmt.Errorf("%s isn't a duration", fault.Quote(s))
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < least || d > most {
@@ -62,12 +64,12 @@ func parseSize(v any, least, most int64) (int64, error) {
 	}
 	m := sizeRule.FindStringSubmatch(strings.ToLower(s))
 	if m == nil {
-		return 0, fmt.Errorf("%s isn't a size", quote(s))
+		return 0, fmt.Errorf("%s isn't a size", fault.Quote(s))
 	}
 	number, err := strconv.ParseFloat(m[1], 64)
 	bytes := number * float64(sizeUnits[m[2]])
 	if err != nil || bytes < float64(least) || bytes > float64(most) {
-		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), sizeText(least), sizeText(most))
+		return 0, fmt.Errorf("%s is out of range: from %s to %s", fault.Quote(s), sizeText(least), sizeText(most))
 	}
 	return int64(math.Round(bytes)), nil
 }

@@ -77,7 +77,7 @@ func syntaxFinding(file string, err error) *fault.Finding {
 	text := err.Error()
 	m := yamlLine.FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // 0 where the parser knows none
-	message := "it isn't YAML: " + clip(strings.TrimPrefix(text, m[0]), 200)
+	message := "it isn't YAML: " + fault.Clip(strings.TrimPrefix(text, m[0]), 200)
 	return &fault.Finding{File: file, Line: max(line, 1), Message: message, Hint: "check the indentation (spaces, no tabs), the colons and the quotes"}
 }
 
@@ -137,7 +137,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) any {
 			continue
 		}
 		if line, taken := firstAt[key.Value]; taken {
-			c.report(key, fmt.Sprintf("the key %s stands twice, first in line %d", quote(key.Value), line), "keep one of them")
+			c.report(key, fmt.Sprintf("the key %s stands twice, first in line %d", fault.Quote(key.Value), line), "keep one of them")
 			continue
 		}
 		firstAt[key.Value] = key.Line
@@ -169,7 +169,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 	case "!!bool", "!!int", "!!float":
 		return c.literal(n)
 	}
-	c.report(n, "the tag "+quote(n.Tag)+" is not supported", "write a plain value")
+	c.report(n, "the tag "+fault.Quote(n.Tag)+" is not supported", "write a plain value")
 	return nil
 }
 
@@ -187,9 +187,9 @@ func (c *converter) literal(n *yaml.Node) any {
 			return v
 		}
 	}
-	message := quote(n.Value) + " is not a number that JSON can hold"
+	message := fault.Quote(n.Value) + " is not a number that JSON can hold"
 	if err != nil {
-		message = quote(n.Value) + " is not a " + strings.TrimPrefix(n.ShortTag(), "!!")
+		message = fault.Quote(n.Value) + " is not a " + strings.TrimPrefix(n.ShortTag(), "!!")
 	}
 	c.report(n, message, "write a finite number, or put it in quotes")
 	return nil

@@ -90,10 +90,10 @@ func (f *file) object(under string, line int, n *yaml.Node, keys map[string]read
 			continue
 		}
 		hint := "aod config lists what there is"
-		if meant := nearest(key.Value, slices.Collect(maps.Keys(keys))); meant != "" {
+		if meant := fault.Nearest(key.Value, slices.Collect(maps.Keys(keys))); meant != "" {
 			hint = "did you mean " + meant + "?"
 		}
-		f.report(f.at(key.Line), "there is no setting "+quote(join(under, key.Value)), hint)
+		f.report(f.at(key.Line), "there is no setting "+fault.Quote(join(under, key.Value)), hint)
 	}
 }
 
@@ -112,7 +112,7 @@ func (f *file) pairs(under string, line int, n *yaml.Node) iter.Seq2[*yaml.Node,
 			case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
 				f.report(f.at(key.Line), named(under, "a key must be a text"), "put it in quotes")
 			case taken:
-				f.report(f.at(key.Line), fmt.Sprintf("%s stands twice, first in line %d", quote(join(under, key.Value)), first), "keep one of them")
+				f.report(f.at(key.Line), fmt.Sprintf("%s stands twice, first in line %d", fault.Quote(join(under, key.Value)), first), "keep one of them")
 			default:
 				firstAt[key.Value] = key.Line
 				if !yield(key, follow(n.Content[i+1])) {

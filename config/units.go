@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // The powers of 1024. As everywhere around containers, "512m", "512MB" and "512MiB"
@@ -40,8 +42,8 @@ func (v duration) set(text string) error {
 	if text == "0" {
 		text = "0s"
 	}
-	if !durationRule.MatchString(text) || len(text) > maxQuoted {
-		return fmt.Errorf("%s isn't a duration", quote(text))
+	if !durationRule.MatchString(text) || len(text) > fault.MaxQuoted {
+		return fmt.Errorf("%s isn't a duration", fault.Quote(text))
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < v.least || d > v.most {
@@ -78,12 +80,12 @@ func (v size) hint() string {
 func (v size) set(text string) error {
 	m := sizeRule.FindStringSubmatch(strings.ToLower(text))
 	if m == nil {
-		return fmt.Errorf("%s isn't a size", quote(text))
+		return fmt.Errorf("%s isn't a size", fault.Quote(text))
 	}
 	number, err := strconv.ParseFloat(m[1], 64)
 	bytes := number * float64(sizeUnits[m[2]])
 	if err != nil || bytes < float64(v.least) || bytes > float64(v.most) {
-		return fmt.Errorf("%s is out of range", quote(text))
+		return fmt.Errorf("%s is out of range", fault.Quote(text))
 	}
 	*v.into = int64(math.Round(bytes))
 	return nil

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // value is a field of a Config that reads and writes itself as text.
@@ -40,7 +42,7 @@ func (v integer) hint() string {
 
 func (v integer) set(text string) error {
 	if !integerRule.MatchString(text) {
-		return fmt.Errorf("%s isn't a whole number", quote(text))
+		return fmt.Errorf("%s isn't a whole number", fault.Quote(text))
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < v.least || n > v.most {
@@ -63,7 +65,7 @@ func (v boolean) set(text string) error {
 	case "false", "0":
 		*v.into = false
 	default:
-		return fmt.Errorf("%s is neither true nor false", quote(text))
+		return fmt.Errorf("%s is neither true nor false", fault.Quote(text))
 	}
 	return nil
 }
@@ -80,7 +82,7 @@ func (v word) hint() string   { return "write one of " + strings.Join(v.known, "
 
 func (v word) set(text string) error {
 	if !slices.Contains(v.known, text) {
-		return fmt.Errorf("%s isn't known here", quote(text))
+		return fmt.Errorf("%s isn't known here", fault.Quote(text))
 	}
 	*v.into = text
 	return nil
@@ -112,9 +114,9 @@ func checkPath(text string) (string, error) {
 	case len(text) > maxPath:
 		return "", fmt.Errorf("the path is longer than %d bytes", maxPath)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return "", fmt.Errorf("%s has control characters in it", quote(text))
+		return "", fmt.Errorf("%s has control characters in it", fault.Quote(text))
 	case text == "~" || strings.HasPrefix(text, "~/"):
-		return "", fmt.Errorf("%s: only a shell knows what ~ is", quote(text))
+		return "", fmt.Errorf("%s: only a shell knows what ~ is", fault.Quote(text))
 	}
 	return text, nil
 }

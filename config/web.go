@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // address is where a server listens: HOST:PORT, where no host means every interface.
@@ -21,7 +23,7 @@ func (v address) hint() string   { return "write HOST:PORT, such as 127.0.0.1:70
 func (v address) set(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s isn't a host and a port", quote(text))
+		return fmt.Errorf("%s isn't a host and a port", fault.Quote(text))
 	}
 	if err := checkPort(port); err != nil {
 		return err
@@ -37,7 +39,7 @@ func (v address) set(text string) error {
 
 func checkPort(text string) error {
 	if n, err := strconv.ParseUint(text, 10, 16); err != nil || strconv.FormatUint(n, 10) != text {
-		return fmt.Errorf("%s isn't a port from 0 to 65535", quote(text))
+		return fmt.Errorf("%s isn't a port from 0 to 65535", fault.Quote(text))
 	}
 	return nil
 }
@@ -67,7 +69,7 @@ func checkHost(text string) (string, error) {
 		return host, nil
 	}
 	if len(host) > 253 || !hostRule.MatchString(host) {
-		return "", fmt.Errorf("%s isn't a host's name", quote(text))
+		return "", fmt.Errorf("%s isn't a host's name", fault.Quote(text))
 	}
 	return host, nil
 }
@@ -85,10 +87,10 @@ func checkOrigin(text string) (string, error) {
 	}
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || defaultPorts[u.Scheme] == "" {
-		return "", fmt.Errorf("%s isn't a web origin", quote(text))
+		return "", fmt.Errorf("%s isn't a web origin", fault.Quote(text))
 	}
 	if u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
-		return "", fmt.Errorf("%s has more in it than scheme, host and port", quote(text))
+		return "", fmt.Errorf("%s has more in it than scheme, host and port", fault.Quote(text))
 	}
 	if _, err := checkHost(u.Hostname()); err != nil {
 		return "", err

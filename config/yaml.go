@@ -44,7 +44,7 @@ func syntaxFinding(name string, err error) *fault.Finding {
 	text := err.Error()
 	m := yamlLine.FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // 0 where the parser knows none
-	message := "it isn't YAML: " + clip(strings.TrimPrefix(text, m[0]), 200)
+	message := "it isn't YAML: " + fault.Clip(strings.TrimPrefix(text, m[0]), 200)
 	return &fault.Finding{File: name, Line: max(line, 1), Message: message, Hint: "check the indentation (spaces, no tabs), the colons and the quotes"}
 }
 
@@ -87,7 +87,7 @@ func describe(n *yaml.Node) string {
 	case isNull(n):
 		return "empty"
 	case n.ShortTag() == "!!str":
-		return "the text " + quote(n.Value)
+		return "the text " + fault.Quote(n.Value)
 	}
-	return quote(n.Value) + " with the YAML type " + quote(strings.TrimLeft(n.ShortTag(), "!"))
+	return fault.Quote(n.Value) + " with the YAML type " + fault.Quote(strings.TrimLeft(n.ShortTag(), "!"))
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,7 +128,7 @@ func (r Request) checkStdin(ready prepared) error {
 	if r.Capsule.Kind != capsule.KindAU {
 		return nil
 	}
-	limit := or64(r.StdinBytes, DefaultStdinBytes)
+	limit := cmp.Or(r.StdinBytes, DefaultStdinBytes)
 	for _, f := range ready.files {
 		size, err := sizeOf(f.source)
 		if err != nil {
@@ -139,11 +140,4 @@ func (r Request) checkStdin(ready prepared) error {
 		}
 	}
 	return nil
-}
-
-func or64(said, fallback int64) int64 {
-	if said == 0 {
-		return fallback
-	}
-	return said
 }

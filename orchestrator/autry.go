@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -82,7 +83,7 @@ func (o *Orchestrator) try(ctx context.Context, run *Run, spec runtime.Spec, dir
 	layout = layout.At(o.engine, spec)
 	stderr := &stderrText{limit: spec.Limits.LogBytes}
 	log := runtime.NewLog(spec.Limits.LogBytes, func(line runtime.LogLine) { stderr.add(line); run.logged(line) })
-	end, err := o.startToEnd(ctx, spec, layout, log, or(trial.Timeout, spec.Limits.Timeout))
+	end, err := o.startToEnd(ctx, spec, layout, log, cmp.Or(trial.Timeout, spec.Limits.Timeout))
 	if err != nil {
 		return seen, err
 	}
@@ -120,7 +121,7 @@ func (o *Orchestrator) trialLayout(spec runtime.Spec, dir string) (runtime.Layou
 // trialSpec makes a trial of the spec of a run.
 func (o *Orchestrator) trialSpec(spec runtime.Spec, trial AUTrial) (runtime.Spec, error) {
 	spec.Durable = false
-	spec.Limits.MemoryBytes = or64(trial.MemoryBytes, spec.Limits.MemoryBytes)
+	spec.Limits.MemoryBytes = cmp.Or(trial.MemoryBytes, spec.Limits.MemoryBytes)
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], trial.Env...)
 	spec.Filter = &runtime.Filter{Args: trial.Args}
 	if trial.ModelPath == "" {

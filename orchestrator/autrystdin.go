@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -38,7 +37,7 @@ func (o *Orchestrator) placeStdin(spec *runtime.Spec, layout runtime.Layout, tri
 		in.size, err = spoolStdin(root, trial.Stdin)
 	case trial.Open && !runtime.IsRemote(o.engine) && spec.Isolation == "":
 		spec.Filter.Stdin = stdinName
-		in.open, err = openPipe(filepath.Join(root.Name(), stdinName))
+		in.open, err = openPipe(layout, filepath.Join(root.Name(), stdinName))
 	}
 	return in, err
 }
@@ -61,9 +60,9 @@ func spoolStdin(root *os.Root, from io.Reader) (int64, error) {
 }
 
 // openPipe makes a pipe that nothing comes through as long as its other end is open.
-func openPipe(name string) (*os.File, error) {
-	if err := errors.Join(syscall.Mkfifo(name, 0o600), os.Chmod(name, 0o644)); err != nil {
-		return nil, noRoom(err)
+func openPipe(layout runtime.Layout, name string) (*os.File, error) {
+	if err := layout.MakePipe(stdinName); err != nil {
+		return nil, err
 	}
 	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // which doesn't wait for a reader
 	if err != nil {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,7 +87,7 @@ func (s *Service) info(u *unit.Unit) UnitInfo {
 	info := UnitInfo{
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Capsule.Description,
 		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
-		Concurrency: orInt(settings.Concurrency, u.Capsule.Agent.Concurrency), Access: readOnly,
+		Concurrency: cmp.Or(settings.Concurrency, u.Capsule.Agent.Concurrency), Access: readOnly,
 	}
 	if settings.ReadWrite {
 		info.Access, info.Concurrency = readWrite, 1

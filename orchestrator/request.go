@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -223,7 +224,7 @@ func (r Request) limits(fallback runtime.Limits) runtime.Limits {
 		fallback = auLimits(fallback)
 	}
 	return runtime.Limits{
-		Timeout:     or(r.Timeout, said.Timeout),
+		Timeout:     cmp.Or(r.Timeout, said.Timeout),
 		MemoryBytes: said.MemoryBytes,
 		CPUs:        said.CPUs,
 		PIDs:        said.PIDs,
@@ -231,13 +232,6 @@ func (r Request) limits(fallback runtime.Limits) runtime.Limits {
 		OutputFiles: said.OutputFiles,
 		LogBytes:    said.LogBytes,
 	}.Or(fallback)
-}
-
-func or(said, fallback time.Duration) time.Duration {
-	if said == 0 {
-		return fallback
-	}
-	return said
 }
 
 // fieldOf turns a pointer into the dotted field that --file takes. Files of a list

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,7 +104,7 @@ func (c *serviceCalls) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (R
 	}
 	family := c.job.family.child("", u.Capsule, call.Deadline)
 	req := c.service.request(u)
-	req.Input, req.placed, req.family, req.Timeout = call.Args, files, &family, or(call.Timeout, req.Timeout)
+	req.Input, req.placed, req.family, req.Timeout = call.Args, files, &family, cmp.Or(call.Timeout, req.Timeout)
 	ready, err := req.prepare()
 	return req, ready, err
 }

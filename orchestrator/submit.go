@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -117,7 +118,7 @@ func (s *Service) prepare(u *unit.Unit, sub Submission) (Request, prepared, erro
 		return Request{}, prepared{}, err
 	}
 	req := s.request(u)
-	req.Input, req.Files, req.Timeout = input, sub.Files.inputs(), or(sub.Timeout, req.Timeout)
+	req.Input, req.Files, req.Timeout = input, sub.Files.inputs(), cmp.Or(sub.Timeout, req.Timeout)
 	if req.Timeout < 0 || req.Timeout > s.opts.MaxTimeout {
 		return Request{}, prepared{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v", req.Timeout, s.opts.MaxTimeout)
 	}
@@ -145,7 +146,7 @@ func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready p
 	}
 	j := s.newJob(id, u, req, ready, more)
 	settings := s.opts.Units[u.Name]
-	j.ticket, err = s.queue.enter(u.Name, j.private.Concurrency, orInt(settings.Queue, s.opts.Queue))
+	j.ticket, err = s.queue.enter(u.Name, j.private.Concurrency, cmp.Or(settings.Queue, s.opts.Queue))
 	if err != nil {
 		s.metrics.refused(u.Name)
 		return Record{}, false, err
@@ -170,20 +171,13 @@ func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready p
 	return Record{}, false, err
 }
 
-func orInt(said, fallback int) int {
-	if said == 0 {
-		return fallback
-	}
-	return said
-}
-
 // newJob makes a job of an accepted request. Its record is whole before it is stored.
 func (s *Service) newJob(id string, u *unit.Unit, req Request, ready prepared, more accepted) *job {
 	j := s.blankJob(newRun(id, ready, req))
 	agent, settings := u.Capsule.Agent, s.opts.Units[u.Name]
 	j.private = private{
 		Timeout: req.Timeout, Retries: s.opts.Retries, TraceParent: more.trace,
-		Concurrency: orInt(settings.Concurrency, agent.Concurrency),
+		Concurrency: cmp.Or(settings.Concurrency, agent.Concurrency),
 	}
 	if settings.ReadWrite {
 		j.private.Concurrency = 1

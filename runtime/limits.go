@@ -1,6 +1,9 @@
 package runtime
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits bound one run. In a set of wishes zero means "not said".
 type Limits struct {
@@ -38,24 +41,16 @@ func DefaultLimits() Limits {
 // disk has room for twice the output that is said: it is often written and then packed.
 func (l Limits) Or(fallback Limits) Limits {
 	return Limits{
-		Timeout:     or(l.Timeout, fallback.Timeout),
-		MemoryBytes: or(l.MemoryBytes, fallback.MemoryBytes),
-		CPUs:        or(l.CPUs, fallback.CPUs),
-		PIDs:        or(l.PIDs, fallback.PIDs),
-		OpenFiles:   or(l.OpenFiles, fallback.OpenFiles),
-		TmpBytes:    or(l.TmpBytes, fallback.TmpBytes),
-		DiskBytes:   or(l.DiskBytes, max(fallback.DiskBytes, 2*l.OutputBytes)),
-		OutputBytes: or(l.OutputBytes, fallback.OutputBytes),
-		OutputFiles: or(l.OutputFiles, fallback.OutputFiles),
-		LogBytes:    or(l.LogBytes, fallback.LogBytes),
-		ResultBytes: or(l.ResultBytes, fallback.ResultBytes),
+		Timeout:     cmp.Or(l.Timeout, fallback.Timeout),
+		MemoryBytes: cmp.Or(l.MemoryBytes, fallback.MemoryBytes),
+		CPUs:        cmp.Or(l.CPUs, fallback.CPUs),
+		PIDs:        cmp.Or(l.PIDs, fallback.PIDs),
+		OpenFiles:   cmp.Or(l.OpenFiles, fallback.OpenFiles),
+		TmpBytes:    cmp.Or(l.TmpBytes, fallback.TmpBytes),
+		DiskBytes:   cmp.Or(l.DiskBytes, max(fallback.DiskBytes, 2*l.OutputBytes)),
+		OutputBytes: cmp.Or(l.OutputBytes, fallback.OutputBytes),
+		OutputFiles: cmp.Or(l.OutputFiles, fallback.OutputFiles),
+		LogBytes:    cmp.Or(l.LogBytes, fallback.LogBytes),
+		ResultBytes: cmp.Or(l.ResultBytes, fallback.ResultBytes),
 	}
-}
-
-func or[T comparable](said, fallback T) T {
-	var unsaid T
-	if said == unsaid {
-		return fallback
-	}
-	return said
 }

@@ -39,29 +39,9 @@ func (r *Registry) noUnit(name string, found []found) *fault.Error {
 func nearest(name string, known []string) string {
 	best, bestDistance := "", len(name)/3+2
 	for _, k := range known {
-		if d := distance(name, k); d < bestDistance && d < len(k) {
+		if d := fault.Distance(name, k); d < bestDistance && d < len(k) {
 			best, bestDistance = k, d
 		}
 	}
 	return best
-}
-
-// distance is Levenshtein's: how many letters to change, add or leave out.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

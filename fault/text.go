@@ -1,0 +1,61 @@
+package fault
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxQuoted is how much a message repeats of a foreign text, in bytes.
+const MaxQuoted = 80
+
+// Clip cuts a foreign text for a message, between runes.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// Quote makes a foreign text fit to be shown: cut, and without control characters.
+func Quote(s string) string { return strconv.Quote(Clip(s, MaxQuoted)) }
+
+// Nearest returns the known word that was most likely meant, or "".
+func Nearest(word string, known []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if d := Distance(plain(word), plain(k)); d < bestDistance && d < len(k) {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// plain takes away what people confuse in keys without meaning another key.
+func plain(s string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(Clip(s, MaxQuoted)))
+}
+
+// Distance is Levenshtein's: how many letters to change, add or leave out.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
