@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, err error) {
+	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // whatever we end for
+		err = fmt.Errorf("%w: %w", context.Canceled, err)
+	}
 	p := problemOf(err)
 	h.logRefusal(r, p, err)
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests && p.Rule == "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,5 +156,18 @@ func (s *served) until(ok func() bool) {
 		case <-deadline:
 			s.t.Fatal("it doesn't come")
 		}
+	}
+}
+
+// The capsule asks again after a 503, and takes anything else for its answer.
+func TestWhateverTheServerEndsForIsNoAnswer(t *testing.T) {
+	h := NewHandler(Caller{Run: "r"}, &fakeRuns{}, Limits{}, nil)
+	ctx, end := context.WithCancelCause(t.Context())
+	cause := errors.New("handed over")
+	end(cause)
+	w := httptest.NewRecorder()
+	h.answer(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/handoff", nil), fmt.Errorf("accept: %w", cause))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
