@@ -32,6 +32,12 @@ func parseBase(address string, plain bool) (*url.URL, error) {
 	return base, nil
 }
 
+// CheckAddress returns what New would say of an address, an Input fault or nil.
+func CheckAddress(address string, plain bool) error {
+	_, err := parseBase(address, plain)
+	return err
+}
+
 // isLoopback reports whether a name is this machine's own.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)

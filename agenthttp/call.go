@@ -30,8 +30,8 @@ type connection struct {
 // Run asks for one answer. Without an error there is an answer that keeps the contract,
 // but where its OK is false the agent says that it failed: an outcome, no error of ours.
 //
-// A refusal by status code is a fault of the kind that the code means, and the Response
-// has what the refusal said if it has the contract's shape. An answer that breaks the
+// A refusal by status code is a *Refusal, a fault of the kind that the code means, and the
+// Response has what the refusal said if it has the contract's shape. An answer that breaks the
 // contract is a *Violation, no answer an Unavailable fault, the time over a Deadline
 // fault; the end of ctx is its own error.
 func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
@@ -64,7 +64,7 @@ func (c *Client) call(ctx context.Context, k call) (Response, error) {
 		}
 		pause, again := c.patience(ctx, lost, try)
 		if !again {
-			return response, lost.fault
+			return response, lost.err
 		}
 		c.log.LogAttrs(ctx, slog.LevelWarn, "agent is called again", append(ids(k.asked), slog.Int("try", try+1), slog.Duration("pause", pause))...)
 		if err := c.pause(ctx, pause); err != nil {

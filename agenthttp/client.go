@@ -86,7 +86,7 @@ func positive[T ~int | ~int64](value, otherwise T) T {
 }
 
 func newHTTP(given *http.Client) *http.Client {
-	plain := http.Client{Transport: newTransport()}
+	plain := http.Client{Transport: NewTransport()}
 	if given != nil {
 		plain = *given
 	}
@@ -106,8 +106,10 @@ func sameOriginOnly(next *http.Request, via []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-// newTransport asks for nothing compressed: the limits are for the bytes that come.
-func newTransport() *http.Transport {
+// NewTransport returns what a Client makes for itself, for those who share one among Clients
+// or trust more than the system does. It asks for nothing compressed: the limits are for the
+// bytes that come. Proxies are those of the environment.
+func NewTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"syscall"
 	"time"
 
@@ -17,6 +18,13 @@ var (
 	errSilent  = errors.New("the agent has been silent for too long")
 )
 
+// Why there is no trust in what answers at an https address: causes of Unavailable faults.
+// To ask again would bring the same.
+var (
+	ErrCertificate = errors.New("its certificate is not trusted")
+	ErrHandshake   = errors.New("it doesn't speak TLS as we do")
+)
+
 const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 30 * time.Second // also of what an agent asks for
@@ -24,14 +32,14 @@ const (
 
 // setback is a fault after which the call may be made again.
 type setback struct {
-	fault *fault.Error
+	err   error         // what is told when it isn't
 	after time.Duration // how long the agent wants us to wait
 	began bool          // the task may have run
 }
 
-func (s *setback) Error() string { return s.fault.Error() }
+func (s *setback) Error() string { return s.err.Error() }
 
-func (s *setback) Unwrap() error { return s.fault }
+func (s *setback) Unwrap() error { return s.err }
 
 // patience says whether to try again, and after what pause: what the agent asks for, else
 // twice as long each time, half of it by chance so that callers don't come together.
@@ -65,7 +73,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.ended(ctx)
 	}
-	return &setback{fault: c.unavailable(err, "the agent at %s does not answer", c.base.Host), began: !neverSent(err)}
+	return &setback{err: c.unavailable(err, "the agent at %s does not answer", c.base.Host), began: !neverSent(err)}
 }
 
 // brokeOff is what it means that an answer has no end.
@@ -106,6 +114,8 @@ func reason(err error) error {
 	var number syscall.Errno
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
 	var network net.Error
 	switch {
 	case errors.As(err, &number):
@@ -113,7 +123,9 @@ func reason(err error) error {
 	case errors.As(err, &dns):
 		return errors.New("there is no host of this name")
 	case errors.As(err, &certificate):
-		return errors.New("its certificate is not trusted")
+		return ErrCertificate
+	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+		return ErrHandshake
 	case errors.As(err, &network) && network.Timeout():
 		return errors.New("it took too long")
 	}

@@ -11,6 +11,17 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
+// Refusal is an answer whose status code says that it is no success.
+type Refusal struct {
+	Status int
+	Fault  *fault.Error // of the kind that the status means
+}
+
+func (r *Refusal) Error() string { return r.Fault.Error() }
+
+// Unwrap returns the fault.
+func (r *Refusal) Unwrap() error { return r.Fault }
+
 // refusal is what an answer that is no success means. Its body is not shown: it may hold
 // what the inputs held.
 func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Request) (Response, error) {
@@ -20,12 +31,12 @@ func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Reque
 	}
 	response, _ := refused(raw, asked)
 	status := answer.StatusCode
-	f := fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))
+	f := &Refusal{status, fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return response, &setback{fault: f, after: retryAfter(answer.Header)}
+		return response, &setback{err: f, after: retryAfter(answer.Header)}
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return response, &setback{fault: f, after: retryAfter(answer.Header), began: true}
+		return response, &setback{err: f, after: retryAfter(answer.Header), began: true}
 	}
 	return response, f
 }

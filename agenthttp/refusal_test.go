@@ -1,6 +1,7 @@
 package agenthttp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -39,10 +40,33 @@ func TestRefusals(t *testing.T) {
 				func() (Response, error) { return agent.Stream(t.Context(), asked, func(Event) {}) },
 			} {
 				got, err := call()
+				var refused *Refusal
+				if !errors.As(err, &refused) || refused.Status != c.status {
+					t.Errorf("%v is no refusal with its status", err)
+				}
 				if !fault.Is(err, c.kind) || got.OK || (got.RequestID == "r-1") != c.shaped || fault.Public(err).Hint == "" {
 					t.Errorf("%+v %v", got, err)
 				}
 			}
 		})
+	}
+}
+
+func TestTheReasonOfAFailure(t *testing.T) {
+	for member, want := range map[string]string{
+		`"error":"no table"`:                                     "no table",
+		`"error":{"code":"x","message":"no table"}`:              "no table",
+		`"error":{"code":"x"},"message":"no table"`:              "no table",
+		`"detail":{"message":"no table"}`:                        "no table",
+		`"error":null,"detail":["x"]`:                            "",
+		`"error":{"message":{"deep":1}},"detail":"the last one"`: "the last one",
+	} {
+		got, err := ParseResponse([]byte(`{"request_id":"r-1","ok":false,`+member+`}`), asked)
+		if err != nil || got.Reason != want {
+			t.Errorf("%s: %q %v", member, got.Reason, err)
+		}
+	}
+	if got, err := ParseResponse([]byte(`{"request_id":"r-1","ok":true,"outputs":{},"message":"done"}`), asked); err != nil || got.Reason != "" {
+		t.Errorf("a success has the reason %q: %v", got.Reason, err)
 	}
 }

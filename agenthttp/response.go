@@ -23,6 +23,7 @@ type Response struct {
 	Provenance Object            `json:"provenance,omitzero"`
 	Usage      Object            `json:"usage,omitzero"`
 	Warnings   []string          `json:"warnings,omitempty"`
+	Reason     string            `json:"-"` // why it is no success, as the agent put it; only as read
 }
 
 // ParseResponse reads the answer of the sync endpoint to the given request. That the
@@ -61,10 +62,28 @@ func readResponse(f fields) Response {
 	if r.Outputs == nil {
 		r.Outputs = f.object("data")
 	}
+	if !r.OK {
+		r.Reason = f.reason()
+	}
 	for _, raw := range f.list("warnings") {
 		r.Warnings = append(r.Warnings, plainText(raw))
 	}
 	return r
+}
+
+// reason looks for what an answer says of its failure. The specification has no member for
+// that; these are the usual ones, as texts or as objects with a message.
+func (f fields) reason() string {
+	for _, name := range []string{"error", "message", "detail"} {
+		if text := f.text(name); text != "" {
+			return text
+		}
+		inner, err := readFields(f.object(name))
+		if err == nil && inner.text("message") != "" {
+			return inner.text("message")
+		}
+	}
+	return ""
 }
 
 // plainText returns a string's text, and the JSON of everything else.

@@ -3,6 +3,7 @@ package agenthttp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -93,7 +94,11 @@ func TestTLSIsVerified(t *testing.T) {
 	t.Cleanup(s.Close)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	c, _ := newClient(t, Options{URL: s.URL})
-	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "certificate") {
+	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrCertificate) {
+		t.Error(err)
+	}
+	c, _ = newClient(t, Options{URL: strings.Replace(serve(t, goodAgent()), "http:", "https:", 1)})
+	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrHandshake) {
 		t.Error(err)
 	}
 	c, _ = newClient(t, Options{URL: s.URL, HTTP: s.Client()})

@@ -21,26 +21,28 @@ var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(sche
 
 // agentYAML is agent.yaml as it stands there: what has a unit is not yet read.
 type agentYAML struct {
-	Name        *string    `json:"name"`
-	Kind        string     `json:"kind"`
-	Version     string     `json:"version"`
-	Description string     `json:"description"`
-	Model       string     `json:"model"`
-	Models      []string   `json:"models"`
-	Temperature *float64   `json:"temperature"`
-	MaxTokens   int64      `json:"max_tokens"`
-	Limits      limitsYAML `json:"limits"`
-	Network     string     `json:"network"`
-	ReadOnly    *bool      `json:"read_only"`
-	Runtime     string     `json:"runtime"`
-	Egress      []string   `json:"egress"`
-	Budgets     Budgets    `json:"budgets"`
-	Concurrency int        `json:"concurrency"`
-	Warm        int        `json:"warm"`
-	Cache       any        `json:"cache"`
-	Recursion   int        `json:"recursion"`
-	Retries     *int       `json:"retries"`
-	Secrets     []string   `json:"secrets"`
+	Name        *string     `json:"name"`
+	Kind        string      `json:"kind"`
+	Remote      *remoteYAML `json:"remote"`
+	Version     string      `json:"version"`
+	Description string      `json:"description"`
+	Model       string      `json:"model"`
+	Models      []string    `json:"models"`
+	Temperature *float64    `json:"temperature"`
+	MaxTokens   int64       `json:"max_tokens"`
+	Limits      limitsYAML  `json:"limits"`
+	Network     string      `json:"network"`
+	ReadOnly    *bool       `json:"read_only"`
+	Runtime     string      `json:"runtime"`
+	Egress      []string    `json:"egress"`
+	Budgets     Budgets     `json:"budgets"`
+	Concurrency int         `json:"concurrency"`
+	Warm        int         `json:"warm"`
+	Reuse       int         `json:"reuse"`
+	Cache       any         `json:"cache"`
+	Recursion   int         `json:"recursion"`
+	Retries     *int        `json:"retries"`
+	Secrets     []string    `json:"secrets"`
 }
 
 type limitsYAML struct {
@@ -53,7 +55,7 @@ type limitsYAML struct {
 }
 
 // notYet are the settings that are read and checked, and that nothing heeds so far.
-var notYet = []string{"egress", "warm", "cache", "secrets"}
+var notYet = []string{"egress", "cache", "secrets"}
 
 // readAgent reads agent.yaml into the capsule.
 func (l *loader) readAgent(c *Capsule) {
@@ -83,21 +85,55 @@ func fillAgent(c *Capsule, object map[string]any) []fault.Finding {
 	var u units
 	c.Version, c.Description = file.Version, file.Description
 	c.Kind = KindCapsule
-	if file.Kind == KindAU {
-		c.Kind = KindAU
+	if file.Kind == KindAU || file.Kind == KindRemote {
+		c.Kind = file.Kind
 	}
 	c.Agent = file.agent(&u)
 	c.Name = u.name(file.Name, object, filepath.Base(c.Dir))
-	findings := agentShape().check(object, u.findings)
+	u.checkRemote(file, object)
+	if c.Kind == KindRemote {
+		c.Remote = file.Remote.remote(c.Name)
+	}
+	return append(agentShape().check(object, u.findings), vain(c, object)...)
+}
+
+// vain warns of what is set and heeded by nothing. Where there is no container, all that
+// makes no sense is refused.
+func vain(c *Capsule, object map[string]any) (warnings []fault.Finding) {
 	for _, key := range notYet {
-		if _, set := object[key]; set {
-			findings = append(findings, fault.Finding{
+		_, senseless := notElsewhere["/"+key]
+		if _, set := object[key]; set && (!senseless || c.Kind != KindRemote) {
+			warnings = append(warnings, fault.Finding{
 				Pointer: "/" + key, Warning: true,
 				Message: key + " is read, but this version of AOD doesn't act on it yet", Hint: "runs go on as if it weren't there",
 			})
 		}
 	}
-	return findings
+	if c.Agent.Warm > 0 && c.Agent.Runtime != "" && c.Kind != KindRemote {
+		warnings = append(warnings, fault.Finding{
+			Pointer: "/warm", Warning: true,
+			Message: "warm has no effect beside runtime: no container waits under an isolation runtime", Hint: "leave one of the two out",
+		})
+	}
+	return append(warnings, reuseFindings(c)...)
+}
+
+// reuseFindings warn of a reuse that never comes about.
+func reuseFindings(c *Capsule) []fault.Finding {
+	why := ""
+	switch {
+	case c.Agent.Reuse <= 1 || c.Kind == KindRemote: // refused where there is no container
+		return nil
+	case c.Kind == KindAU:
+		why = "an Agentic Unit's program takes one input and ends"
+	case c.Agent.Runtime != "":
+		why = "containers with an isolation runtime are never started ahead of their run"
+	default:
+		return nil
+	}
+	return []fault.Finding{{
+		Pointer: "/reuse", Warning: true, Message: "reuse has no effect here: " + why, Hint: "each run has a container of its own; leave it out",
+	}}
 }
 
 // decodeAgent takes over what has the right type. What hasn't is left out here and
@@ -116,6 +152,7 @@ func (f agentYAML) agent(u *units) Agent {
 		Model: f.Model, Models: f.Models, Temperature: f.Temperature, MaxTokens: f.MaxTokens,
 		Limits: f.Limits.limits(u), Network: f.Network, ReadOnly: true, Runtime: f.Runtime,
 		Egress: f.Egress, Budgets: f.Budgets, Concurrency: f.Concurrency, Warm: f.Warm,
+		Reuse: f.Reuse,
 		Cache: u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour), Recursion: f.Recursion,
 		Retries: f.Retries, Secrets: f.Secrets,
 	}

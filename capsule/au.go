@@ -37,10 +37,10 @@ var auContract = sync.OnceValue(func() *contract.Contract {
 })
 
 // refuse reports files that have no meaning here.
-func (l *loader) refuse(names ...string) {
+func (l *loader) refuse(message, hint string, names ...string) {
 	for _, name := range names {
 		if _, err := l.source.read(name, maxFileBytes); !errors.Is(err, fs.ErrNotExist) {
-			l.report(name, 0, "an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody")
+			l.report(name, 0, message, hint)
 		}
 	}
 }

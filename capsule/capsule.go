@@ -10,7 +10,8 @@ import (
 // The kinds of unit that a directory can hold.
 const (
 	KindCapsule = "capsule"
-	KindAU      = "au" // an Agentic Unit: bytes on stdin, JSON on stdout
+	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
+	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
 )
 
 // Capsule is a directory that was read and found to keep the rules. That of an Agentic Unit
@@ -18,12 +19,13 @@ const (
 type Capsule struct {
 	Dir         string // absolute
 	Name        string // agent.yaml's, else the directory's; see CheckName
-	Kind        string // KindCapsule or KindAU
+	Kind        string // KindCapsule, KindAU or KindRemote
 	Version     string // may be empty
 	Description string // may be empty
 	Agent       Agent
 	Tools       []Tool
 	Contract    *contract.Contract
+	Remote      *Remote         // of a unit of KindRemote; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
 	dockerfile dockerfile
@@ -44,11 +46,12 @@ type Agent struct {
 	Budgets     Budgets
 	Recursion   int  // how often it may stand again on the path of calls to it
 	Retries     *int // under a server, after an attempt that failed for a reason that may pass; nil: not set
+	Warm        int  // sandboxes that a server keeps started for its next runs; 0: as it is called
+	Reuse       int  // runs that one container may serve under a server, one after the other; 0 and 1: one
 
 	// What follows is read, and each setting is named in Capsule.Warnings, because
 	// this version doesn't act on it.
 	Egress  []string
-	Warm    int
 	Cache   time.Duration
 	Secrets []string
 }

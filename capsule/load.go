@@ -81,11 +81,15 @@ type loader struct {
 
 func (l *loader) capsule(dir string) *Capsule {
 	c := &Capsule{Dir: dir}
-	c.dockerfile = l.checkDockerfile()
 	l.readAgent(c)
+	if c.Kind == KindRemote {
+		l.remote(c)
+		return c
+	}
+	c.dockerfile = l.checkDockerfile()
 	if c.Kind == KindAU {
 		c.Contract = auContract()
-		l.refuse("schema.json", "tools.yaml")
+		l.refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile)
 		return c
 	}
 	c.Tools = l.readTools()

@@ -34,6 +34,7 @@ egress: [api.example.com]
 budgets: {depth: 3, calls: 10, tokens: 1000}
 concurrency: 2
 warm: 1
+reuse: 3
 cache: 10m
 recursion: 1
 retries: 2
@@ -53,7 +54,7 @@ secrets: [API_KEY]
 		Model: "small", Models: []string{"small", "large"}, Temperature: &zero, MaxTokens: 100,
 		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * mib, CPUs: 0.5, PIDs: 64, OutputBytes: gib, OutputFiles: 10, LogBytes: 64 * kib},
 		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: []string{"api.example.com"},
-		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Cache: 10 * time.Minute,
+		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Reuse: 3, Cache: 10 * time.Minute,
 		Recursion: 1, Retries: &two, Secrets: []string{"API_KEY"},
 	}
 	if diff := cmp.Diff(want, c.Agent); diff != "" {
@@ -79,8 +80,52 @@ secrets: [API_KEY]
 		}
 		warned = append(warned, strings.TrimPrefix(w.Pointer, "/"))
 	}
-	if diff := cmp.Diff(notYet, warned); diff != "" {
+	if diff := cmp.Diff([]string{"egress", "warm", "reuse", "cache", "secrets"}, warned); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWarmIsInVainUnderAnIsolationRuntime(t *testing.T) {
+	cases := []struct {
+		name, agent string
+		warns       bool
+	}{
+		{"with both", "name: good\nruntime: runsc\nwarm: 1\n", true},
+		{"with warm alone", "name: good\nwarm: 1\n", false},
+		{"with none wanted", "name: good\nruntime: runsc\nwarm: 0\n", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			warnings := loaded(t, newCapsule(t, map[string]string{"agent.yaml": c.agent})).Warnings
+			if c.warns != (len(warnings) == 1) {
+				t.Fatalf("warnings %+v", warnings)
+			}
+			if c.warns && (!warnings[0].Warning || warnings[0].Line != 3 || !strings.HasPrefix(warnings[0].Message, "warm has no effect")) {
+				t.Errorf("warning %+v", warnings[0])
+			}
+		})
+	}
+}
+
+func TestReuseThatNeverComesAboutIsAWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent  string
+		warned bool
+	}{
+		"a capsule":                       {"reuse: 3\n", false},
+		"one run, as ever":                {"reuse: 1\nruntime: runsc\n", false},
+		"a capsule with isolation":        {"runtime: runsc\nreuse: 3\n", true},
+		"an Agentic Unit":                 {"reuse: 3\nkind: au\n", true},
+		"an Agentic Unit that serves one": {"kind: au\nreuse: 1\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object, _ := parseYAML(agentFile, []byte("name: it\n"+c.agent))
+			var read Capsule
+			findings := fillAgent(&read, object.value.(map[string]any))
+			if warned := len(findings) == 1 && findings[0].Warning && findings[0].Pointer == "/reuse"; warned != c.warned || len(findings) > 1 {
+				t.Errorf("%+v", findings)
+			}
+		})
 	}
 }
 

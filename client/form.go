@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -29,6 +30,10 @@ func (s Submission) form() (func() (io.ReadCloser, int64, error), string, error)
 	err := errors.Join(w.WriteField("unit", document.Unit), w.WriteField("input", string(document.Input)))
 	if document.Timeout != "" {
 		err = errors.Join(err, w.WriteField("timeout", document.Timeout))
+	}
+	if len(document.Metadata) > 0 {
+		raw, _ := json.Marshal(document.Metadata) // texts can't fail
+		err = errors.Join(err, w.WriteField("metadata", string(raw)))
 	}
 	var pieces []piece
 	for i, f := range s.Files {

@@ -29,6 +29,13 @@ func (c *Client) Prune(ctx context.Context, opts orchestrator.PruneOptions) (orc
 	return report, err
 }
 
+// Pool returns the server's figures of the containers that wait for runs.
+func (c *Client) Pool(ctx context.Context) (orchestrator.PoolStats, error) {
+	var stats orchestrator.PoolStats
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "pool"}}, &stats)
+	return stats, err
+}
+
 // Ready returns nil when the server takes runs, else the fault that says why it doesn't.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"readyz"}}, nil)

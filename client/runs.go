@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,6 +110,10 @@ func queryOf(f orchestrator.Filter) url.Values {
 		states = append(states, string(s))
 	}
 	set("state", strings.Join(states, ","))
+	for key, value := range f.Metadata {
+		q.Add("metadata", key+":"+value)
+	}
+	slices.Sort(q["metadata"])
 	if f.Active {
 		q.Set("active", "true")
 	}

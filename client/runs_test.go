@@ -116,3 +116,23 @@ func TestFilesAndUnitsAreLists(t *testing.T) {
 		t.Errorf("schema %s, error %v", schema, err)
 	}
 }
+
+func TestThePoolIsRead(t *testing.T) {
+	var asked string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method + " " + r.URL.RequestURI()
+		_, _ = io.WriteString(w, `{"size":8,"waiting":1,"memory_bytes":1024,"used_bytes":64,"units":[{"unit":"hello","wanted":1,"hits":3,
+			"waiting":[{"id":"`+runID+`","container":"c1","loaded":true,"since":"2026-01-02T03:04:05Z"}]}]}`)
+	})
+	got, err := c.Pool(t.Context())
+	if err != nil || asked != "GET /v1/pool" {
+		t.Fatalf("asked %s, error %v", asked, err)
+	}
+	want := orchestrator.PoolStats{Size: 8, Waiting: 1, MemoryBytes: 1024, UsedBytes: 64, Units: []orchestrator.PoolShelf{{
+		Unit: "hello", Wanted: 1, Hits: 3,
+		Waiting: []orchestrator.PooledEntry{{ID: runID, Container: "c1", Loaded: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

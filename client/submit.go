@@ -18,6 +18,8 @@ type Submission struct {
 	// files that hold still meanwhile.
 	Files   []orchestrator.InputFile
 	Timeout time.Duration // 0: the unit's, or the server's
+	// Metadata says what the run is about, to find it by: see orchestrator.CheckMetadata.
+	Metadata map[string]string
 	// Key makes the submission idempotent for as long as the server remembers it: a
 	// second one with the same key joins the run of the first. "" makes one for this
 	// call, which may send the submission more than once.
@@ -29,6 +31,8 @@ type submissionJSON struct {
 	Unit    string          `json:"unit"`
 	Input   json.RawMessage `json:"input"`
 	Timeout string          `json:"timeout,omitempty"`
+
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // Submit starts a run and returns its record as it is then. It waits for the server to
@@ -74,7 +78,7 @@ func keyOr(key string) string {
 }
 
 func (s Submission) json() submissionJSON {
-	document := submissionJSON{Unit: s.Unit, Input: s.Input}
+	document := submissionJSON{Unit: s.Unit, Input: s.Input, Metadata: s.Metadata}
 	if len(s.Input) == 0 {
 		document.Input = json.RawMessage("{}")
 	}

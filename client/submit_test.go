@@ -41,6 +41,27 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+func TestMetadataTravels(t *testing.T) {
+	var got string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		got = string(raw)
+		w.WriteHeader(http.StatusAccepted)
+		writeRecord(w, "idle")
+	})
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sub := Submission{Unit: "hello", Metadata: map[string]string{"user_id": "ada"}}
+	for _, files := range [][]orchestrator.InputFile{nil, {{Field: "doc", Path: path}}} {
+		sub.Files = files
+		if _, err := c.Submit(t.Context(), sub); err != nil || !strings.Contains(got, `{"user_id":"ada"}`) || !strings.Contains(got, `metadata"`) {
+			t.Errorf("%v, sent %s", err, got)
+		}
+	}
+}
+
 func TestASubmissionThatWasLostIsTheSameOneAgain(t *testing.T) {
 	var keys []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

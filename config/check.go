@@ -20,6 +20,9 @@ func (l *loader) settle() {
 	if c.TokenFile == "" {
 		c.TokenFile = filepath.Join(c.Data, "server", "token")
 	}
+	if c.Secrets == "" {
+		c.Secrets = filepath.Join(c.Data, "secrets")
+	}
 	for name, u := range c.Unit {
 		c.Unit[name] = l.settleUnit(unitKey(name), u)
 	}
@@ -67,6 +70,7 @@ func (l *loader) checkUnit(unit string, u UnitConfig) {
 			fmt.Sprintf("it is longer than max_timeout, %s", brief(l.config.MaxTimeout)),
 			"shorten it, or raise max_timeout")
 	}
+	l.checkAgents(unit, u)
 }
 
 // contradiction is reported at the first of two keys, or at the other where the first

@@ -12,6 +12,7 @@ type Config struct {
 	Data      string   // directory of runs, their files and the record
 	Units     []string // directories in which units are found
 	TokenFile string   // holds the token that every request must show
+	Secrets   string   // directory of the secrets that units name; it need not be there
 	NoAuth    bool     // no token is asked for; only with a loopback Listen
 	Hosts     []string // further names that a Host header may have; lower case, without ports
 	Origins   []string // web origins that may call; lower case, without default ports
@@ -23,6 +24,10 @@ type Config struct {
 	Retries     int           // further attempts after an error that may pass
 	RetryDelay  time.Duration // before the first of them; it doubles
 	MaxTimeout  time.Duration // the longest timeout that a run may ask for
+
+	Pool       int           // containers that wait for runs; 0 is none
+	PoolMemory int64         // bytes that they may take
+	PoolIdle   time.Duration // how long after its last call a unit still has some
 
 	HandoffDepth int // how deep calls may nest
 	HandoffCalls int // how many there may be below one run
@@ -41,6 +46,8 @@ type Config struct {
 	LogFormat string // text or json
 	LogLevel  string // debug, info, warn or error
 
+	Agents AgentsConfig // of the agent HTTP contract
+
 	Unit map[string]UnitConfig // by name; ForUnit answers for the others too
 
 	sources map[string]place // of each key that isn't at its default
@@ -55,11 +62,16 @@ type UnitConfig struct {
 	MayCall     []string      // units beside those of its tools.yaml
 	MayNotCall  []string      // units, whatever its tools.yaml says
 	Timeout     time.Duration // of its runs; 0 is what the unit itself says
+	Warm        int           // containers that wait for its runs; UnitsOwn is what it says itself
 	ModelPath   string        // of an Agentic Unit; "" is none. It need not be there
 	MaxStdin    int64         // bytes that an Agentic Unit gets on stdin
+
+	Require   []string // of requests of the agent HTTP contract for it, beside Agents.Require
+	Modes     []string // that are taken of those of Agents.Modes; none: all of them
+	RiskTiers []string // likewise
 }
 
-// UnitsOwn are the retries that a unit's agent.yaml asks for, or else the server's.
+// UnitsOwn stands for what a unit's agent.yaml asks for, or else the server.
 const UnitsOwn = -1
 
 // What the runs of a unit do to the world outside their sandboxes.
@@ -70,7 +82,7 @@ const (
 
 // Value is one setting as a person reads it.
 type Value struct {
-	Key    string `json:"key"`    // as in the file; those of a unit are unit.NAME.KEY
+	Key    string `json:"key"`    // as in the file; those of a block are agents.KEY and unit.NAME.KEY
 	Value  string `json:"value"`  // as an environment variable would hold it; "" for an empty list
 	Source string `json:"source"` // "default", "flag --listen", "environment AOD_LISTEN", "aod.yaml:12"
 }
@@ -86,9 +98,10 @@ func (c *Config) ForUnit(name string) UnitConfig {
 	return u
 }
 
-// Values lists what is in force in the table's order, then unit by unit.
+// Values lists what is in force in the table's order, then block by block.
 func (c *Config) Values() []Value {
 	values := c.valuesOf("", c.settings())
+	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]
 		values = append(values, c.valuesOf(unitKey(name), u.settings())...)

@@ -41,7 +41,7 @@ func (f *file) read() {
 		return
 	}
 	keys := f.readers("", f.rows)
-	keys["unit"] = f.units
+	keys["unit"], keys["agents"] = f.units, f.agents
 	f.object("", root.Line, root, keys)
 }
 
@@ -147,6 +147,10 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 func (f *file) setting(s setting, key string, line int, n *yaml.Node) {
 	if field, ok := s.into.(several); ok && n.Kind == yaml.SequenceNode {
 		f.list(s, field, key, line, n)
+		return
+	}
+	if field, ok := s.into.(mapping); ok && n.Kind == yaml.MappingNode {
+		f.entries(s, field, key, line, n)
 		return
 	}
 	if !fits(s.into, n) {

@@ -138,10 +138,10 @@ func TestSingleUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]UnitConfig{
-		"careful":        {Concurrency: 1, Queue: 7, Retries: UnitsOwn, Access: ReadWrite, MaxStdin: 50 << 20},
-		"own":            {Queue: 9, Retries: 0, Access: ReadOnly, Timeout: 30 * time.Second, ModelPath: filepath.Join(work, "models/a.gguf"), MaxStdin: 1 << 30},
-		"empty":          {Queue: 7, Retries: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
-		"not-configured": {Queue: 7, Retries: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
+		"careful":        {Concurrency: 1, Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadWrite, MaxStdin: 50 << 20},
+		"own":            {Queue: 9, Retries: 0, Access: ReadOnly, Warm: UnitsOwn, Timeout: 30 * time.Second, ModelPath: filepath.Join(work, "models/a.gguf"), MaxStdin: 1 << 30},
+		"empty":          {Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
+		"not-configured": {Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
 	}
 	for name, want := range cases {
 		if diff := cmp.Diff(want, c.ForUnit(name)); diff != "" {

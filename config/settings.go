@@ -33,6 +33,7 @@ func (c *Config) settings() []setting {
 		{"data", path{&c.Data}, "", "where runs, their files and the record live; $XDG_DATA_HOME/aod or ~/.local/share/aod by default"},
 		{"units", directories(&c.Units), "", "directories in which units are found"},
 		{"token_file", path{&c.TokenFile}, "", "the file with the token that every request must show; server/token in the data directory by default"},
+		{"secrets", path{&c.Secrets}, "", "the directory of the secrets that units name, a file each, which only its owner may read; secrets in the data directory by default"},
 		{"no_auth", boolean{&c.NoAuth}, "false", "ask for no token; refused unless listen is a loopback address"},
 		{"hosts", hosts(&c.Hosts), "", "further names that a request's Host header may have"},
 		{"origins", origins(&c.Origins), "", "web origins whose pages may call the API"},
@@ -44,6 +45,10 @@ func (c *Config) settings() []setting {
 		{"retries", integer{&c.Retries, 0, 100}, "3", "further attempts after an error that may pass"},
 		{"retry_delay", duration{&c.RetryDelay, time.Millisecond, time.Hour}, "1s", "the pause before the first further attempt; it doubles each time"},
 		{"max_timeout", duration{&c.MaxTimeout, time.Millisecond, 7 * day}, "24h", "the longest timeout that a run may ask for"},
+
+		{"pool", integer{&c.Pool, 0, 1_000}, "8", "containers that wait, started, for the next runs, those of all units together; 0 keeps none"},
+		{"pool_memory", size{&c.PoolMemory, mib, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
+		{"pool_idle", duration{&c.PoolIdle, time.Second, 7 * day}, "5m", "without a call for so long, a unit has no waiting container any more, unless its warm asks for it"},
 
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
@@ -74,7 +79,11 @@ func (u *UnitConfig) settings() []setting {
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
 		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, up to max_timeout; 0 is what its agent.yaml says"},
+		{"warm", integer{&u.Warm, UnitsOwn, 1_000}, "-1", "containers that wait for the unit's next runs, whether it is called or not; -1 is what its agent.yaml says"},
 		{"model_path", path{&u.ModelPath}, "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
 		{"max_stdin", size{&u.MaxStdin, 1, 16 * tib}, "50MiB", "the most that an Agentic Unit gets on stdin"},
+		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},
+		{"modes", labels(&u.Modes, "[DEMO]"), "", "modes that it takes, of those that agents has; all of them by default"},
+		{"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that it takes, of those that agents has, and a request must have one then; all of them by default"},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,12 +40,13 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := replaceSection(t, string(raw), "settings", markdown(new(Config).settings()))
+	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	golden(t, guideFile, text)
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range append(new(Config).settings(), new(UnitConfig).settings()...) {
+	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(UnitConfig).settings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
 				t.Errorf("%q", s.doc)
@@ -148,6 +150,12 @@ func schema() object {
 		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
 		{"additionalProperties", unit},
 	}
+	agents := object{
+		{"description", "What is in force for requests of the agent HTTP contract."},
+		{"type", "object"},
+		{"additionalProperties", false},
+		{"properties", properties(new(AgentsConfig).settings())},
+	}
 	return object{
 		{"$schema", "http://json-schema.org/draft-07/schema#"},
 		{"$id", "https://github.com/agent-on-demand/aod/schemas/config.schema.json"},
@@ -155,7 +163,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"unit", units})},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"unit", units})},
 	}
 }
 
@@ -187,10 +195,32 @@ func typeOf(v value) object {
 		return object{{"type", "string"}, {"pattern", durationRule.String()}}
 	case size:
 		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
+	case mapping:
+		return object{
+			{"type", "object"},
+			{"propertyNames", object{{"minLength", 1}, {"maxLength", maxLabel}}},
+			{"additionalProperties", nameSchema()},
+		}
+	case list:
+		if v.name == "fields" {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", contractFields}}}}
+		}
+		if v.name == "texts" {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxLabel}}}}
+		}
+		return texts()
 	case several:
-		return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}}}}
+		return texts()
 	}
 	return object{{"type", "string"}, {"minLength", 1}}
+}
+
+func texts() object {
+	return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}}}}
+}
+
+func nameSchema() object {
+	return object{{"type", "string"}, {"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}
 }
 
 func defaultOf(s setting) object {

@@ -71,7 +71,7 @@ func fits(v value, n *yaml.Node) bool {
 		return tag == "!!int"
 	case size, duration: // a number without a unit is bytes, or refused with a better word
 		return tag == "!!str" || tag == "!!int"
-	case several:
+	case several, mapping:
 		return false
 	}
 	return tag == "!!str"

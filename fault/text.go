@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,16 @@ func Clip(s string, most int) string {
 
 // Quote makes a foreign text fit to be shown: cut, and without control characters.
 func Quote(s string) string { return strconv.Quote(Clip(s, MaxQuoted)) }
+
+// OneLine has spaces for control characters, which a terminal would obey.
+func OneLine(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, s)
+}
 
 // Nearest returns the known word that was most likely meant, or "".
 func Nearest(word string, known []string) string {

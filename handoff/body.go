@@ -23,18 +23,9 @@ const (
 // "Target" for "target" in a struct.
 type fields map[string]json.RawMessage
 
-// readFields reads the body, one JSON object of at most limit bytes. The media type has
-// to be right, since a browser sends others for any page without asking.
+// readFields reads the body, one JSON object of at most limit bytes, as its fields.
 func readFields(w http.ResponseWriter, r *http.Request, limit int64) (fields, error) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, fault.New(fault.BadRequest, "the body's Content-Type is not application/json").
-			WithHint("send the header Content-Type: application/json")
-	}
-	raw, err := readBody(w, r, limit)
-	if err != nil {
-		return nil, err
-	}
-	object, err := contract.Decode(raw, limit)
+	object, err := readObject(w, r, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +34,20 @@ func readFields(w http.ResponseWriter, r *http.Request, limit int64) (fields, er
 		return nil, fault.Wrap(fault.Internal, err, "the body could not be read again")
 	}
 	return f, nil
+}
+
+// readObject reads the body, one JSON object of at most limit bytes. The media type has
+// to be right, since a browser sends others for any page without asking.
+func readObject(w http.ResponseWriter, r *http.Request, limit int64) (contract.Payload, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return contract.Payload{}, fault.New(fault.BadRequest, "the body's Content-Type is not application/json").
+			WithHint("send the header Content-Type: application/json")
+	}
+	raw, err := readBody(w, r, limit)
+	if err != nil {
+		return contract.Payload{}, err
+	}
+	return contract.Decode(raw, limit)
 }
 
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {

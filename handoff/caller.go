@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
@@ -23,6 +24,16 @@ type Caller struct {
 	// was placed. It exists, and is this caller's own.
 	Placed string
 	Tree   *Tree // nil: one of its own
+
+	Input json.RawMessage // the payload, for GET /invocation; empty: it isn't told there
+	// Result is the file in which a posted result is kept, on this host where no capsule
+	// reaches it; "": results aren't taken. Its directory exists.
+	Result string
+
+	// Reuse says that the program may serve other runs after this one: a posted result is
+	// the run's end, and the next request for the invocation is for another run.
+	Reuse     bool
+	Remaining int // with Reuse: how many further runs its program is told that it may serve
 }
 
 // Step is one run on the way from the root to a caller.
@@ -37,20 +48,22 @@ func (c Caller) depth() int { return max(len(c.Path)-1, 0) }
 
 // Limits are the operator's. A zero field is its default.
 type Limits struct {
-	Depth     int   // handoffs below one another; 16
-	Calls     int   // in a tree, all together; 200
-	ArgsBytes int64 // of one call's arguments; 1 MiB
-	FileBytes int64 // of all files of one call together; 1 GiB
-	Files     int   // of one call; 1000
+	Depth       int   // handoffs below one another; 16
+	Calls       int   // in a tree, all together; 200
+	ArgsBytes   int64 // of one call's arguments; 1 MiB
+	FileBytes   int64 // of all files of one call together; 1 GiB
+	Files       int   // of one call; 1000
+	ResultBytes int64 // of a result that is posted; 16 MiB
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Depth:     orDefault(l.Depth, 16),
-		Calls:     orDefault(l.Calls, 200),
-		ArgsBytes: orDefault(l.ArgsBytes, 1<<20),
-		FileBytes: orDefault(l.FileBytes, 1<<30),
-		Files:     orDefault(l.Files, 1000),
+		Depth:       orDefault(l.Depth, 16),
+		Calls:       orDefault(l.Calls, 200),
+		ArgsBytes:   orDefault(l.ArgsBytes, 1<<20),
+		FileBytes:   orDefault(l.FileBytes, 1<<30),
+		Files:       orDefault(l.Files, 1000),
+		ResultBytes: orDefault(l.ResultBytes, 16<<20),
 	}
 }
 

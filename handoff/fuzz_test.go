@@ -19,7 +19,8 @@ func FuzzHandoff(f *testing.F) {
 	f.Add([]byte(`{"target":"callee","args":{"f":"/io/handoff/outgoing/a","fs":["d/b","./a"],"o":{"f":"link"}},"timeout":"1s"}`), uint8(0))
 	f.Add([]byte(`{"capsule":"callee","input":{"f":"x"},"files":{"x":"a","f":"d/b"}}`), uint8(1))
 	f.Add([]byte(`{"percent":1,"step":"x","message":"y"}`), uint8(2))
-	w := newWorld(f)
+	f.Add([]byte(`{"rows":[1.0,"\u00e9"]}`), uint8(3))
+	w := posting(f)
 	w.out("a", "carried")
 	w.out("d/b", "carried")
 	write(f, w.path("secret"), "s3cret")
@@ -34,9 +35,13 @@ func FuzzHandoff(f *testing.F) {
 		}
 		w.t, w.runs.t = t, t
 		w.runs.calls, w.runs.copied = nil, nil
-		rec := w.do("POST", []string{"/handoff", "/execute", "/progress"}[address%3], string(body))
+		_ = os.Remove(w.caller.Result) // there is one after a result
+		rec := w.do("POST", []string{"/handoff", "/execute", "/progress", "/invocation/result"}[address%4], string(body))
 		switch rec.Code {
 		case 204:
+			if kept, err := os.ReadFile(w.caller.Result); err == nil && !json.Valid(kept) {
+				t.Fatalf("%q was kept", kept)
+			}
 			return
 		case 200, 400, 403, 404, 409, 413, 422:
 		default:

@@ -1,15 +1,14 @@
 package handoff
 
 import (
-	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
 	"path"
-	goruntime "runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -21,15 +20,19 @@ const (
 
 // Handler is the capsule API of one run. It may serve any number of connections.
 type Handler struct {
+	answers
 	caller    Caller
 	runs      Runs
 	limits    Limits
-	log       *slog.Logger
 	requests  chan struct{}
 	accepting chan struct{}
 	keys      keys
 	incoming  incoming
-	pace      pace
+	kept      kept
+	asked     atomic.Bool
+	pace      Pace
+	posted    chan struct{} // closed when there is a result that was posted
+	post      func()
 	mux       *http.ServeMux
 }
 
@@ -41,18 +44,21 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *H
 	if len(caller.Path) == 0 {
 		caller.Path = []Step{{Run: caller.Run, Unit: caller.Unit}}
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	h := &Handler{
+		answers:   newAnswers(logger, "run", caller.Run),
 		caller:    caller,
 		runs:      runs,
 		limits:    limits.withDefaults(),
-		log:       logger.With("run", caller.Run),
 		requests:  make(chan struct{}, maxRequests),
 		accepting: make(chan struct{}, maxAccepting),
 		keys:      keys{known: map[string]*key{}},
 		incoming:  incoming{dir: caller.Incoming, journal: journal{caller.Placed}},
+		kept:      newKept(caller.Result),
+	}
+	h.posted = make(chan struct{})
+	h.post = sync.OnceFunc(func() { close(h.posted) })
+	if h.kept.there() { // an earlier process got it
+		h.post()
 	}
 	h.mux = h.routes()
 	return h
@@ -66,9 +72,6 @@ func (h *Handler) Remember(keys ...string) {
 	}
 }
 
-// action answers a request, or returns why not.
-type action func(http.ResponseWriter, *http.Request) error
-
 func (h *Handler) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, methods := range map[string]map[string]action{
@@ -79,6 +82,8 @@ func (h *Handler) routes() *http.ServeMux {
 		"/capsules/{name}/schema": {http.MethodGet: h.getSchema},
 		"/progress":               {http.MethodPost: h.postProgress},
 		"/run":                    {http.MethodGet: h.getRun},
+		"/invocation":             {http.MethodGet: h.getInvocation},
+		"/invocation/result":      {http.MethodPost: h.postResult},
 		"/health":                 {http.MethodGet: h.getHealth},
 	} {
 		mux.Handle(pattern, h.answering(byMethod(methods)))
@@ -105,8 +110,7 @@ func unknown(http.ResponseWriter, *http.Request) error {
 
 // ServeHTTP answers a request of the run's.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
+	guard(w)
 	select {
 	case h.requests <- struct{}{}:
 		defer func() { <-h.requests }()
@@ -120,32 +124,4 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.mux.ServeHTTP(w, r)
-}
-
-// answering makes answers of an action's errors, and of its panics.
-func (h *Handler) answering(act action) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h.try(act, w, r); err != nil {
-			h.answer(w, r, err)
-		}
-	})
-}
-
-func (h *Handler) try(act action, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			h.log.ErrorContext(r.Context(), "handler panicked", "panic", describePanic(v), "stack", string(debug.Stack()))
-			err = fault.New(fault.Internal, "%s", fault.Internal.Title())
-		}
-	}()
-	return act(w, r)
-}
-
-// describePanic leaves out a value that may hold a payload.
-func describePanic(v any) string {
-	var bug goruntime.Error
-	if err, ok := v.(error); ok && errors.As(err, &bug) {
-		return bug.Error()
-	}
-	return "a value"
 }

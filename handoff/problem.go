@@ -1,9 +1,7 @@
 package handoff
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,17 +31,17 @@ const (
 var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, err error) {
+func (a answers) answer(w http.ResponseWriter, r *http.Request, err error) {
 	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // whatever we end for
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	p := problemOf(err)
-	h.logRefusal(r, p, err)
+	a.logRefusal(r, p, err)
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests && p.Rule == "" {
 		w.Header().Set("Retry-After", retryAfter) // a budget of calls that is spent stays so
 	}
 	body, _ := encode(p) // there is nothing in it that can't be written
-	h.send(w, r, p.Status, "application/problem+json", body)
+	a.send(w, r, p.Status, "application/problem+json", body)
 }
 
 // problemOf says of an error what a capsule may know. One answer is the router's; every
@@ -78,10 +76,11 @@ func problemOf(err error) problem {
 
 // logRefusal tells the operator of what a capsule may not do, and of what a capsule is
 // not told.
-func (h *Handler) logRefusal(r *http.Request, p problem, err error) {
+func (a answers) logRefusal(r *http.Request, p problem, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("kind", p.Code)}
 	switch {
 	case r.Context().Err() != nil: // nobody waits for it
+	case errors.Is(err, errParked): // a program that knows no handshake may ask often
 	case p.Rule != "":
 		level, attrs = slog.LevelInfo, append(attrs, slog.String("rule", string(p.Rule)))
 	case p.Status == http.StatusInternalServerError:
@@ -89,33 +88,5 @@ func (h *Handler) logRefusal(r *http.Request, p problem, err error) {
 	case p.Status > http.StatusInternalServerError:
 		level, attrs = slog.LevelWarn, append(attrs, slog.Any("error", err))
 	}
-	h.log.LogAttrs(r.Context(), level, "request refused", attrs...)
-}
-
-// reply answers with a value as JSON.
-func (h *Handler) reply(w http.ResponseWriter, r *http.Request, status int, v any) error {
-	body, err := encode(v)
-	if err == nil {
-		h.send(w, r, status, "application/json", body)
-	}
-	return err
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a connection without deadlines is a test's
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	if _, err := bytes.NewReader(body).WriteTo(w); err != nil {
-		h.log.DebugContext(r.Context(), "answer not written", "error", err)
-	}
+	a.log.LogAttrs(r.Context(), level, "request refused", attrs...)
 }

@@ -3,10 +3,8 @@ package handoff
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -21,7 +19,7 @@ func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if h.pace.take(time.Now()) {
+	if h.pace.Take(time.Now()) {
 		h.runs.Progress(p)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -39,7 +37,7 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	if p.Percent != nil && (*p.Percent < 0 || *p.Percent > 100) {
+	if !p.likely() {
 		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").WithHint("leave it out where it isn't known")
 	}
 	for _, text := range []*string{&p.Step, &p.Message} {
@@ -47,27 +45,34 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 			return Progress{}, refuse(RuleSize, fault.New(fault.TooLarge, "a text of the progress has more than %d bytes", maxProgressText).
 				WithHint("write what is long to stdout"))
 		}
-		*text = strings.Map(printable, *text)
+		*text = fault.OneLine(*text)
 	}
 	return p, nil
 }
 
-// printable keeps out what a terminal would obey.
-func printable(c rune) rune {
-	if unicode.IsControl(c) {
-		return ' '
+func (p Progress) likely() bool { return p.Percent == nil || *p.Percent >= 0 && *p.Percent <= 100 }
+
+// Fit makes of anybody's word a Progress as it has to be: what is too long is cut, and a
+// percentage that is none is left out. Texts are UTF-8 already.
+func (p Progress) Fit() Progress {
+	if !p.likely() {
+		p.Percent = nil
 	}
-	return c
+	for _, text := range []*string{&p.Step, &p.Message} {
+		*text = fault.OneLine(fault.Clip(*text, maxProgressText-len("…")))
+	}
+	return p
 }
 
-// pace takes so many of something a second, and no more.
-type pace struct {
+// Pace takes ten words of progress a second, and no more.
+type Pace struct {
 	mu     sync.Mutex
 	second time.Time
 	taken  int
 }
 
-func (p *pace) take(now time.Time) bool {
+// Take reports whether one more is taken now.
+func (p *Pace) Take(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Sub(p.second) >= time.Second {

@@ -16,7 +16,10 @@ type self struct {
 }
 
 func (h *Handler) getRun(w http.ResponseWriter, r *http.Request) error {
-	c := h.caller
+	return h.reply(w, r, http.StatusOK, h.caller.self())
+}
+
+func (c Caller) self() self {
 	s := self{Run: c.Run, Root: c.Root, Unit: c.Unit, Depth: c.depth()}
 	if c.Parent != "" {
 		s.Parent = &c.Parent
@@ -25,9 +28,9 @@ func (h *Handler) getRun(w http.ResponseWriter, r *http.Request) error {
 		deadline := c.Deadline.UTC()
 		s.Deadline = &deadline
 	}
-	return h.reply(w, r, http.StatusOK, s)
+	return s
 }
 
-func (h *Handler) getHealth(w http.ResponseWriter, r *http.Request) error {
-	return h.reply(w, r, http.StatusOK, map[string]string{"status": "healthy", "service": "aod"})
+func (a answers) getHealth(w http.ResponseWriter, r *http.Request) error {
+	return a.reply(w, r, http.StatusOK, map[string]string{"status": "healthy", "service": "aod"})
 }

@@ -19,16 +19,22 @@ const (
 	maxConnections = 2 * maxRequests // of one run: the others are closed as they come
 )
 
-// Serve serves the run on the listener until ctx ends, and closes it. Waiting requests are
-// answered then (503), others have 5 seconds, and Serve returns nil. The calls go on.
+// Serve serves the run on the listener as the function Serve does. The calls go on.
 func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
+	return Serve(ctx, listener, h, h.log)
+}
+
+// Serve serves a Handler or a Parking on the listener until ctx ends, and closes it.
+// Waiting requests are answered then (503), others have 5 seconds, and Serve returns nil.
+// A nil logger drops what it gets.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
-		Handler:           h,
+		Handler:           handler,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    headerBytes,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(newAnswers(logger).log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	listener = &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)}

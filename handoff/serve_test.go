@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,14 +27,20 @@ type served struct {
 
 func serve(t *testing.T) *served {
 	t.Helper()
+	w := newWorld(t)
+	return serveAs(t, w, w.h)
+}
+
+func serveAs(t *testing.T, w *world, handler http.Handler) *served {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "aod") // t.TempDir is too long for a socket
 	must(t, err)
-	s := &served{world: newWorld(t), socket: filepath.Join(dir, "aod.sock"), ended: make(chan error, 1)}
+	s := &served{world: w, socket: filepath.Join(dir, "aod.sock"), ended: make(chan error, 1)}
 	listener, err := net.Listen("unix", s.socket)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
-	go func() { s.ended <- s.h.Serve(ctx, listener) }()
+	go func() { s.ended <- Serve(ctx, listener, handler, slog.New(slog.NewJSONHandler(w.log, nil))) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-s.ended)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/runtime"
 )
 
 func TestAServerInAContainer(t *testing.T) {
@@ -138,9 +137,14 @@ echo begun
 sleep 3
 echo '{"file":"starts"}' > /io/output.json
 echo over`)
+	eventually(t, "the record names the run's container", func() (is bool) {
+		now, err := s.client.Run(t.Context(), record.ID)
+		record = now
+		return err == nil && record.Container != nil
+	})
 	s.kill()
-	if found := sandboxes(t.Context(), t, s.engine, record.ID); len(found) != 1 || found[0].State != runtime.StatusRunning {
-		t.Fatalf("the run without its server: %+v", found)
+	if state, err := s.engine.Inspect(t.Context(), record.Container.ID); err != nil || !state.Running {
+		t.Fatalf("the run without its server: %+v, %v", state, err)
 	}
 	s.restart()
 	record = s.end(t, record.ID)

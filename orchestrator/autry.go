@@ -120,7 +120,7 @@ func (o *Orchestrator) trialLayout(spec runtime.Spec, dir string) (runtime.Layou
 
 // trialSpec makes a trial of the spec of a run.
 func (o *Orchestrator) trialSpec(spec runtime.Spec, trial AUTrial) (runtime.Spec, error) {
-	spec.Durable = false
+	spec.Durable, spec.Park = false, false // that of a run may be a waiting sandbox's
 	spec.Limits.MemoryBytes = cmp.Or(trial.MemoryBytes, spec.Limits.MemoryBytes)
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], trial.Env...)
 	spec.Filter = &runtime.Filter{Args: trial.Args}

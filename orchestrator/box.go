@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -18,6 +19,12 @@ type box struct {
 	limits  runtime.Limits
 	log     *runtime.Log
 	desk    *desk
+
+	waited bool    // it was started before there was a run
+	deep   bool    // and so was its program
+	early  bool    // its end was told before the container's own
+	alive  bool    // it has ended, and its program hasn't
+	parked *parked // what it was, where it may be so again; else nil
 }
 
 // start makes the run's image and its directories in dir, and starts its container.
@@ -47,6 +54,7 @@ func (o *Orchestrator) start(ctx context.Context, run *Run, dir string) (*box, e
 		return nil, err
 	}
 	timings := b.sandbox.Timings()
+	run.record.Container = &Container{ID: b.sandbox.ID()}
 	run.record.Timings.Create, run.record.Timings.Start = milliseconds(timings.Create), milliseconds(timings.Start)
 	return b, nil
 }
@@ -70,7 +78,11 @@ func (o *Orchestrator) adopt(ctx context.Context, run *Run, container, dir strin
 	}
 	spec := o.spec(run, image)
 	log := runtime.NewLog(spec.Limits.LogBytes, run.logged)
-	log.Skip(seen.stdout, seen.stderr)
+	log.Skip(seen.Stdout, seen.Stderr)
+	run.lease.share(log, run.id)
+	if run.lease.Behind != "" {
+		log.After(handoff.EndLine(run.lease.Behind))
+	}
 	layout := runtime.OpenLayout(dir, run.inputs)
 	if _, err := os.Stat(run.published); err == nil { // the earlier process came as far as that
 		layout.Output = run.published
@@ -116,7 +128,7 @@ var errTimeout = errors.New("the run's time is up")
 // time limit, or stopped with ctx.
 func (b *box) wait(ctx context.Context) (runtime.End, error) {
 	if b.run.record.State != Running { // as it is when the container was adopted
-		started := b.sandbox.StartedAt().UTC()
+		started := b.startedAt().UTC()
 		b.run.record.StartedAt = &started
 		if err := b.run.enter(Running, ""); err != nil {
 			return runtime.End{}, err
@@ -127,13 +139,62 @@ func (b *box) wait(ctx context.Context) (runtime.End, error) {
 	defer stop()
 	defer b.desk.until(limited)()
 	defer b.run.req.Stream.join(ctx, b.layout)()
-	end, err := b.sandbox.Wait(limited)
+	end, err := b.sandbox.WaitOr(limited, b.desk.done())
+	b.alive = end.Alive
 	b.run.record.Timings.Run = milliseconds(time.Since(began))
-	b.run.record.Log.Bytes, b.run.record.Log.Truncated = b.log.Bytes()
+	if b.early = end.Early; !b.early {
+		b.noteLog()
+	}
 	if fault.Is(err, fault.NotFound) {
 		err = vanished(err)
 	}
 	return end, err
+}
+
+// startedAt is when the attempt's time began: a container that waited ran before that.
+func (b *box) startedAt() time.Time {
+	started := b.sandbox.StartedAt()
+	transitions := b.run.record.Transitions
+	if began := transitions[len(transitions)-1].At; b.waited && started.Before(began) {
+		return began
+	}
+	return started
+}
+
+// leaveDesk ends the API for the attempt, and for the program as well where that has no
+// other run.
+func (b *box) leaveDesk(cause error) {
+	if b.alive && b.parked != nil && b.desk.release(cause) {
+		return
+	}
+	b.parked = nil
+	b.desk.close(cause)
+}
+
+// noteLog takes into the record how much the program wrote.
+func (b *box) noteLog() {
+	stats := &b.run.record.Log
+	stats.Bytes, stats.Truncated = b.log.Bytes()
+	if stats.Truncated {
+		b.run.warn("the log was cut: the %s wrote more than its limit (limits.log)", b.run.noun())
+	}
+}
+
+// rest waits for what an early end left to come, and takes it into the record.
+func (b *box) rest(ctx context.Context) {
+	exit, err := b.sandbox.Settle(ctx)
+	b.noteRest(exit, err)
+}
+
+// noteRest: the result counts, whatever the container did afterwards.
+func (b *box) noteRest(exit runtime.Exit, err error) {
+	b.noteLog()
+	switch {
+	case err != nil || exit.Err != nil:
+		b.run.warn("the engine didn't say how the container ended, after its program had ended well")
+	case exit.Code != 0:
+		b.run.warn("the container ended with exit code %d, after its program had ended well", exit.Code)
+	}
 }
 
 // vanished is the fault of a container that somebody removed under the run's hands.
@@ -148,6 +209,7 @@ func (o *Orchestrator) spec(run *Run, image runtime.Image) runtime.Spec {
 		Run: run.id, Root: run.family.root, Unit: run.req.Capsule.Name, Owner: o.owner,
 		Attempt:   run.attempt,
 		Durable:   run.journal != nil,
+		Control:   true,
 		Image:     image,
 		Network:   agent.Network,
 		ReadOnly:  agent.ReadOnly,

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-
-	"github.com/agent-on-demand/aod/runtime"
 )
 
 // clean removes what isn't kept of the run. Its error is the process's end.
 func (j *job) clean(ctx context.Context) error {
+	again := j.settle(context.WithoutCancel(ctx))
 	if err := j.enter(Cleanup, ""); err != nil {
 		return err
 	}
-	if err := j.removeContainers(ctx); err != nil {
+	if again != nil {
+		j.handBack(context.WithoutCancel(ctx), again)
+	}
+	if err := j.removeContainers(ctx, again != nil); err != nil {
 		return err
 	}
 	if err := j.removeAttempts(); err != nil {
@@ -23,21 +25,28 @@ func (j *job) clean(ctx context.Context) error {
 	return j.enter(Idle, "")
 }
 
-func (j *job) removeContainers(ctx context.Context) error {
+// removeContainers removes what the engine has of the run; gone says that there is nothing to
+// hand.
+func (j *job) removeContainers(ctx context.Context, gone bool) error {
+	if j.isRemote() {
+		return nil // it never had any, and there may be no engine to ask
+	}
 	ctx = context.WithoutCancel(ctx) // also of a run that was cancelled
 	// A container whose creation the engine didn't answer may have come since then.
-	if retried := len(j.record.Attempts) > 0; j.discard(ctx) && !j.troubled && !retried {
+	retried, left := len(j.record.Attempts) > 0, j.private.Boxes[-j.attempt] != ""
+	if (gone || j.discard(ctx)) && !j.troubled && !retried && !left {
 		return nil
 	}
-	return j.service.persist("remove containers", j.id, func() error {
-		return runtime.RemoveAll(ctx, j.service.exec.engine, j.id, j.service.exec.owner)
-	})
+	return j.service.persist("remove containers", j.id, func() error { return j.removeOthers(ctx, 0) })
 }
 
 // discard removes the container that the job has to hand, and reports whether it did.
 func (j *job) discard(ctx context.Context) bool {
 	if j.box == nil {
 		return false
+	}
+	if j.box.alive {
+		j.box.desk.close(errCallerEnded)
 	}
 	err := j.box.sandbox.Remove(ctx)
 	j.box = nil

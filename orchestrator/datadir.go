@@ -101,6 +101,12 @@ func (r *runDir) remove() error {
 	return nil
 }
 
+// isEmpty reports whether nothing was made there but the lock.
+func (r *runDir) isEmpty() bool {
+	entries, err := os.ReadDir(r.path)
+	return err == nil && len(entries) <= 1
+}
+
 // keep moves the directory to where nobody sweeps and returns its new place.
 func (d *dataDir) keep(r *runDir) (string, error) {
 	kept := filepath.Join(d.path, "kept")

@@ -53,8 +53,10 @@ func (o *Orchestrator) findImage(ctx context.Context, run *Run) (foundImage, err
 	return o.images.get(ctx, run.imageKey(), find)
 }
 
-// imageKey names the unit's content for the cache.
-func (r *Run) imageKey() string { return r.record.Unit + "@" + r.record.Version }
+// imageKey names the unit's content for the cache and the pool.
+func (r *Run) imageKey() string { return imageKey(r.record.Unit, r.record.Version) }
+
+func imageKey(unit, version string) string { return unit + "@" + version }
 
 // Build returns the capsule's image, its reference, and whether it had to be built.
 func (o *Orchestrator) Build(ctx context.Context, c *capsule.Capsule, progress func(runtime.BuildEvent)) (runtime.Image, string, bool, error) {
@@ -82,6 +84,9 @@ func (o *Orchestrator) Build(ctx context.Context, c *capsule.Capsule, progress f
 // recipeOf names a capsule's image after all that goes into it: its directory, and
 // our base image where the Dockerfile builds on it.
 func recipeOf(c *capsule.Capsule) (runtime.Recipe, error) {
+	if c.Kind == capsule.KindRemote {
+		return runtime.Recipe{}, fault.New(fault.Input, "%q has no image: its agent is elsewhere", c.Name)
+	}
 	context, err := c.Context()
 	if err != nil {
 		return runtime.Recipe{}, err

@@ -31,7 +31,7 @@ func (s *Service) List(ctx context.Context, f Filter) (Page, error) {
 		states[i] = string(state)
 	}
 	rows, err := s.store.Runs(ctx, store.Filter{
-		Unit: f.Unit, Parent: f.Parent, States: states, Unfinished: f.Active,
+		Unit: f.Unit, Parent: f.Parent, States: states, Unfinished: f.Active, Metadata: f.Metadata,
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
@@ -60,9 +60,10 @@ func (s *Service) job(id string) *job {
 
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
 func (s *Service) Await(ctx context.Context, id string) (Record, error) {
-	if j := s.job(id); j != nil {
+	if j := s.job(id); j != nil && !closed(j.ended) {
 		select {
 		case <-j.ended:
+			return j.outcome, nil
 		case <-j.gone:
 		case <-ctx.Done():
 		}

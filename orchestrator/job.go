@@ -24,15 +24,17 @@ type job struct {
 	box      *box    // the sandbox of its newest attempt; nil where there is none to hand
 	spent    bool    // it had its outcome when it was recovered
 	broken   error   // why this process can't go on with it; nil if it can
+	cold     bool    // no waiting sandbox is taken any more
 	troubled bool    // the engine may hold something of it that this process doesn't know
 	log      *logFile
 	pending  []Event // to be stored with the next transition
 
-	life   context.Context // of the run in this process
-	cancel context.CancelCauseFunc
-	ended  chan struct{} // closed when the outcome is stored
-	gone   chan struct{} // closed when this process has nothing more to do with it
-	news   notifier      // of events and log lines
+	life    context.Context // of the run in this process
+	cancel  context.CancelCauseFunc
+	ended   chan struct{} // closed when the outcome is stored
+	outcome Record        // what is stored with it; set before
+	gone    chan struct{} // closed when this process has nothing more to do with it
+	news    notifier      // of events and log lines
 }
 
 // private is what a Service has to know of a run and tells nobody.
@@ -41,6 +43,11 @@ type private struct {
 	Retries     int           `json:"retries"` // how many there may be
 	Concurrency int           `json:"concurrency,omitempty"`
 	TraceParent string        `json:"traceparent,omitempty"`
+
+	Boxes map[int]string `json:"boxes,omitempty"` // the waiting sandboxes that attempts became, by their numbers
+	Lease lease          `json:"lease,omitzero"`
+	// Refused are the lines in the attempt's log of a sandbox that it had before its own.
+	Refused seenLines `json:"refused,omitzero"`
 
 	Path     []handoff.Step `json:"path,omitempty"` // see family
 	Deadline time.Time      `json:"deadline,omitzero"`
@@ -69,6 +76,7 @@ func (j *job) drive() {
 		}
 		j.service.concluded(j)
 	}
+	j.outcome = j.record
 	close(j.ended)
 	if j.clean(ctx) != nil {
 		j.release()
@@ -80,6 +88,9 @@ func (j *job) drive() {
 // release lets go of a sandbox that goes on without us.
 func (j *job) release() {
 	if j.box != nil {
+		if j.box.alive {
+			j.box.desk.close(runtime.ErrDetach)
+		}
 		j.box.sandbox.Release()
 	}
 	if j.ticket != nil {
@@ -124,6 +135,7 @@ func (j *job) giveUp(ctx context.Context, c conclusion) error {
 		Usage: j.record.Usage, FinishedAt: time.Now().UTC(),
 	}
 	j.record.Attempts = append(j.record.Attempts, attempt)
+	j.private.Refused = seenLines{}
 	j.record.Retries, j.record.Usage = len(j.record.Attempts), nil
 	j.troubled = true
 	j.pending = append(j.pending, Event{Attempt: &attempt, Delay: j.delay()})
@@ -216,20 +228,39 @@ func (j *job) leaveSlot() {
 	j.ticket = nil
 }
 
-// runOnce starts the attempt's container, or takes over the one that there is, waits
-// for its end and takes the result.
+// runOnce starts the attempt's container, or takes over one that there is, waits for its
+// end and takes the result.
 func (j *job) runOnce(ctx context.Context) (conclusion, error) {
-	if err := j.open(ctx); err != nil {
-		return conclusion{}, err
+	if j.isRemote() {
+		return j.callRemote(ctx)
 	}
-	ctx, span := tracer.Start(ctx, "wait")
-	end, err := j.box.wait(ctx)
-	span.End()
-	j.box.desk.close(callsEnd(err))
+	end, err := j.openAndWait(ctx)
+	if err == nil && j.box.unborn(end) {
+		if err = j.refuse(ctx); err == nil {
+			end, err = j.openAndWait(ctx)
+		}
+	}
 	if err != nil {
 		return conclusion{}, err
 	}
-	_, span = tracer.Start(ctx, "collect")
+	_, span := tracer.Start(ctx, "collect")
 	defer span.End()
+	defer func() { j.service.pool.learn(j.Run, j.box.desk.asked()) }()
+	if j.box.alive {
+		if j.box.layout, err = j.box.layout.Taken(); err != nil {
+			return conclusion{}, err
+		}
+	}
 	return j.conclude(end, j.box.layout, j.box.limits)
+}
+
+func (j *job) openAndWait(ctx context.Context) (runtime.End, error) {
+	if err := j.open(ctx); err != nil {
+		return runtime.End{}, err
+	}
+	ctx, span := tracer.Start(ctx, "wait")
+	defer span.End()
+	end, err := j.box.wait(ctx)
+	j.box.leaveDesk(callsEnd(err))
+	return end, err
 }

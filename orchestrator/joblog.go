@@ -65,7 +65,15 @@ func (l *logFile) close() {
 }
 
 // seenLines says how many lines of an attempt are in the file.
-type seenLines struct{ stdout, stderr int }
+type seenLines struct {
+	Stdout int `json:"stdout,omitempty"`
+	Stderr int `json:"stderr,omitempty"`
+}
+
+// behind are those that came after others.
+func (s seenLines) behind(others seenLines) seenLines {
+	return seenLines{Stdout: s.Stdout - others.Stdout, Stderr: s.Stderr - others.Stderr}
+}
 
 // seen counts the lines of an attempt that an earlier process kept, and cuts off the
 // one over which it died.
@@ -86,9 +94,9 @@ func (l *logFile) seen(attempt int) seenLines {
 		switch {
 		case entry.Attempt != attempt:
 		case entry.Stream == "stdout":
-			seen.stdout++
+			seen.Stdout++
 		default:
-			seen.stderr++
+			seen.Stderr++
 		}
 	}
 }

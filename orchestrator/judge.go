@@ -36,6 +36,10 @@ func failed(outcome Outcome, exit int, failure *RunError) conclusion {
 // program that ended well. Its error is a fault of ours.
 func (r *Run) conclude(end runtime.End, layout runtime.Layout, limits runtime.Limits) (conclusion, error) {
 	r.measure(end)
+	var over *runtime.LimitError
+	if end.ExitCode == exitFileSize && errors.As(end.Cause, &over) {
+		end.Cause = nil // the kernel came first, and knows better what went over
+	}
 	if c, ok := stopped(end, limits); ok {
 		return c, nil
 	}
@@ -61,11 +65,8 @@ func (r *Run) conclude(end runtime.End, layout runtime.Layout, limits runtime.Li
 }
 
 func (r *Run) measure(end runtime.End) {
-	if end.Reported {
+	if end.Reported && r.lease.Number == 0 { // else it tells of other runs as well
 		r.record.Usage = &Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
-	}
-	if r.record.Log.Truncated {
-		r.warn("the log was cut: the %s wrote more than its limit (limits.log)", r.noun())
 	}
 }
 

@@ -113,8 +113,16 @@ func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (
 	return info, created, err
 }
 
-// build makes the image of a capsule that is about to become a unit's version.
+// build makes the image of an upload that is about to become a unit's version. One without
+// an image gets no secret of the operator's: whoever may upload could have it sent anywhere.
 func (s *Service) build(ctx context.Context, c *capsule.Capsule) error {
+	if c.Remote != nil && c.Remote.Auth != nil {
+		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", c.Name).
+			WithHint("keep it in one of the server's `units` directories")
+	}
+	if c.Kind == capsule.KindRemote {
+		return nil
+	}
 	_, _, _, err := s.exec.Build(ctx, c, func(runtime.BuildEvent) {})
 	return err
 }

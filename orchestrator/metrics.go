@@ -18,6 +18,11 @@ type metrics struct {
 	total    *prometheus.HistogramVec
 	queued   *prometheus.HistogramVec
 	program  *prometheus.HistogramVec
+
+	hits    *prometheus.CounterVec
+	misses  *prometheus.CounterVec
+	refills *prometheus.CounterVec
+	age     *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
@@ -31,6 +36,11 @@ func newMetrics() *metrics {
 		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", buckets),
 		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", buckets),
 	}
+	m.hits = counter("aod_pool_hits_total", "Runs that got a sandbox which waited for them.", "unit")
+	m.misses = counter("aod_pool_misses_total", "Runs that started a container of their own.", "unit")
+	m.refills = counter("aod_pool_refills_total", "Sandboxes that were started to wait for a run.", "unit")
+	m.age = histogram("aod_pool_age_seconds", "How long sandboxes had waited when a run got them.", buckets)
+	m.registry.MustRegister(m.hits, m.misses, m.refills, m.age)
 	m.registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -53,6 +63,15 @@ func (m *metrics) ended(r Record) {
 	}
 }
 
+func (m *metrics) claimed(unit string, age time.Duration) {
+	m.hits.WithLabelValues(unit).Inc()
+	m.age.WithLabelValues(unit).Observe(age.Seconds())
+}
+
+func (m *metrics) missed(unit string) { m.misses.WithLabelValues(unit).Inc() }
+
+func (m *metrics) refilled(unit string) { m.refills.WithLabelValues(unit).Inc() }
+
 func (m *metrics) retried(unit string) { m.retries.WithLabelValues(unit).Inc() }
 
 func (m *metrics) refused(unit string) { m.refusals.WithLabelValues(unit).Inc() }
@@ -70,11 +89,13 @@ var (
 	descFree    = prometheus.NewDesc("aod_disk_free_bytes", "Free space where runs are kept.", nil, nil)
 	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
 	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
+	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
+	descPool    = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (moment) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes} {
+	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool} {
 		descs <- d
 	}
 }
@@ -98,5 +119,10 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 	gauge(descBytes, float64(stats.StoredBytes))
 	for unit, n := range stats.Waiting {
 		gauge(descWaiting, float64(n), unit)
+	}
+	pool := m.service.Pool()
+	gauge(descPool, float64(pool.Size))
+	for _, shelf := range pool.Units {
+		gauge(descPooled, float64(len(shelf.Waiting)), shelf.Unit)
 	}
 }

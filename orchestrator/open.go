@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,12 +29,77 @@ func (j *job) open(ctx context.Context) (err error) {
 		return err
 	}
 	j.service.logger.Info("adopting container", "run", j.id, "attempt", j.attempt, "container", container)
-	j.box, err = j.service.exec.adopt(ctx, j.Run, container, j.dir(), j.log.seen(j.attempt))
-	return err
+	if j.box, err = j.service.exec.adopt(ctx, j.Run, container, j.dir(), j.log.seen(j.attempt).behind(j.private.Refused)); err != nil {
+		return err
+	}
+	j.box.waited = j.private.Boxes[j.attempt] != ""
+	if j.record.State != Running { // the earlier process stored no more
+		j.record.Container = &Container{ID: container, WaitedMS: milliseconds(j.box.startedAt().Sub(j.box.sandbox.StartedAt())), Served: j.lease.Number}
+	}
+	return nil
 }
 
-// launch starts a container for the attempt.
+// launch gives the attempt a container: one that waits for it, or else a new one.
 func (j *job) launch(ctx context.Context) error {
+	j.leased(lease{})
+	var waiting *parked
+	if !j.cold {
+		waiting = j.service.pool.take(j.Run)
+	}
+	if waiting == nil {
+		return j.launchCold(ctx)
+	}
+	j.borrow(waiting.id)
+	j.leased(waiting.lease())
+	if err := j.enter(Starting, ""); err != nil {
+		return errors.Join(err, waiting.discard(ctx))
+	}
+	err := j.occupy(ctx, waiting)
+	if err == nil {
+		return nil
+	}
+	j.service.logger.Warn("waiting sandbox not claimed", "run", j.id, "sandbox", waiting.id, about(err))
+	j.giveBack(waiting.discard(ctx) == nil)
+	if err := j.enter(Failed, "the waiting sandbox could not be claimed"); err != nil {
+		return err
+	}
+	return j.launchCold(ctx)
+}
+
+// borrow remembers which waiting sandbox the attempt becomes.
+func (j *job) borrow(id string) {
+	if j.private.Boxes == nil {
+		j.private.Boxes = map[int]string{}
+	}
+	j.private.Boxes[j.attempt] = id
+}
+
+// giveBack: the attempt is to have a sandbox of its own. What could not be removed of the
+// borrowed one is removed at the run's end.
+func (j *job) giveBack(removed bool) {
+	id := j.private.Boxes[j.attempt]
+	delete(j.private.Boxes, j.attempt)
+	j.leased(lease{})
+	j.cold = true
+	if removed {
+		j.service.pool.forget(map[int]string{0: id})
+		return
+	}
+	j.private.Boxes[-j.attempt] = id
+}
+
+// refuse gives a sandbox back whose program never got the run: nothing has happened yet.
+func (j *job) refuse(ctx context.Context) error {
+	const reason = "the waiting sandbox ended before its run began"
+	j.service.logger.Warn(reason, "run", j.id, "sandbox", j.private.Boxes[j.attempt])
+	j.giveBack(j.discard(ctx))
+	j.private.Refused = j.log.seen(j.attempt)
+	return j.enter(Failed, reason)
+}
+
+// launchCold starts a container for the attempt.
+func (j *job) launchCold(ctx context.Context) error {
+	defer j.service.pool.starts()()
 	if err := j.enter(Starting, ""); err != nil {
 		return err
 	}
@@ -98,7 +164,12 @@ func (j *job) reconcile(ctx context.Context) (container string, err error) {
 			container = ref.ID
 		}
 	}
-	if err := runtime.RemoveOthers(ctx, j.service.exec.engine, j.id, j.service.exec.owner, j.attempt); err != nil {
+	if container == "" {
+		if container, err = j.borrowed(ctx); err != nil {
+			return "", err
+		}
+	}
+	if err := j.removeOthers(ctx, j.attempt); err != nil {
 		return "", err
 	}
 	if container == "" && j.record.State == Running {
@@ -106,4 +177,50 @@ func (j *job) reconcile(ctx context.Context) (container string, err error) {
 	}
 	j.troubled = false
 	return container, nil
+}
+
+// removeOthers removes what the engine has of other attempts than one, the sandboxes that
+// they borrowed included; there is no attempt 0.
+func (j *job) removeOthers(ctx context.Context, one int) error {
+	exec := j.service.exec
+	err := runtime.RemoveOthers(ctx, exec.engine, j.id, exec.owner, one)
+	for attempt, id := range j.private.Boxes {
+		if attempt != one {
+			err = errors.Join(err, runtime.RemoveAll(ctx, exec.engine, id, exec.owner))
+		}
+	}
+	return err
+}
+
+// borrowed finds the container of a waiting sandbox that an earlier process made the
+// attempt's. Where that process had not come so far, it goes, and the attempt begins anew.
+func (j *job) borrowed(ctx context.Context) (container string, err error) {
+	id := j.private.Boxes[j.attempt]
+	if id == "" {
+		return "", nil
+	}
+	exec := j.service.exec
+	refs, err := runtime.Find(ctx, exec.engine, id, exec.owner)
+	if err != nil || len(refs) == 0 {
+		return "", err
+	}
+	if j.record.State == Running || j.furnished() {
+		return refs[0].ID, nil
+	}
+	err = runtime.RemoveAll(ctx, exec.engine, id, exec.owner)
+	j.giveBack(err == nil)
+	return "", err
+}
+
+// furnished gives a borrowed sandbox its input, if it has become the attempt's at all. A
+// program that has posted its result may ask for another one's, and gets none.
+func (j *job) furnished() bool {
+	layout := runtime.OpenLayout(j.dir(), "")
+	if _, err := os.Stat(layout.Dir); err != nil {
+		return false
+	}
+	if _, err := os.Stat(layout.Posted()); err == nil && j.lease.lasts() {
+		return true
+	}
+	return errors.Join(layout.LinkInputs(j.inputs), layout.WriteInput(j.ready.input.JSON())) == nil
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,9 @@ type Options struct {
 	Labels   map[string]string // on every container, beside AOD's own
 	Limits   runtime.Limits    // in force where a unit says nothing; zero fields are the defaults
 	Handoffs handoff.Limits    // of what runs may call; zero fields are the defaults
+
+	Secrets     string            // a directory of secrets, a file each; "" is `secrets` in DataDir
+	SecretFiles map[string]string // paths of single secrets, by name, which go before those of Secrets
 }
 
 // Orchestrator runs units on one engine over one data directory.
@@ -47,6 +51,7 @@ type Orchestrator struct {
 	starts gate        // containers started at once
 	images *imageCache // nil asks the engine each time
 
+	agents   *agents
 	queue    *queue // of the runs that live with their caller
 	handoffs handoff.Limits
 	grants   func(*capsule.Capsule) []string                    // whom it may call
@@ -74,6 +79,8 @@ func New(engine Engine, opts Options) (*Orchestrator, error) {
 
 		queue: newQueue(2 * goruntime.NumCPU()), starts: newGate(goruntime.NumCPU()), handoffs: opts.Handoffs,
 	}
+	kept := cmp.Or(opts.Secrets, filepath.Join(data.path, "secrets"))
+	o.agents = newAgents(secrets{dir: kept, files: opts.SecretFiles}, o.logger)
 	o.grants = grants
 	o.newCalls = func(ctx context.Context, run *Run, layout runtime.Layout) callee {
 		return o.attachedCalls(ctx, run, layout)
@@ -82,7 +89,10 @@ func New(engine Engine, opts Options) (*Orchestrator, error) {
 }
 
 // Close waits for the runs that go on. Cancel their contexts first to hurry them.
-func (o *Orchestrator) Close() { o.running.Wait() }
+func (o *Orchestrator) Close() {
+	o.running.Wait()
+	o.agents.close()
+}
 
 // Submit checks a request and starts the run. The fault of a wrong request comes
 // back at once, with all violations, and nothing was started for it. The run is

@@ -57,8 +57,10 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees forest) (*jo
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		return j, fmt.Errorf("decode run: %w", err)
 	}
+	s.pool.lend(j.private.Boxes)
+	j.lease = j.private.Lease
 	run.family.path, run.family.deadline = j.private.Path, j.private.Deadline
-	run.req = Request{Capsule: &capsule.Capsule{Name: record.Unit}, Timeout: j.private.Timeout}
+	run.req = Request{Capsule: &capsule.Capsule{Name: record.Unit, Kind: record.Kind}, Timeout: j.private.Timeout}
 	if record.Outcome != "" {
 		return j, nil
 	}
@@ -178,11 +180,9 @@ func (s *Service) isYoung(name string) bool {
 	return err == nil && time.Since(info.ModTime()) < time.Minute && !info.ModTime().Before(s.opened)
 }
 
-func (s *Service) isLive(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live[id] != nil
-}
+// isLive reports whether this process has to do with a run, or with a sandbox that waits for
+// one or did.
+func (s *Service) isLive(id string) bool { return s.job(id) != nil || s.pool.has(id) }
 
 // brokenRun concludes a run with which this process can't go on.
 func brokenRun(err error) conclusion {

@@ -39,7 +39,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record Record, joi
 	if err != nil {
 		return Record{}, false, err
 	}
-	return s.accept(ctx, u, req, ready, k, accepted{rerunOf: id})
+	return s.accept(ctx, u, req, ready, k, accepted{rerunOf: id, metadata: old.Metadata})
 }
 
 // prepareAgain checks an input whose files have their names already.

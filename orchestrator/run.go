@@ -30,6 +30,7 @@ type Run struct {
 	attempt   int    // its number; 0 is the first and only one
 	inputs    string // the directory of its input files; "" is that of the attempt
 	published string // the directory that its output files become; "" delivers them
+	lease     lease
 
 	observing sync.Mutex // one call of the observer at a time
 	record    Record
@@ -125,6 +126,9 @@ func (o *Orchestrator) once(ctx context.Context, run *Run, dir string) error {
 		return err
 	}
 	defer run.slot.leave()
+	if run.isRemote() {
+		return o.settleRemote(ctx, run)
+	}
 	box, err := o.start(ctx, run, dir)
 	if err != nil {
 		return err
@@ -132,12 +136,21 @@ func (o *Orchestrator) once(ctx context.Context, run *Run, dir string) error {
 	end, err := box.wait(ctx)
 	box.desk.close(errCallerEnded)
 	var removal sync.WaitGroup
-	var removed error
-	removal.Go(func() { removed = box.sandbox.Remove(ctx) })
+	var exit runtime.Exit
+	var unsettled, removed error
+	removal.Go(func() {
+		if box.early {
+			exit, unsettled = box.sandbox.Settle(context.WithoutCancel(ctx))
+		}
+		removed = box.sandbox.Remove(ctx)
+	})
 	if err == nil {
 		err = box.settle(end)
 	}
 	removal.Wait()
+	if box.early {
+		box.noteRest(exit, unsettled)
+	}
 	return errors.Join(err, removed)
 }
 

@@ -33,7 +33,7 @@ echo "volume: $(stat -f -c %T /var/spool)"
 		"NoNewPrivs: 1", "Seccomp: 2",
 		"'/x': Read-only file system", "'/etc/x': Read-only file system", "'/io/input/x': Read-only file system",
 		"'/io/handoff/incoming/x': Read-only file system", "'/run/aod/x': Read-only file system",
-		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -- bash /io/input/script", p.pids(), "files: 1024 core: 0",
+		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -control /run/aod/init.sock -- bash /io/input/script", p.pids(), "files: 1024 core: 0",
 		"hosts: ::1 127.0.0.1", "loopback is up", "outside: Network is unreachable", "volume: tmpfs",
 	} {
 		if !strings.Contains(log, want) {
@@ -103,9 +103,9 @@ func TestATimeoutKillsTheWholeTree(t *testing.T) {
 // pids is the limit of 128 with what AOD's own programs take.
 func (p *probe) pids() string {
 	if p.remote() {
-		return "pids: 148"
+		return "pids: 152"
 	}
-	return "pids: 138"
+	return "pids: 142"
 }
 
 func TestCancellingEndsTheRun(t *testing.T) {

@@ -48,6 +48,9 @@ type ServiceOptions struct {
 	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound
 	SweepInterval time.Duration // default 10 minutes
 
+	Pool    PoolOptions // sandboxes that wait for runs; an engine elsewhere has none
+	Secrets string      // a directory of secrets, a file each; "" is none
+
 	Units map[string]UnitSettings // by name
 }
 
@@ -62,6 +65,7 @@ type UnitSettings struct {
 	MayNotCall  []string // units, whatever its tools.yaml says
 	ModelPath   string   // Request.ModelPath of all its runs
 	StdinBytes  int64    // Request.StdinBytes of all its runs
+	Warm        *int     // sandboxes that wait for its runs; nil: what its agent.yaml says
 }
 
 // grants are the units that one may call: what its tools.yaml says, and the operator.
@@ -100,6 +104,7 @@ func setDefault[T comparable](field *T, value T) {
 //	Home/aod.db         the store
 //	Home/bin/           the installed init
 //	Home/spool/ID/      files that are being received
+//	Home/pool/ID/       sandboxes that wait for a run
 //	Home/runs/ID/input/ the input files of a run, output/ its output files, log.jsonl
 //	Home/runs/ID/N/     its attempt number N, while that goes on
 //	Home/units/         every version of every unit, see package unit
@@ -109,6 +114,7 @@ type Service struct {
 	store  *store.Store
 	units  *unit.Registry
 	queue  *queue
+	pool   *pool
 	logger *slog.Logger
 	lock   *os.File
 	opened time.Time
@@ -163,10 +169,15 @@ func NewService(engine Engine, opts ServiceOptions) (_ *Service, err error) {
 		engine: engine, logger: s.logger, labels: s.opts.Labels, limits: s.opts.Limits,
 		owner: owner, bin: s.path("bin"), cards: s.path("cards"), starts: newGate(s.opts.Starts), images: newImageCache(),
 	}
+	s.exec.agents = newAgents(secrets{dir: s.opts.Secrets}, s.logger)
 	s.exec.handoffs = s.opts.Handoffs
 	s.exec.newCalls = s.newCalls
 	s.exec.grants = func(c *capsule.Capsule) []string { return s.opts.Units[c.Name].grants(grants(c)) }
 	s.queue = newQueue(s.opts.Concurrency)
+	if runtime.IsRemote(engine) {
+		s.opts.Pool.Size = 0
+	}
+	s.pool = newPool(s, s.opts.Pool)
 	s.life, s.detach = context.WithCancelCause(context.Background())
 	s.begin, s.hold = context.WithCancelCause(s.life)
 	return s, nil
@@ -187,7 +198,7 @@ func (s *Service) openHome() (err error) {
 	if err != nil {
 		return fmt.Errorf("lock home: %w", err)
 	}
-	return s.emptySpool()
+	return errors.Join(s.emptySpool(), s.emptyPool())
 }
 
 // emptySpool removes what an earlier process was receiving when it died.
@@ -217,6 +228,9 @@ func (s *Service) Start(ctx context.Context) error {
 	s.cancelOrphans()
 	s.tasks.Go(func() { s.tidy(s.life) })
 	s.tasks.Go(func() { s.sweepAlways(s.life) })
+	if s.opts.Pool.Size > 0 {
+		s.tasks.Go(func() { s.pool.run(s.begin) })
+	}
 	s.mu.Lock()
 	s.started = true
 	s.mu.Unlock()
@@ -269,6 +283,9 @@ func (s *Service) running() int {
 // close lets go of what NewService opened, as far as it came.
 func (s *Service) close() error {
 	var err error
+	if s.exec != nil {
+		s.exec.agents.close()
+	}
 	if s.store != nil {
 		err = s.store.Close()
 	}

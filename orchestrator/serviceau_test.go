@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,18 +28,18 @@ const readerCard = `{
 
 // newReaderWorks are works with the Agentic Unit "reader", which prints what its model holds,
 // beside "worker" and "caller". The operator has given it one.
-func newReaderWorks(t *testing.T) *works {
+func newReaderWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	write(t, model, "weights")
-	return newCallWorks(t, func(o *ServiceOptions) {
+	return newCallWorks(t, append([]func(*ServiceOptions){func(o *ServiceOptions) {
 		addReader(t, o.Sources[0], "")
 		o.Units = map[string]UnitSettings{
 			"reader": {ModelPath: model, StdinBytes: 10, Timeout: 10 * time.Second},
 			"caller": {MayCall: []string{"reader"}},
 		}
 		o.Concurrency = 1
-	})
+	}}, change...)...)
 }
 
 func addReader(t *testing.T, sources, dockerfile string) {
@@ -57,13 +58,27 @@ func (w *works) readerProgram(spec runtime.ContainerSpec, dir map[string]string)
 		if err != nil {
 			return 2
 		}
-		printed = fmt.Sprintf(`{"model": %q}`, weights)
+		printed = fmt.Sprintf(`{"model": %q%s}`, weights, given(spec, dir))
 	}
 	w.mu.Lock()
 	w.started[mark]++
 	w.mu.Unlock()
 	_ = os.WriteFile(dir["/run/aod/stdout"], []byte(printed), 0o600)
 	return 0
+}
+
+// given is all that its one call brought the program, where the prompt is "tell".
+func given(spec runtime.ContainerSpec, dir map[string]string) string {
+	at := slices.Index(spec.Entrypoint, "-stdin")
+	if !slices.Contains(spec.Cmd, "tell") || at < 0 {
+		return ""
+	}
+	stdin, err := os.ReadFile(filepath.Join(dir["/io/input"], path.Base(spec.Entrypoint[at+1])))
+	if err != nil {
+		return fmt.Sprintf(`, "stdin": %q`, err)
+	}
+	mood := slices.DeleteFunc(slices.Clone(spec.Env), func(e string) bool { return !strings.HasPrefix(e, "MOOD=") })
+	return fmt.Sprintf(`, "stdin": %q, "args": %q, "mood": %q`, stdin, strings.Join(spec.Cmd, " "), strings.Join(mood, " "))
 }
 
 func (w *works) submitReader(stdin string) (Record, error) {

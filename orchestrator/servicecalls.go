@@ -60,7 +60,9 @@ func (c *serviceCalls) Start(ctx context.Context, call handoff.Call) (id string,
 	if err != nil {
 		return "", err
 	}
-	record, joined, err = s.accept(ctx, u, req, ready, key, accepted{trace: c.job.private.TraceParent})
+	record, joined, err = s.accept(ctx, u, req, ready, key, accepted{
+		trace: c.job.private.TraceParent, metadata: c.job.record.Metadata,
+	})
 	if err == nil && !joined {
 		c.job.append(newEvent(EventCall, time.Now().UTC(), callOf(record)))
 	}
@@ -111,7 +113,11 @@ func (c *serviceCalls) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (R
 
 // Await implements handoff.Runs.
 func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, error) {
-	record, err := c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
+	var record Record
+	var err error
+	if !c.waitsFor(ctx, id) {
+		record, err = c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
+	}
 	if err == nil && record.Outcome == "" {
 		c.slot.await(ctx, func() {
 			record, err = c.service.Await(ctx, id)
@@ -127,6 +133,13 @@ func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, er
 		return goesOn(id), nil
 	}
 	return resultOf(record, func(f File) string { return c.service.FilePath(id, f.Name) }), nil
+}
+
+// waitsFor reports whether a run that this one asked for is known to go on, and somebody
+// waits for it: it needn't be looked up then.
+func (c *serviceCalls) waitsFor(ctx context.Context, id string) bool {
+	call := c.service.job(id)
+	return ctx.Err() == nil && call != nil && call.family.parent == c.job.id && !closed(call.ended)
 }
 
 // goesOn is what a caller hears that has to ask again.

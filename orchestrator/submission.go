@@ -12,6 +12,9 @@ type Submission struct {
 	Files   *Spool          // the caller's files, which the Service takes over; nil for none
 	Timeout time.Duration   // 0: the unit's, or the default
 	Within  time.Duration   // shortens the timeout, whatever it is, and never lengthens it; 0 does neither
+	// Metadata says what the run is about, within the bounds of CheckMetadata: lists can be
+	// searched by it. What the run calls inherits it.
+	Metadata map[string]string
 	// Key makes the submission idempotent: a second one with the same key joins the
 	// run of the first. "" for none.
 	Key string
@@ -25,10 +28,12 @@ type Filter struct {
 	Parent string
 	States []State
 	Active bool // only those that still go on
-	Since  time.Time
-	Until  time.Time
-	Limit  int    // 1 to 1000; 0 is 50
-	Cursor string // Page.Next of the page before
+	// Metadata that the runs have, all of it.
+	Metadata map[string]string
+	Since    time.Time
+	Until    time.Time
+	Limit    int    // 1 to 1000; 0 is 50
+	Cursor   string // Page.Next of the page before
 }
 
 // Page is a part of a list of runs, newest first.
@@ -39,20 +44,21 @@ type Page struct {
 
 // Summary is what a list tells of a run.
 type Summary struct {
-	ID         string     `json:"id"`
-	Unit       string     `json:"unit"`
-	Kind       string     `json:"kind"`
-	Parent     string     `json:"parent,omitempty"`
-	Root       string     `json:"root"`
-	State      State      `json:"state"`
-	Outcome    Outcome    `json:"outcome"`
-	ExitCode   *int       `json:"exit_code"`
-	Error      *RunError  `json:"error"`
-	Retries    int        `json:"retries"`
-	Timings    Timings    `json:"timings"`
-	CreatedAt  time.Time  `json:"created_at"`
-	StartedAt  *time.Time `json:"started_at"`
-	FinishedAt *time.Time `json:"finished_at"`
+	ID         string            `json:"id"`
+	Unit       string            `json:"unit"`
+	Kind       string            `json:"kind"`
+	Parent     string            `json:"parent,omitempty"`
+	Root       string            `json:"root"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	State      State             `json:"state"`
+	Outcome    Outcome           `json:"outcome"`
+	ExitCode   *int              `json:"exit_code"`
+	Error      *RunError         `json:"error"`
+	Retries    int               `json:"retries"`
+	Timings    Timings           `json:"timings"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  *time.Time        `json:"started_at"`
+	FinishedAt *time.Time        `json:"finished_at"`
 }
 
 // StoredEvent is something that happened in a run, as a Service remembers it.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -28,6 +29,9 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record Record, jo
 			err = errors.Join(err, sub.Files.Remove())
 		}
 	}()
+	if err := CheckMetadata(sub.Metadata); err != nil {
+		return Record{}, false, err
+	}
 	key, err := sub.key()
 	if err != nil {
 		return Record{}, false, err
@@ -46,13 +50,14 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record Record, jo
 	if err != nil {
 		return Record{}, false, err
 	}
-	return s.accept(ctx, u, req, ready, key, accepted{trace: sub.TraceParent})
+	return s.accept(ctx, u, req, ready, key, accepted{trace: sub.TraceParent, metadata: sub.Metadata})
 }
 
 // accepted is what else is known of a run when it is accepted.
 type accepted struct {
-	trace   string
-	rerunOf string
+	trace    string
+	rerunOf  string
+	metadata map[string]string
 }
 
 // key makes a submission's key, with a fingerprint of all that it asks for.
@@ -69,6 +74,7 @@ func (sub Submission) key() (store.Key, error) {
 	if sub.Within > 0 {
 		_, _ = fmt.Fprintf(sum, "\n%v", sub.Within)
 	}
+	hashMetadata(sum, sub.Metadata)
 	return store.Key{Value: clientKey(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
@@ -190,7 +196,7 @@ func (s *Service) newJob(id string, u *unit.Unit, req Request, ready prepared, m
 	}
 	j.record.Kind, j.record.Version, j.record.Root, j.record.RerunOf = string(u.Kind), u.Version, j.family.root, more.rerunOf
 	j.private.Path, j.private.Deadline = j.family.path, j.family.deadline
-	j.record.Input = ready.input.JSON()
+	j.record.Metadata, j.record.Input = maps.Clone(more.metadata), ready.input.JSON()
 	j.record.Transitions = []Transition{{State: Idle, At: j.record.CreatedAt, Reason: "accepted"}}
 	return j
 }
@@ -219,6 +225,7 @@ func (s *Service) insert(ctx context.Context, j *job, key store.Key) error {
 	if err != nil {
 		return err
 	}
+	row.Metadata = j.record.Metadata
 	return s.store.Insert(ctx, row, key, stored(Event{State: &j.record.Transitions[0]})...)
 }
 
@@ -245,6 +252,7 @@ func (s *Service) unregister(j *job) {
 
 // retire forgets a job with which this process has nothing more to do.
 func (s *Service) retire(j *job) {
+	s.pool.forget(j.private.Boxes)
 	s.unregister(j)
 	j.news.notify()
 }

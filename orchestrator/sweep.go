@@ -30,9 +30,13 @@ func (o *Orchestrator) Sweep(ctx context.Context) ([]string, error) {
 	return swept, errors.Join(failures...)
 }
 
-// sweep removes the containers first: the directory is what tells of them.
+// sweep removes the containers first: the directory is what tells of them. One that is
+// empty is of a run that never had any, and the engine isn't asked.
 func (o *Orchestrator) sweep(ctx context.Context, orphan orphan) (err error) {
 	defer func() { err = errors.Join(err, orphan.dir.release()) }()
+	if orphan.dir.isEmpty() {
+		return orphan.dir.remove()
+	}
 	if err := runtime.RemoveAll(ctx, o.engine, orphan.id, o.owner); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 type orders struct {
 	Mark  string `json:"mark,omitempty"`  // is counted when the program starts
 	Until string `json:"until,omitempty"` // a gate that it waits for
+	After int    `json:"after,omitempty"` // lines of log behind the gate
 	Exit  int    `json:"exit,omitempty"`
 	Lines int    `json:"lines,omitempty"` // of log
 	File  string `json:"file,omitempty"`  // an output file to write
@@ -33,7 +34,7 @@ var workerFiles = map[string]string{
 	"agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
 	"schema.json": `{
 	  "input": {"type": "object", "properties": {
-	    "mark": {"type": "string"}, "until": {"type": "string"}, "exit": {"type": "int"}, "lines": {"type": "int"},
+	    "mark": {"type": "string"}, "until": {"type": "string"}, "exit": {"type": "int"}, "lines": {"type": "int"}, "after": {"type": "int"},
 	    "file": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}
 	  }, "additionalProperties": false},
 	  "output": {"type": "object", "properties": {
@@ -54,12 +55,16 @@ type works struct {
 	gates   map[string]chan struct{} // by name
 	broken  map[string]error         // by the engine's method
 	answers map[string][]string      // to the handoffs of a caller, by its mark
+
+	load   func(context.Context, loading) (exit int) // what the program of "asker" does before it asks; not 0 ends it
+	known  map[string]*parked                        // sandboxes that were seen to wait, by id
+	ending func(code int) int                        // what a container does after its program's good end
 }
 
 func newWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
 	t.Helper()
-	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}}
-	w.engine = enginetest.NewFake(w.program)
+	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*parked{}}
+	w.engine = enginetest.NewFake(w.ended(enginetest.WithInit(w.program)))
 	w.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
 	w.engine.Hook = func(_ context.Context, method string) error {
 		w.mu.Lock()
@@ -103,13 +108,21 @@ func (w *works) stop() {
 }
 
 // program does what its orders are.
-func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout, _ io.Writer) int {
+func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 	dir := map[string]string{}
 	for _, m := range spec.Mounts {
 		dir[m.Target] = m.Source
 	}
 	if spec.Labels[runtime.LabelUnit] == "reader" {
 		return w.readerProgram(spec, dir)
+	}
+	if spec.Labels[runtime.LabelUnit] == "asker" {
+		if code := w.asks(ctx, dir, stdout); code != 0 {
+			return code
+		}
+	}
+	if spec.Labels[runtime.LabelUnit] == "several" {
+		return w.severalProgram(ctx, dir, stdout, stderr)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir["/io"], "input.json"))
 	if err == nil && spec.Labels[runtime.LabelUnit] == "caller" {
@@ -131,6 +144,9 @@ func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout,
 		case <-ctx.Done():
 			return 137
 		}
+	}
+	for n := range o.After {
+		fmt.Fprintf(stdout, "after %d\n", n)
 	}
 	if o.File != "" {
 		content := []byte("content of " + o.Mark)
@@ -169,7 +185,12 @@ func (w *works) breaks(method string, err error) {
 // submit has a run accepted.
 func (w *works) submit(o orders) string {
 	w.t.Helper()
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "worker", Input: encoded(o)})
+	return w.submitTo("worker", o)
+}
+
+func (w *works) submitTo(unit string, o orders) string {
+	w.t.Helper()
+	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -235,7 +256,7 @@ func (w *works) nothingLeft() {
 	if err != nil || len(containers) > 0 {
 		t.Errorf("containers left: %v %v", containers, err)
 	}
-	for _, dir := range []string{"spool/*", "runs/*/[0-9]*", "runs/*/lock"} {
+	for _, dir := range []string{"spool/*", "pool/*", "runs/*/[0-9]*", "runs/*/lock"} {
 		if left, _ := filepath.Glob(filepath.Join(w.opts.Home, dir)); len(left) > 0 {
 			t.Errorf("files left: %v", left)
 		}

@@ -26,19 +26,24 @@ func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
 	if l.depot != nil {
 		return l.depot.line, nil
 	}
+	return l.listen(ctx, socketName)
+}
+
+// listen makes a socket that the sandbox sees in /run/aod.
+func (l Layout) listen(ctx context.Context, name string) (net.Listener, error) {
 	dir, err := os.Open(l.path("aod"))
 	if err != nil {
 		return nil, unwritable(err)
 	}
 	defer func() { _ = dir.Close() }() // holds no data
-	if err := os.Remove(l.path("aod/" + socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(l.path("aod/" + name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, unwritable(err)
 	}
-	listener, err := listenIn(ctx, dir)
+	listener, err := listenIn(ctx, dir, name)
 	if err != nil {
 		return nil, unwritable(err)
 	}
-	if err := os.Chmod(l.path("aod/"+socketName), 0o666); err != nil { // who may enter the sandbox may speak
+	if err := os.Chmod(l.path("aod/"+name), 0o666); err != nil { // who may enter the sandbox may speak
 		return nil, errors.Join(unwritable(err), listener.Close())
 	}
 	return listener, nil
@@ -48,10 +53,10 @@ func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
 const maxSocketPath = 103
 
 // listenIn names the socket by its open directory where its own path is too long.
-func listenIn(ctx context.Context, dir *os.File) (net.Listener, error) {
-	path := filepath.Join(dir.Name(), socketName)
+func listenIn(ctx context.Context, dir *os.File, name string) (net.Listener, error) {
+	path := filepath.Join(dir.Name(), name)
 	if len(path) > maxSocketPath {
-		path = filepath.Join(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), socketName)
+		path = filepath.Join(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), name)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "unix", path)

@@ -21,10 +21,13 @@ const (
 	maxSkipped   = 20   // of which the names are kept
 )
 
-// ReadResult reads /io/output.json. A result that isn't there, is no regular file or
+// ReadResult reads /io/output.json, or what the program posted in its place. A result that isn't there, is no regular file or
 // is over the limit comes back as a finding: it is the program's fault, not ours.
 func (l Layout) ReadResult(maxBytes int64) ([]byte, *fault.Finding, error) {
-	raw, err := readRegular(l.path("io"), resultName, maxBytes)
+	raw, err := readRegular(l.Dir, postedName, maxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		raw, err = readRegular(l.path("io"), resultName, maxBytes)
+	}
 	if err == nil {
 		return raw, nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
@@ -23,8 +24,13 @@ type End struct {
 	EngineError string
 	StartedAt   time.Time
 	FinishedAt  time.Time
-	Report      initreport.Report // as the init reported it; zero where it couldn't
-	Reported    bool
+	// Early says that the init told of the end: nothing but the init itself was left in the
+	// container then. How that ends, and the last of its output, is for Sandbox.Settle.
+	Early bool
+	// Alive says, with Early, that the program has done well and waits for another run.
+	Alive    bool
+	Report   initreport.Report // as the init reported it; zero where it couldn't
+	Reported bool
 }
 
 func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error) {
@@ -50,6 +56,46 @@ func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error
 	}
 	end.Outside = end.fromOutside()
 	return end, nil
+}
+
+// finished is the end of a program that did well, as its init tells: the engine takes much
+// longer to notice. What the init says before it has a program can't be forged by one.
+func (s *Sandbox) finished() End {
+	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true}
+}
+
+// stays is the end of a run whose program goes on.
+func (s *Sandbox) stays() End {
+	return End{Early: true, Alive: true, StartedAt: s.startedAt, FinishedAt: time.Now()}
+}
+
+// goesOn reports whether neither the engine nor the init has told of the container's end.
+func (s *Sandbox) goesOn() bool {
+	select {
+	case <-s.control.success():
+		return false
+	default:
+		return s.Lives()
+	}
+}
+
+// settleTime is what an init has to end after its last word.
+const settleTime = 10 * time.Second
+
+// Settle returns the container's own end after one that came Early, when its output is read
+// as well. The error is an Unavailable fault.
+func (s *Sandbox) Settle(ctx context.Context) (Exit, error) {
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	select {
+	case exit := <-s.exit:
+		s.waitDrained()
+		return exit, nil
+	case <-timer.C:
+		return Exit{}, fault.New(fault.Unavailable, "the engine did not say that the container %.12s has ended", s.id)
+	case <-ctx.Done():
+		return Exit{}, context.Cause(ctx)
+	}
 }
 
 // fromOutside: the init lives longer than its program and can't be killed by it, so

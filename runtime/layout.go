@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +36,7 @@ type Layout struct {
 	Output string // absolute: where /io/output lies after its publication; "" is below Dir
 
 	depot *depot // nil where the engine sees this host's files; see At
+	lives bool   // the program does, though the run is over; see Taken
 }
 
 // NewLayout makes the run's directories below dir, which must exist. The init is
@@ -96,9 +98,25 @@ func (l Layout) placeInit(initFile string) error {
 	return copyFile(in, root, "init", 0o555)
 }
 
-// WriteInput writes /io/input.json.
+// WriteInput puts /io/input.json into place, also under the eyes of a program that runs
+// already: nothing that it may have left there is followed or written to.
 func (l Layout) WriteInput(payload []byte) error {
-	return unwritable(writeFile(l.path("io/input.json"), payload, 0o666))
+	root, err := os.OpenRoot(l.path("io"))
+	if err != nil {
+		return unwritable(err)
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	draft := ".input-" + rand.Text()
+	out, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return unwritable(err)
+	}
+	_, err = out.Write(payload)
+	err = errors.Join(err, out.Chmod(0o666), out.Close())
+	if err == nil {
+		err = root.Rename(draft, "input.json")
+	}
+	return unwritable(err)
 }
 
 func (l Layout) makeReport() error {
@@ -221,3 +239,9 @@ func sandboxUser() string {
 	}
 	return strconv.Itoa(uid) + ":" + strconv.Itoa(gid)
 }
+
+// Posted is where the capsule API keeps a result that the program gave it instead of writing
+// /io/output.json. No program reaches it.
+func (l Layout) Posted() string { return l.path(postedName) }
+
+const postedName = "posted.json"

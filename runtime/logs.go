@@ -33,6 +33,7 @@ type Log struct {
 	skip      map[string]int // lines of each stream that aren't emitted
 	bytes     int64
 	truncated bool
+	share     share
 }
 
 // NewLog returns a Log that hands at most limit bytes of lines to emit, counted as they
@@ -105,6 +106,10 @@ func wholeRunes(data []byte) int {
 func (l *Log) add(stream string, line []byte) {
 	l.emitting.Lock()
 	defer l.emitting.Unlock()
+	defer l.endShare()
+	if line = l.ofRun(stream, line); len(line) == 0 {
+		return
+	}
 	if line = l.keep(stream, line); len(line) == 0 {
 		return
 	}

@@ -12,7 +12,8 @@ import (
 
 // Publish makes the directory /io/output, with the found files and nothing else in it,
 // the directory dest, which must not exist, on the same file system as the run's. Every
-// file is an ordinary one of ours then. Call it when the container has ended.
+// file is an ordinary one of ours then. Call it when the container has ended, or of what
+// was Taken.
 //
 // All is done in place and the directory renamed at the end, so that dest is never half
 // of it. Where an earlier process came as far as that, with Output set to dest, it does
@@ -27,6 +28,9 @@ func (l Layout) Publish(found []Found, dest string) ([]File, error) {
 }
 
 func (l Layout) publish(found []Found, dest string) ([]File, error) {
+	if l.lives {
+		return l.copyOut(found, dest)
+	}
 	output := filepath.Clean(l.output())
 	if err := onlyDirectory(output); err != nil {
 		return nil, err

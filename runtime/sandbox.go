@@ -17,7 +17,7 @@ const (
 	cleanupTime = 30 * time.Second
 )
 
-// Sandbox is a started container of one run. It is used once.
+// Sandbox is a started container of one run, or of one after the other: see Claim.
 type Sandbox struct {
 	engine Containers
 	id     string
@@ -30,6 +30,8 @@ type Sandbox struct {
 	release   context.CancelFunc // of the exit's subscription
 	lines     sync.WaitGroup     // open to the container, until released
 	drained   chan struct{}      // closed when both streams have ended
+	heard     bool               // Spec.Control
+	control   *control           // nil where the engine is elsewhere, or an earlier process had it
 	timings   Timings
 	startedAt time.Time
 }
@@ -60,7 +62,7 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 }
 
 func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
-	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, drained: make(chan struct{})}
+	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, heard: spec.Control, drained: make(chan struct{})}
 }
 
 // create isn't broken off by ctx: nobody would know the container that it made.
@@ -109,13 +111,22 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 }
 
 // connect attaches and subscribes, before the start, so that nothing is missed.
-func (s *Sandbox) connect(ctx context.Context, log *Log) error {
+func (s *Sandbox) connect(ctx context.Context, log *Log) (err error) {
+	if s.heard && s.layout.depot == nil {
+		if s.control, err = s.layout.openControl(ctx); err != nil {
+			return err
+		}
+	}
+	var subscribed error
+	var both sync.WaitGroup // each asks the engine over a connection of its own
+	both.Go(func() { subscribed = s.subscribe(ctx) })
 	streams, err := s.engine.Attach(ctx, s.id)
+	both.Wait()
 	if err != nil {
 		return fmt.Errorf("attach to sandbox: %w", err)
 	}
 	s.drain(streams, log)
-	return s.subscribe(ctx)
+	return subscribed
 }
 
 func (s *Sandbox) drain(streams *Streams, log *Log) {
@@ -151,11 +162,16 @@ func (s *Sandbox) Timings() Timings { return s.timings }
 // adopted, and just before, by ours, where this process started it.
 func (s *Sandbox) StartedAt() time.Time { return s.startedAt }
 
-// Wait returns when the container has ended and its output is read. When ctx ends
+// Wait returns when the container has ended and its output is read, or as soon as its
+// init has told of a success: see End.Early. When ctx ends
 // first, or the run goes over its disk limit, it stops the container, and End.Cause
 // says why. When ctx ends with ErrDetach, Wait returns that and the container goes on.
 // Any other error is for an engine that doesn't answer any more.
-func (s *Sandbox) Wait(ctx context.Context) (End, error) {
+func (s *Sandbox) Wait(ctx context.Context) (End, error) { return s.WaitOr(ctx, nil) }
+
+// WaitOr is Wait, and returns with End.Alive when done is closed: the program has done
+// well, and may go on with another run. Every other end comes first where both are there.
+func (s *Sandbox) WaitOr(ctx context.Context, done <-chan struct{}) (End, error) {
 	watched, end := context.WithCancelCause(ctx)
 	var disk sync.WaitGroup
 	disk.Go(func() { s.layout.watchDisk(watched, s.limits.DiskBytes, end) })
@@ -166,10 +182,20 @@ func (s *Sandbox) Wait(ctx context.Context) (End, error) {
 		return s.ended(ctx, exit, nil)
 	default:
 	}
-	select {
-	case exit := <-s.exit: // perhaps because of what ended ctx, such as calls of its own
-		return s.ended(ctx, exit, wanted(watched))
-	case <-watched.Done():
+	for lasts := true; lasts; {
+		select {
+		case exit := <-s.exit: // perhaps because of what ended ctx, such as calls of its own
+			return s.ended(ctx, exit, wanted(watched))
+		case <-s.control.success():
+			return s.finished(), nil
+		case <-done:
+			if watched.Err() == nil && s.goesOn() {
+				return s.stays(), nil
+			}
+			done = nil
+		case <-watched.Done():
+			lasts = false
+		}
 	}
 	cause := context.Cause(watched)
 	if errors.Is(cause, ErrDetach) {
@@ -229,6 +255,7 @@ func (s *Sandbox) Release() {
 		s.release()
 	}
 	s.lines.Wait()
+	s.control.close()
 	if s.streams != nil {
 		_ = s.streams.Close() // nobody reads them any more
 		<-s.drained

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
 // The labels on everything that AOD creates (DESIGN: the sandbox).
@@ -32,6 +34,8 @@ type Spec struct {
 	Env                    []string          // "NAME=value"; never a secret
 	Labels                 map[string]string // beside AOD's own
 	Filter                 *Filter           // nil: the program works on /io
+	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
+	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
 	Aside                  string            // for something beside the run's own program, such as "card"; "" is that
 }
 
@@ -45,7 +49,7 @@ type Filter struct {
 
 // initThreads is what the init takes for itself of a container's processes and threads,
 // so that a unit's limit is the unit's.
-const initThreads = 10
+const initThreads = 14
 
 // container turns the spec into the container of DESIGN's section 4. Whatever user
 // the image names is not asked: a sandbox is never root.
@@ -79,16 +83,28 @@ func (s Spec) container(layout Layout) ContainerSpec {
 	return spec
 }
 
-// entrypoint is the init, which gives a filter its stdin and stdout.
+// entrypoint is the init, which has a connection of its own to this process, and gives a
+// filter its stdin and stdout.
 func (s Spec) entrypoint(layout Layout) []string {
-	if s.Filter == nil {
-		return []string{initPath, "--"}
+	entrypoint := []string{initPath}
+	switch {
+	case s.Park:
+		entrypoint = append(entrypoint, "-park", initreport.ControlPath)
+	case s.Control && layout.depot == nil:
+		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
 	}
-	stdin := "/dev/null"
-	if s.Filter.Stdin != "" {
-		stdin = path.Join(inputDir, s.Filter.Stdin)
+	if s.Filter != nil {
+		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.reachDir(), stdoutName))
 	}
-	return []string{initPath, "-stdin", stdin, "-stdout", path.Join(layout.reachDir(), stdoutName), "--"}
+	return append(entrypoint, "--")
+}
+
+// stdin is the file that the program gets as such, as it sees it.
+func (f Filter) stdin() string {
+	if f.Stdin == "" {
+		return "/dev/null"
+	}
+	return path.Join(inputDir, f.Stdin)
 }
 
 // command is the image's program. As with `docker run`, arguments take the place of CMD

@@ -115,7 +115,7 @@ func TestCancellingDoesNotBreakOffTheMakingOfAContainer(t *testing.T) {
 	if _, err := runtime.Start(ctx, lossy{b, answer}, b.spec, b.layout, b.log); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if calls := strings.Join(b.Calls(), " "); calls != "Create Attach Remove" {
+	if calls := strings.Join(b.Calls(), " "); !strings.HasPrefix(calls, "Create ") || !strings.HasSuffix(calls, " Remove") || strings.Contains(calls, "Start") {
 		t.Errorf("calls %s", calls)
 	}
 	b.nothingLeft(t)

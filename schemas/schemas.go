@@ -10,7 +10,7 @@ var files embed.FS
 
 // Names lists the schemas that Get knows, sorted.
 func Names() []string {
-	return []string{"agent", "config", "describe", "event", "page", "problem", "run", "submission", "testcase", "tools", "unit"}
+	return []string{"agent", "config", "describe", "event", "page", "pool", "problem", "run", "submission", "testcase", "tools", "unit"}
 }
 
 // Get returns the schema of that name, for example Get("agent"), or nil when there
@@ -53,6 +53,9 @@ func Event() []byte { return must("event") }
 
 // Unit returns the schema of what a server tells of a unit.
 func Unit() []byte { return must("unit") }
+
+// Pool returns the schema of what a server tells of the containers that wait for runs.
+func Pool() []byte { return must("pool") }
 
 // Problem returns the schema of an answer that is an error.
 func Problem() []byte { return must("problem") }

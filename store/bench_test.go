@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 )
@@ -17,7 +18,8 @@ func among(b *testing.B, n int) *Store {
 		if i%10 == 0 {
 			r.State = "failed"
 		}
-		must(b, insert(context.Background(), tx, r, Key{Value: r.ID}, []Event{event("state"), event("end")}))
+		r.Metadata = map[string]string{"mode": "DEMO", "user_id": fmt.Sprint(i % 1000)}
+		must(b, insert(context.Background(), &transaction{tx, &statements{}}, r, Key{Value: r.ID}, []Event{event("state"), event("end")}))
 	}
 	must(b, tx.Commit())
 	b.ResetTimer()
@@ -29,6 +31,8 @@ func benchmarkList(b *testing.B, n int) {
 	must(b, s.Insert(b.Context(), aRun(n), Key{}))
 	for name, f := range map[string]Filter{
 		"all": {}, "unit": {Unit: "hello"}, "states": {Unit: "hello", States: []string{"failed", "timeout", "running"}}, "unfinished": {Unfinished: true},
+		"metadata": {Metadata: map[string]string{"mode": "DEMO"}}, "metadata of few": {Metadata: map[string]string{"mode": "DEMO", "user_id": "7"}},
+		"metadata of none": {Metadata: map[string]string{"mode": "DEMO"}, Unit: "nothing"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func scanEvent(row scanner) (Event, error) {
 }
 
 // addEvents continues the run's numbers. The writer is the only one who may.
-func addEvents(ctx context.Context, tx *sql.Tx, seq int64, events []Event) error {
+func addEvents(ctx context.Context, tx *transaction, seq int64, events []Event) error {
 	const insert = `INSERT INTO events (run, seq, at, type, data)
 		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = ?1), ?2, ?3, ?4)`
 	for _, e := range events {

@@ -49,7 +49,7 @@ func findKey(ctx context.Context, db rower, key string) (*Taken, error) {
 }
 
 // take gives a key to a run, unless it has one already.
-func take(ctx context.Context, tx *sql.Tx, key Key, seq int64) error {
+func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	taken, err := findKey(ctx, tx, key.Value)
 	if err != nil {
 		return err

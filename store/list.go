@@ -15,16 +15,19 @@ const (
 	maxLimit     = 1000
 	// maxStates bounds Filter.States, each of which is a part of the statement.
 	maxStates = 32
+	// maxMetadata bounds Filter.Metadata, each of which is a term of the statement.
+	maxMetadata = 16
 )
 
 // Filter says which runs to list. Its zero value is all of them.
 type Filter struct {
-	Unit, Parent, Root string    // "": any
-	States             []string  // any of at most 32; empty: all
-	Unfinished         bool      // only those that go on
-	Since, Until       time.Time // of CreatedAt; Since inclusive, Until exclusive; zero: open
-	Cursor             string    // Page.Next of the page before
-	Limit              int       // 1..1000; 0 is 50
+	Unit, Parent, Root string            // "": any
+	States             []string          // any of at most 32; empty: all
+	Metadata           map[string]string // all of at most 16; empty: any
+	Unfinished         bool              // only those that go on
+	Since, Until       time.Time         // of CreatedAt; Since inclusive, Until exclusive; zero: open
+	Cursor             string            // Page.Next of the page before
+	Limit              int               // 1..1000; 0 is 50
 }
 
 // Page is a part of a list.
@@ -48,7 +51,11 @@ func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	text, args := f.statement(upTo, limit+1)
+	by, err := s.lead(ctx, f, upTo)
+	if err != nil {
+		return Page{}, s.explain(ctx, "list runs", err)
+	}
+	text, args := f.statement(by, upTo, limit+1)
 	rows, err := query(ctx, s.readers, scanListed, text, args...)
 	if err != nil {
 		return Page{}, s.explain(ctx, "list runs", err)
@@ -62,6 +69,9 @@ func (f Filter) check() error {
 	}
 	if len(f.States) > maxStates {
 		return fault.New(fault.Input, "there are %d states to look for; %d are allowed", len(f.States), maxStates)
+	}
+	if len(f.Metadata) > maxMetadata {
+		return fault.New(fault.Input, "there are %d pieces of metadata to look for; %d are allowed", len(f.Metadata), maxMetadata)
 	}
 	return nil
 }
@@ -84,9 +94,19 @@ func (f Filter) upTo() (position, error) {
 }
 
 // statement names the index, so that no filter can make SQLite walk or sort the table.
-// An index with a state gives the order for one state only: several are merged.
-func (f Filter) statement(upTo position, limit int) (string, []any) {
-	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
+func (f Filter) statement(by string, upTo position, limit int) (string, []any) {
+	text, args := f.selects(searched+", runs.seq, runs.record", by, upTo)
+	created, seq := order(by)
+	return text + " ORDER BY " + created + " DESC, " + seq + " DESC LIMIT ?", append(args, limit)
+}
+
+// selects is a statement without its order. An index with a state gives the order for one
+// state only: several are merged.
+func (f Filter) selects(columns, by string, upTo position) (string, []any) {
+	if by != "" {
+		return f.led(columns, by, upTo)
+	}
+	states := f.states()
 	index, byState := f.index(len(states) > 0)
 	parts := [][]string{states}
 	if byState {
@@ -95,12 +115,15 @@ func (f Filter) statement(upTo position, limit int) (string, []any) {
 	var texts []string
 	var args []any
 	for _, part := range parts {
-		terms, values := f.terms(part, upTo)
-		texts = append(texts, "SELECT "+searched+", runs.seq, runs.record FROM runs INDEXED BY "+index+" WHERE "+terms)
+		terms, values := f.terms(by, part, upTo)
+		texts = append(texts, "SELECT "+columns+" FROM runs INDEXED BY "+index+" WHERE "+terms)
 		args = append(args, values...)
 	}
-	return strings.Join(texts, " UNION ALL ") + " ORDER BY runs.created_at DESC, runs.seq DESC LIMIT ?", append(args, limit)
+	return strings.Join(texts, " UNION ALL "), args
 }
+
+// states are those to look for, each once.
+func (f Filter) states() []string { return slices.Compact(slices.Sorted(slices.Values(f.States))) }
 
 // index returns the index that leaves the least to look through, and whether it is one
 // by state.
@@ -123,8 +146,9 @@ func (f Filter) index(byState bool) (string, bool) {
 }
 
 // terms is the condition of one part of the statement.
-func (f Filter) terms(states []string, upTo position) (string, []any) {
-	terms := []string{"runs.created_at >= ?", "(runs.created_at, runs.seq) < (?, ?)"}
+func (f Filter) terms(by string, states []string, upTo position) (string, []any) {
+	created, seq := order(by)
+	terms := []string{created + " >= ?", "(" + created + ", " + seq + ") < (?, ?)"}
 	args := []any{f.since(), upTo.created, upTo.seq}
 	add := func(term string, values ...any) {
 		terms, args = append(terms, term), append(args, values...)
@@ -144,6 +168,9 @@ func (f Filter) terms(states []string, upTo position) (string, []any) {
 	if len(states) > 0 {
 		in, values := anyOf(states)
 		add("runs.state IN "+in, values...)
+	}
+	if tagged, values := f.tagged(by); tagged != "" {
+		add(tagged, values...)
 	}
 	return strings.Join(terms, " AND "), args
 }

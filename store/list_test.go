@@ -19,9 +19,18 @@ func keeps(f Filter, r Run) bool {
 		(f.Parent == "" || f.Parent == r.Parent) &&
 		(f.Root == "" || f.Root == r.Root) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-		(!f.Unfinished || !r.Finished) &&
+		(!f.Unfinished || !r.Finished) && has(r.Metadata, f.Metadata) &&
 		(f.Since.IsZero() || !r.CreatedAt.Before(f.Since)) &&
 		(f.Until.IsZero() || r.CreatedAt.Before(f.Until))
+}
+
+func has(there, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if there[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // everyFilter is each combination of the filter's fields.
@@ -34,10 +43,16 @@ func everyFilter() []Filter {
 					for _, unfinished := range []bool{false, true} {
 						for _, since := range []time.Time{{}, epoch.Add(20 * time.Second)} {
 							for _, until := range []time.Time{{}, epoch.Add(70 * time.Second)} {
-								all = append(all, Filter{
-									Unit: unit, Parent: parent, Root: root, States: states,
-									Unfinished: unfinished, Since: since, Until: until,
-								})
+								if !until.IsZero() {
+									all = append(all, Filter{Unit: unit, Parent: parent, Root: root, States: states, Unfinished: unfinished, Since: since, Until: until})
+									continue
+								}
+								for _, metadata := range []map[string]string{nil, {"user_id": "ada"}, {"user_id": "bob", "mode": "DEMO"}} {
+									all = append(all, Filter{
+										Unit: unit, Parent: parent, Root: root, States: states, Metadata: metadata,
+										Unfinished: unfinished, Since: since,
+									})
+								}
 							}
 						}
 					}
@@ -63,6 +78,7 @@ func insertMixed(t *testing.T, s *Store, n int) []Run {
 			r = ended(r)
 			r.State = state
 		}
+		r.Metadata = map[string]string{"user_id": pick("ada", "bob"), "mode": pick("DEMO", "LIVE"), "bob": "user_id"}
 		must(t, s.Insert(t.Context(), r, Key{}))
 		all = append(all, r)
 	}
@@ -78,7 +94,7 @@ func TestEveryFilterPageByPage(t *testing.T) {
 		var want []Run
 		for _, r := range all {
 			if keeps(f, r) {
-				r.Private, r.Input = nil, nil
+				r.Private, r.Input, r.Metadata = nil, nil, nil
 				want = append(want, r)
 			}
 		}
@@ -132,10 +148,19 @@ func TestALimitIsFiftyUnlessTold(t *testing.T) {
 	if len(p.Runs) != 50 || p.Next == "" {
 		t.Errorf("a page of %d, next %q", len(p.Runs), p.Next)
 	}
-	for _, f := range []Filter{{Limit: -1}, {Limit: 1001}, {States: make([]string, 33)}} {
+	for _, f := range []Filter{{Limit: -1}, {Limit: 1001}, {States: make([]string, 33)}, {Metadata: tags(17)}} {
 		_, err := s.Runs(t.Context(), f)
 		wantKind(t, err, fault.Input)
 	}
+}
+
+// tags is so much metadata.
+func tags(n int) map[string]string {
+	all := map[string]string{}
+	for i := range n {
+		all[fmt.Sprintf("k%d", i)] = "v"
+	}
+	return all
 }
 
 func TestTimesBeyondWhatIsStored(t *testing.T) {
@@ -173,8 +198,10 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 		}
 	}
 	for _, f := range everyFilter() {
-		text, args := f.statement(position{1, 1}, 50)
-		check(fmt.Sprintf("%+v", f), plan(t, s, text, args...))
+		for _, by := range f.leads() {
+			text, args := f.statement(by, position{1, 1}, 50)
+			check(fmt.Sprintf("%+v by %q", f, by), plan(t, s, text, args...))
+		}
 	}
 	check("events", plan(t, s, selectEvents, "x", 1, 1))
 	check("oldest", plan(t, s, selectOldest, 1, 1, 0))
@@ -190,8 +217,8 @@ func TestUnfinishedLooksAtNoFinishedRun(t *testing.T) {
 
 func TestAListOfUnfinishedLooksAtNoFinishedRun(t *testing.T) {
 	s := open(t)
-	for _, f := range []Filter{{Unfinished: true}, {Unfinished: true, Unit: "u1", States: []string{"running"}}} {
-		text, args := f.statement(position{1, 1}, 50)
+	for _, f := range []Filter{{Unfinished: true}, {Unfinished: true, Unit: "u1", States: []string{"running"}, Metadata: tags(16)}} {
+		text, args := f.statement(f.leads()[0], position{1, 1}, 50)
 		if got := plan(t, s, text, args...); !strings.Contains(got, "USING INDEX runs_unfinished") {
 			t.Error(got)
 		}

@@ -25,6 +25,10 @@ type Run struct {
 	Private    []byte    // JSON of the orchestrator's own; rewritten by every Save
 	Input      []byte    // JSON; written by Insert only
 	Output     []byte    // JSON; nil until there is one; Save with nil leaves what is there
+
+	// Metadata is what lists may search by; written by Insert only, and not read again: who
+	// shows it keeps it in Record.
+	Metadata map[string]string
 }
 
 // Run returns a run with all its documents, or a NotFound fault.

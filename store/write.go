@@ -20,7 +20,7 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
 			WithHint("use a shorter one, such as a UUID")
 	}
-	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, tx, r, key, events) })
+	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 	return s.explain(ctx, "insert run", err)
 }
 
@@ -28,14 +28,14 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output; the rest stays what
 // Insert made it. The error is a NotFound fault when there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
-	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return save(ctx, tx, r, events) })
+	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 	return s.explain(ctx, "save run", err)
 }
 
 // Append appends events to a run, all or none. The error is a NotFound fault when
 // there is no such run.
 func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
-	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error {
 		seq, err := seqOf(ctx, tx, run)
 		if err != nil {
 			return err
@@ -45,18 +45,18 @@ func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
 	return s.explain(ctx, "append events", err)
 }
 
-// Delete removes runs with their events and keys, all or none. Ids that aren't there
+// Delete removes runs with their events, keys and metadata, all or none. Ids that aren't there
 // are no error. Where one of the runs goes on, the error is a Conflict fault. Other
 // writes wait meanwhile: delete some hundred at a time.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error { return remove(ctx, tx, ids) })
+	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
 	return s.explain(ctx, "delete runs", err)
 }
 
-func insert(ctx context.Context, tx *sql.Tx, r Run, key Key, events []Event) error {
+func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
 	seq, err := insertRow(ctx, tx, r)
 	if err != nil {
 		return err
@@ -74,10 +74,23 @@ func insert(ctx context.Context, tx *sql.Tx, r Run, key Key, events []Event) err
 	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
 		return err
 	}
+	if err := addMetadata(ctx, tx, seq, r); err != nil {
+		return err
+	}
 	return addEvents(ctx, tx, seq, events)
 }
 
-func insertRow(ctx context.Context, tx *sql.Tx, r Run) (seq int64, err error) {
+func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
+	for key, value := range r.Metadata {
+		_, err := tx.ExecContext(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value, nanos(r.CreatedAt))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertRow(ctx context.Context, tx *transaction, r Run) (seq int64, err error) {
 	err = tx.QueryRowContext(ctx,
 		`INSERT INTO runs (id, unit, kind, parent, root, state, finished, created_at, finished_at, disk_bytes, record, private)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
@@ -89,7 +102,7 @@ func insertRow(ctx context.Context, tx *sql.Tx, r Run) (seq int64, err error) {
 	return seq, err
 }
 
-func save(ctx context.Context, tx *sql.Tx, r Run, events []Event) error {
+func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 	var seq int64
 	err := tx.QueryRowContext(ctx,
 		`UPDATE runs SET state = ?, finished = ?, finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
@@ -107,7 +120,7 @@ func save(ctx context.Context, tx *sql.Tx, r Run, events []Event) error {
 	return addEvents(ctx, tx, seq, events)
 }
 
-func setOutput(ctx context.Context, tx *sql.Tx, seq int64, output []byte) error {
+func setOutput(ctx context.Context, tx *transaction, seq int64, output []byte) error {
 	if output == nil {
 		return nil
 	}
@@ -116,7 +129,7 @@ func setOutput(ctx context.Context, tx *sql.Tx, seq int64, output []byte) error 
 	return err
 }
 
-func seqOf(ctx context.Context, tx *sql.Tx, id string) (seq int64, err error) {
+func seqOf(ctx context.Context, tx *transaction, id string) (seq int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT seq FROM runs WHERE id = ?", id).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, unknown(id)
@@ -124,7 +137,7 @@ func seqOf(ctx context.Context, tx *sql.Tx, id string) (seq int64, err error) {
 	return seq, err
 }
 
-func remove(ctx context.Context, tx *sql.Tx, ids []string) error {
+func remove(ctx context.Context, tx *transaction, ids []string) error {
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ const (
 )
 
 // change is what a write does. It may be called twice, the first time rolled back.
-type change func(ctx context.Context, tx *sql.Tx) error
+type change func(ctx context.Context, tx *transaction) error
 
 // write is a change that somebody waits for.
 type write struct {
@@ -33,6 +33,7 @@ func (w *write) claim() bool { return w.claimed.CompareAndSwap(false, true) }
 // for the next one, so that many of them share the cost of reaching the disk.
 type writer struct {
 	db      *sql.DB // of one connection
+	known   statements
 	logger  *slog.Logger
 	waiting chan *write
 	quit    chan struct{}
@@ -42,7 +43,7 @@ type writer struct {
 
 func newWriter(db *sql.DB, logger *slog.Logger) *writer {
 	w := &writer{
-		db: db, logger: logger, waiting: make(chan *write, maxWaiting),
+		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: logger, waiting: make(chan *write, maxWaiting),
 		quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.stop = sync.OnceFunc(func() { close(w.quit) })
@@ -113,6 +114,7 @@ func (w *writer) loop() {
 		select {
 		case first := <-w.waiting:
 			w.commit(context.Background(), w.gather(first))
+			w.known.prepare(context.Background(), w.db) // when those who waited have their answers
 		case <-w.quit:
 		}
 	}
@@ -140,12 +142,12 @@ func (w *writer) gather(first *write) []*write {
 // a whole is lost, each is done again in one of its own: one that can't be done must
 // not fail the others.
 func (w *writer) commit(ctx context.Context, batch []*write) {
-	tx, err := w.db.BeginTx(ctx, nil)
+	begun, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
 		answerAll(batch, make([]error, len(batch)), err)
 		return
 	}
-	results, err := doAll(ctx, tx, batch)
+	results, err := doAll(ctx, &transaction{begun, &w.known}, batch)
 	if err == nil || len(batch) == 1 {
 		answerAll(batch, results, err)
 		return
@@ -167,7 +169,7 @@ func answerAll(batch []*write, results []error, lost error) {
 }
 
 // doAll returns the result of each write. An error means that nothing was stored.
-func doAll(ctx context.Context, tx *sql.Tx, batch []*write) ([]error, error) {
+func doAll(ctx context.Context, tx *transaction, batch []*write) ([]error, error) {
 	results := make([]error, len(batch))
 	for i, one := range batch {
 		var lost error
@@ -181,7 +183,7 @@ func doAll(ctx context.Context, tx *sql.Tx, batch []*write) ([]error, error) {
 
 // doOne undoes a change that fails. It is lost, and everything with it, where SQLite
 // rolled the whole transaction back, as it does when the disk is full.
-func doOne(ctx context.Context, tx *sql.Tx, change change) (result, lost error) {
+func doOne(ctx context.Context, tx *transaction, change change) (result, lost error) {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT write"); err != nil {
 		return nil, fmt.Errorf("begin write: %w", err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,7 +17,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		done <- s.writer.do(context.Background(), func(context.Context, *sql.Tx) error {
+		done <- s.writer.do(context.Background(), func(context.Context, *transaction) error {
 			close(begun)
 			<-end
 			return nil
@@ -64,11 +63,11 @@ func doAtOnce(t *testing.T, s *Store, changes ...func() error) []error {
 
 func TestWaitingWritesShareATransaction(t *testing.T) {
 	s := open(t)
-	var seen []*sql.Tx // only the writer appends
+	var seen []*transaction // only the writer appends
 	var changes []func() error
 	for range 10 {
 		changes = append(changes, func() error {
-			return s.writer.do(t.Context(), func(_ context.Context, tx *sql.Tx) error {
+			return s.writer.do(t.Context(), func(_ context.Context, tx *transaction) error {
 				seen = append(seen, tx)
 				return nil
 			})
@@ -88,7 +87,7 @@ func TestOneFailingWriteDoesNotFailItsNeighbours(t *testing.T) {
 		return func() error { return s.Insert(t.Context(), r, Key{}, event("x")) }
 	}
 	halfway := func() error {
-		return s.writer.do(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		return s.writer.do(t.Context(), func(ctx context.Context, tx *transaction) error {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM runs"); err != nil {
 				return err
 			}
@@ -126,7 +125,7 @@ func TestAWriteThatHasNotBegunEndsWithItsContext(t *testing.T) {
 func TestAWriteThatHasBegunIsWaitedFor(t *testing.T) {
 	s, r := open(t), aRun(1)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.writer.do(ctx, func(inner context.Context, tx *sql.Tx) error {
+	err := s.writer.do(ctx, func(inner context.Context, tx *transaction) error {
 		cancel()
 		return insert(inner, tx, r, Key{}, nil)
 	})
@@ -157,7 +156,7 @@ func TestCloseWaitsForWhatHasBegunAndFailsTheRest(t *testing.T) {
 	s, begun := open(t), aRun(0)
 	started, end, first := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		first <- s.writer.do(context.Background(), func(ctx context.Context, tx *sql.Tx) error {
+		first <- s.writer.do(context.Background(), func(ctx context.Context, tx *transaction) error {
 			close(started)
 			<-end
 			return insert(ctx, tx, begun, Key{}, nil)

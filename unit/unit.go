@@ -14,6 +14,7 @@ type Kind string
 const (
 	Capsule Kind = capsule.KindCapsule
 	AU      Kind = capsule.KindAU
+	Remote  Kind = capsule.KindRemote
 )
 
 // Where a version came from.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -18,14 +17,16 @@ type ending struct {
 	signal     int
 	startError string
 	terminated bool // somebody had asked for it
+	abandoned  bool // nobody had asked for a start
 
 	stdinTaken    int64
 	processesLeft int64 // when the main program had ended
 }
 
-// start runs a command in its own process group with our environment and directory.
+// start runs a command in its own process group and our directory.
 func start(c command) (pid int, stdin uintptr, failed *ending) {
-	path, err := lookup(c.argv[0], os.Getenv("PATH"))
+	env := environ(c.env)
+	path, err := lookup(c.argv[0], valueIn(env, "PATH"))
 	if err != nil {
 		return 0, 0, notStarted(c.argv[0], err)
 	}
@@ -36,7 +37,7 @@ func start(c command) (pid int, stdin uintptr, failed *ending) {
 	restore := offerToOOMKiller()
 	hide()
 	pid, err = syscall.ForkExec(path, c.argv, &syscall.ProcAttr{
-		Env:   syscall.Environ(),
+		Env:   env,
 		Files: files[:],
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})

@@ -11,10 +11,17 @@ import (
 // command is what to start.
 type command struct {
 	argv          []string
-	stdin, stdout string // files that it gets as such; "" is ours
+	env           []string // beyond our own environment
+	stdin, stdout string   // files that it gets as such; "" is ours
+	control       string   // the host's socket; "" is none
+	park          bool     // the host says there when to start it
 }
 
-// parseCommand reads [-stdin FILE] [-stdout FILE] -- PROGRAM [ARGS...].
+// usageText is for whoever wrote the container's entrypoint.
+const usageText = "usage: init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] -- PROGRAM [ARGS...]"
+
+// parseCommand reads what usageText says. Where it is not ok the control socket may be known
+// nevertheless, and the host is told.
 func parseCommand(args []string) (c command, ok bool) {
 	for len(args) > 1 && args[0] != "--" {
 		switch args[0] {
@@ -22,13 +29,15 @@ func parseCommand(args []string) (c command, ok bool) {
 			c.stdin = args[1]
 		case "-stdout":
 			c.stdout = args[1]
+		case "-control", "-park":
+			c.control, c.park = args[1], args[0] == "-park"
 		default:
-			return command{}, false
+			return c, false
 		}
 		args = args[2:]
 	}
 	if len(args) < 2 {
-		return command{}, false
+		return c, false
 	}
 	c.argv = args[1:]
 	return c, true

@@ -1,12 +1,18 @@
 // Command aod-init is PID 1 of every sandbox container, in any Linux image:
 //
-//	/run/aod/init -- PROGRAM ARGS...
+//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] -- PROGRAM ARGS...
 //
 // It starts the program in a process group of its own, passes signals on to that group,
 // reaps orphans, and when the program ends it kills whatever is left, writes
 // initreport.Path and exits as the program did: with its code, or 128+n on signal n.
 // Where that file isn't empty at the start the container ran before, and nothing runs.
 // Without a start it exits 127 (not found), 126 (not executable) or 125 (wrong usage).
+//
+// With -control it connects to its host before the program exists, says initreport.Ready
+// and, when everything else is dead, the report, so that nobody needs to wait for the
+// engine to notice; a host that isn't there, or doesn't listen, changes nothing. With
+// -park the program waits for the host's initbin.StartMessage as well: a signal ends the
+// wait with 128+n, the end of the connection with 125 and a report that says abandoned.
 //
 // Meanwhile it joins connections to 127.0.0.1:7070 to the capsule API's socket, for
 // programs that know HTTP over TCP only.
@@ -15,9 +21,9 @@
 // must stay alive where the capsule has used up every process and every byte; what
 // that takes is in threads.go and relay.go. It calls nothing of fmt, encoding/json or
 // net, which keeps it at 1.6 MB on disk, about 2.5 MB resident, however busy it is, and
-// 10 threads at most, which count against the container's process limit.
+// 14 threads at most, which count against the container's process limit.
 //
-// Main path: main (main.go) -> begin (report.go) -> prepare (threads.go) -> start
-// (child.go) -> forward (signals.go), serve (relay.go) -> wait, killRest (child.go) ->
-// usage (usage.go) -> write (report.go).
+// Main path: main (main.go) -> begin (report.go) -> dialControl (control.go) -> prepare
+// (threads.go) -> park (park.go) -> start (child.go) -> forward (signals.go), serve
+// (relay.go) -> wait, killRest (child.go) -> usage (usage.go) -> write (report.go), send.
 package main

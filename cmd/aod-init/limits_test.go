@@ -8,10 +8,14 @@ import "testing"
 // bombs run several times, because what they would break in init is a matter of luck.
 const bombs = 5
 
+// roomy is the memory for a bomb: at the process limit it takes about 64 MB at times, and
+// would end by that.
+var roomy = []string{"--memory", "256m", "--memory-swap", "256m"}
+
 func TestForkBomb(t *testing.T) {
 	t.Run("the program ends beside the bomb", func(t *testing.T) {
 		for range bombs {
-			r := inSandbox(t, "--", "/probe", "bomb", "7")
+			r := sandbox{flags: roomy, program: []string{"--", "/probe", "bomb", "7"}}.run(t, nil)
 			if report := r.report(t); r.code != 7 || report.PIDsLimitHits == 0 || r.stderr != "" {
 				t.Errorf("%+v", r)
 			}
@@ -19,7 +23,7 @@ func TestForkBomb(t *testing.T) {
 	})
 	t.Run("the program is the bomb and gets a signal", func(t *testing.T) {
 		for range bombs {
-			r := sandbox{program: []string{"--", "/probe", "bomb-self"}}.run(t, signalTo(t, "TERM"))
+			r := sandbox{flags: roomy, program: []string{"--", "/probe", "bomb-self"}}.run(t, signalTo(t, "TERM"))
 			if report := r.report(t); r.code != 143 || report.PIDsLimitHits == 0 || r.stderr != "" {
 				t.Errorf("%+v", r)
 			}

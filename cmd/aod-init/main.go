@@ -28,23 +28,32 @@ func run(args []string) int {
 		complain("this container ran before, and runs once")
 		return exitUsage
 	}
-	end := supervise(args)
+	command, ok := parseCommand(args[1:])
+	signals := catchSignals()
+	host := dialControl(command.control)
+	end := ending{code: exitUsage, startError: usageText}
+	if ok {
+		end = supervise(command, host, signals)
+	}
 	if end.startError != "" {
 		complain(end.startError)
 	}
-	report.write(end, readUsage(cgroupRoot))
+	raw := compose(end, readUsage(cgroupRoot))
+	report.write(raw)
+	host.send(raw)
+	host.close()
 	return end.code
 }
 
 // supervise runs the program to its end, and the end of everything beside it.
-func supervise(args []string) ending {
-	command, ok := parseCommand(args[1:])
-	if !ok {
-		return ending{code: exitUsage, startError: "usage: init [-stdin FILE] [-stdout FILE] -- PROGRAM [ARGS...]"}
-	}
-	signals := catchSignals()
+func supervise(command command, host control, signals <-chan os.Signal) ending {
 	relay := newRelay()
 	prepare()
+	if command.park {
+		if failed := park(&command, host, signals); failed != nil {
+			return *failed
+		}
+	}
 	pid, stdin, failed := start(command)
 	if failed != nil {
 		return *failed

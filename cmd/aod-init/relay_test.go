@@ -140,7 +140,8 @@ func TestRelayEndsWithTheProgram(t *testing.T) {
 
 func TestRelayWhereTheProcessLimitIsReached(t *testing.T) {
 	for range bombs {
-		r := newAPIServer(t, echo).start(t).run(t, "bomb-and-flood", "7")
+		s := newAPIServer(t, echo).start(t)
+		r := sandbox{flags: roomy, api: s.dir, program: []string{"--", "/probe", "bomb-and-flood", "7"}}.run(t, nil)
 		if report := r.report(t); r.code != 7 || report.PIDsLimitHits == 0 || r.stderr != "" {
 			t.Errorf("%+v", r)
 		}

@@ -40,18 +40,15 @@ func (f reportFile) begin() bool {
 	return true
 }
 
-// write replaces whatever the program has left in the file. A report that can't be
-// written is missing, and the host makes do without.
-func (f reportFile) write(end ending, u usage) {
-	if f < 0 {
-		return
-	}
-	raw := initreport.Report{
+// compose is the report, as it is written and sent.
+func compose(end ending, u usage) []byte {
+	return initreport.Report{
 		Version:         initreport.Version,
 		ExitCode:        end.code,
 		Signal:          end.signal,
 		StartError:      end.startError,
 		Terminated:      end.terminated,
+		Abandoned:       end.abandoned,
 		CPUSeconds:      u.cpuSeconds,
 		PeakMemoryBytes: u.peakMemory,
 		OOMKills:        u.oomKills,
@@ -63,6 +60,14 @@ func (f reportFile) write(end ending, u usage) {
 		FilesLeft:       u.filesLeft,
 		Source:          u.source,
 	}.Append(nil)
+}
+
+// write replaces whatever the program has left in the file. A report that can't be
+// written is missing, and the host makes do without.
+func (f reportFile) write(raw []byte) {
+	if f < 0 {
+		return
+	}
 	_ = syscall.Ftruncate(int(f), 0)
 	_, _ = syscall.Pwrite(int(f), raw, 0)
 }

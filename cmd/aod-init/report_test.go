@@ -20,7 +20,7 @@ func TestReportFile(t *testing.T) {
 
 	t.Run("is written over whatever was there", func(t *testing.T) {
 		f := openReport(target)
-		f.write(ending{code: 143, signal: 15}, usage{cpuSeconds: 0.5, source: initreport.Cgroup1, peakMemory: 1, oomKills: 2, pidsLimitHits: 3, maxRSS: 4, netAttempts: 5, filesLeft: 6})
+		f.write(compose(ending{code: 143, signal: 15}, usage{cpuSeconds: 0.5, source: initreport.Cgroup1, peakMemory: 1, oomKills: 2, pidsLimitHits: 3, maxRSS: 4, netAttempts: 5, filesLeft: 6}))
 		raw, err := os.ReadFile(target)
 		if err != nil {
 			t.Fatal(err)
@@ -54,5 +54,5 @@ func TestReportFile(t *testing.T) {
 			}
 		})
 	}
-	reportFile(-1).write(ending{}, usage{})
+	reportFile(-1).write(nil)
 }

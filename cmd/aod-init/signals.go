@@ -35,10 +35,13 @@ func catchSignals() <-chan os.Signal {
 	return signals
 }
 
+// asksToEnd tells the signals of somebody who wants an end from those of a terminal.
+func asksToEnd(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
+
 // forward never returns; it ends with the process.
 func forward(signals <-chan os.Signal, pgid int) {
 	for s := range signals {
-		if s == syscall.SIGTERM || s == syscall.SIGINT {
+		if asksToEnd(s) {
 			terminated.Store(true)
 		}
 		_ = syscall.Kill(-pgid, s.(syscall.Signal)) // a group that has gone needs no signal

@@ -12,9 +12,10 @@ import (
 // spareThreads are made before the program starts, beyond those that the Go runtime
 // has by then. With one processor at most four threads are ever out of the pool: one
 // blocked in wait4, one waiting for a signal, one in the relay's epoll, one running. The
-// main thread and one that the runtime has made for signals are in the pool as well, so
-// one is to spare.
-const spareThreads = 3
+// main thread and one that the runtime has made for signals are in the pool as well. But
+// a thread that was just used is on its way back to the pool for as long as a busy machine
+// doesn't let it run: so some are to spare.
+const spareThreads = 6
 
 // prepare makes the Go runtime fit for a container whose process limit is reached and
 // whose memory is used up.

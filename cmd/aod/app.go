@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -83,7 +85,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.auCommand(),
 		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
 		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.pruneCommand(), a.checkAgentCommand(),
+		a.unitsCommand(), a.poolCommand(), a.pruneCommand(), a.checkAgentCommand(),
 	)
 	return root
 }
@@ -128,24 +130,60 @@ func exactly(n int, what string) cobra.PositionalArgs {
 // withOrchestrator calls do with an orchestrator over the local engine, after
 // removing what dead processes left, and waits for its runs before it returns.
 func (a *app) withOrchestrator(ctx context.Context, do func(*orchestrator.Orchestrator, runtime.Engine) error) (err error) {
+	return a.withOptions(orchestrator.Options{DataDir: a.data}, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
+		if err := a.sweep(ctx, o); err != nil {
+			return err
+		}
+		return do(o, engine)
+	})
+}
+
+// withUnit is withOrchestrator for runs of a unit. Where its agent is elsewhere no engine
+// need answer: what dead processes left is removed then as far as it goes.
+func (a *app) withUnit(ctx context.Context, c *capsule.Capsule, secrets map[string]string, do func(*orchestrator.Orchestrator) error) error {
+	opts := orchestrator.Options{DataDir: a.data, SecretFiles: secrets}
+	return a.withOptions(opts, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+		if err := a.sweepFor(ctx, o, c); err != nil {
+			return err
+		}
+		return do(o)
+	})
+}
+
+// sweepTime is how long a unit that needs no engine waits for one.
+const sweepTime = 3 * time.Second
+
+func (a *app) sweepFor(ctx context.Context, o *orchestrator.Orchestrator, c *capsule.Capsule) error {
+	if c.Kind != capsule.KindRemote {
+		return a.sweep(ctx, o)
+	}
+	brief, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	_ = a.sweep(brief, o) // the next command that needs an engine says what is wrong
+	return ctx.Err()
+}
+
+func (a *app) withOptions(opts orchestrator.Options, do func(*orchestrator.Orchestrator, runtime.Engine) error) (err error) {
 	engine, err := docker.New(docker.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	o, err := orchestrator.New(engine, orchestrator.Options{DataDir: a.data})
+	o, err := orchestrator.New(engine, opts)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
+	return do(o, engine)
+}
+
+// sweep removes what dead processes left.
+func (a *app) sweep(ctx context.Context, o *orchestrator.Orchestrator) error {
 	swept, err := o.Sweep(ctx)
 	for _, id := range swept {
 		a.note("cleaned up after run %s, whose process had died", id)
 	}
-	if err != nil {
-		return err
-	}
-	return do(o, engine)
+	return err
 }
 
 // note tells of something in passing, unless --quiet.

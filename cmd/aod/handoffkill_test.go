@@ -56,8 +56,11 @@ func killChain(t *testing.T, s *server, usual int) {
 	s.awaitLine(root, "started")
 	began := time.Now()
 	met := map[int]int{} // how many kills met a chain of so many links
-	for range kills {
+	for left := kills; left > 0; left-- {
 		time.Sleep(50*time.Millisecond + time.Duration(dice.Int64N(int64(1200*time.Millisecond))))
+		if left == 1 && met[0]+met[1] == kills-1 { // the last one is to meet a link that waits
+			eventually(t, "a link that waits for another one", func() bool { return len(s.chain(root)) > 1 })
+		}
 		met[len(s.chain(root))]++
 		s.kill()
 		s.start()

@@ -33,7 +33,7 @@ func TestALoadLeavesTheServerAsItWas(t *testing.T) {
 	if all > usualLoad {
 		spared = 0
 	}
-	s := newServer(t, "--concurrency", strconv.Itoa(slots), "--queue", strconv.Itoa(waiting))
+	s := newServer(t, "--concurrency", strconv.Itoa(slots), "--queue", strconv.Itoa(waiting), "--pool", "0")
 	s.program = buildProgram(t)
 	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50, MaxConnsPerHost: 50}}}
 	for i := range loadedUnits {

@@ -27,6 +27,7 @@ type listFlags struct {
 	all    bool
 	unit   string
 	states []string
+	meta   metaFlags
 	limit  int
 	json   bool
 }
@@ -34,6 +35,7 @@ type listFlags struct {
 func (f *listFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unit, "unit", "", "only runs of this unit")
 	flags.StringSliceVar(&f.states, "state", nil, "only runs in this state, e.g. failed; may be repeated")
+	f.meta.register(flags, "only runs with this metadata")
 	flags.IntVarP(&f.limit, "limit", "n", 50, "at most so many, the newest")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object a run")
 }
@@ -43,7 +45,7 @@ func (a *app) psCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Short:   "List the runs that a server has going",
-		Example: "  aod ps\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --json | jq -r .id",
+		Example: "  aod ps\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --meta user_id=ada --meta mode=LIVE\n  aod ps -a --json | jq -r .id",
 		Args:    exactly(0, "nothing but flags"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), flags) },
 	}
@@ -88,9 +90,14 @@ func (f listFlags) filter() (orchestrator.Filter, error) {
 	if f.limit < 1 {
 		return orchestrator.Filter{}, fault.New(fault.Input, "--limit %d is no number of runs", f.limit)
 	}
+	metadata, err := f.meta.read()
+	if err != nil {
+		return orchestrator.Filter{}, err
+	}
 	states, err := statesOf(f.states)
 	return orchestrator.Filter{
-		Unit: f.unit, States: states, Active: !f.all && len(states) == 0, Limit: min(f.limit+1, maxPage),
+		Metadata: metadata,
+		Unit:     f.unit, States: states, Active: !f.all && len(states) == 0, Limit: min(f.limit+1, maxPage),
 	}, err
 }
 

@@ -68,6 +68,7 @@ func TestRunsShowsARunToAPerson(t *testing.T) {
 	code := 137
 	r.State, r.Outcome, r.ExitCode, r.CreatedAt, r.StartedAt = orchestrator.Failed, orchestrator.OutOfMemory, &code, at, &at
 	r.Version, r.RerunOf, r.Retries, r.Warnings = "0123456789abcdef0", "earlier", 1, []string{"mind\nthe gap"}
+	r.Container = &orchestrator.Container{ID: "fedcba98765432100", WaitedMS: 65432}
 	r.Timings = orchestrator.Timings{Queue: 3, Run: 1234.5, Total: 61000}
 	r.Usage = &orchestrator.Usage{CPUSeconds: 0.25, PeakMemoryBytes: 64 << 20}
 	r.Log = orchestrator.LogStats{Bytes: 1024, Truncated: true}
@@ -79,7 +80,7 @@ func TestRunsShowsARunToAPerson(t *testing.T) {
 		t.Errorf("code %d", exit)
 	}
 	contains(t, stdout, "run       "+fakeID, "unit      hello (capsule, 0123456789abcdef)", "outcome   failed (out_of_memory), exit code 137",
-		"rerun of  earlier", "1h ago", "times     queue 3ms, run 1.2s, total 1m1s", "usage     0.25s of CPU, 64.0 MiB of memory at most",
+		"rerun of  earlier", "container fedcba9876543210 (had waited for 1m5s)", "1h ago", "times     queue 3ms, run 1.2s, total 1m1s", "usage     0.25s of CPU, 64.0 MiB of memory at most",
 		"log       1.0 KiB, cut at the limit", "error     memory_limit, X: killed", "          really\n", "hint: more memory", "✗ /x: wrong",
 		"warning   mind the gap", "attempt   1, system_error, ", "unavailable: engine away", "starting (attempt 2): again", "  queued\n", "  cleanup\n", "  idle\n", "copy\uFFFD.txt  1 B  sha256:")
 	if strings.Contains(stdout, "\x1b") {

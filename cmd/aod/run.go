@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,6 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/runtime"
 )
 
 type runFlags struct {
@@ -21,6 +21,8 @@ type runFlags struct {
 	json    bool
 	keep    bool
 	detach  bool
+	secrets []string
+	meta    metaFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -48,7 +50,9 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
+	flags.meta.register(cmd.Flags(), "with --server: what the run is about, for aod ps --meta")
 	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
+	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
 	return cmd
 }
@@ -64,7 +68,15 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
 			WithHint("start one with `aod serve` and name it with --server URL")
 	}
+	if len(flags.meta) > 0 {
+		return fault.New(fault.Input, "--meta needs a server that remembers it").
+			WithHint("start one with `aod serve` and name it with --server URL")
+	}
 	c, err := a.load(name)
+	if err != nil {
+		return err
+	}
+	secrets, err := secretFiles(flags.secrets)
 	if err != nil {
 		return err
 	}
@@ -72,9 +84,25 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withUnit(ctx, c, secrets, func(o *orchestrator.Orchestrator) error {
 		return a.runRequest(ctx, o, req, flags)
 	})
+}
+
+// secretFiles reads --secret NAME=FILE. The files are read when a unit wants them.
+func secretFiles(flags []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, pair := range flags {
+		name, path, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || path == "" {
+			return nil, fault.New(fault.Input, "--secret takes NAME=FILE").WithHint("the value itself never stands on a command line")
+		}
+		if files[name] != "" {
+			return nil, fault.New(fault.Input, "--secret names %q twice", name)
+		}
+		files[name] = path
+	}
+	return files, nil
 }
 
 func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, error) {
@@ -166,6 +194,9 @@ func exitCode(record orchestrator.Record) int {
 		return fault.ExitCode(fault.New(fault.Cancelled, ""))
 	}
 	if record.ExitCode == nil {
+		if record.Outcome == orchestrator.RemoteError || record.Outcome == orchestrator.ContractViolation {
+			return int(exitFindings) // an agent elsewhere has no code of its own
+		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))
 	}
 	return *record.ExitCode

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,11 +100,15 @@ func (p runPage) head() {
 	p.field("outcome", joined(stateText(r.State), string(r.Outcome))+exitText(r.ExitCode))
 	p.field("parent", r.Parent)
 	p.field("rerun of", r.RerunOf)
+	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
+		p.field("metadata", key+"="+r.Metadata[key])
+	}
 	p.field("created", timeText(r.CreatedAt)+", "+ageText(time.Since(r.CreatedAt))+" ago")
 	if r.FinishedAt != nil {
 		p.field("finished", timeText(*r.FinishedAt))
 	}
 	p.field("image", r.Image.Ref)
+	p.field("container", containerText(r.Container))
 	p.field("times", timesText(r.Timings))
 	if r.Usage != nil {
 		p.field("usage", fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
@@ -177,6 +183,18 @@ func exitText(code *int) string {
 func short(digest string) string { return digest[:min(len(digest), 16)] }
 
 func timeText(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
+
+// containerText tells of a container that waited for its run how long it did.
+func containerText(c *orchestrator.Container) string {
+	if c == nil {
+		return ""
+	}
+	waited := ""
+	if c.WaitedMS > 0 {
+		waited = "had waited for " + roundTime(time.Duration(c.WaitedMS*float64(time.Millisecond))).String()
+	}
+	return joined(short(c.ID), waited)
+}
 
 func timesText(t orchestrator.Timings) string {
 	var parts []string

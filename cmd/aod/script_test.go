@@ -57,6 +57,7 @@ func setup(env *testscript.Env) error {
 
 // commands are what the scripts have beside testscript's own.
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"agent":    agent,
 	"code":     code,
 	"awaitlog": awaitLog,
 	"empty":    empty,

@@ -64,7 +64,7 @@ func (s *server) nothingLeft() {
 	for _, volume := range s.volumes() {
 		s.t.Errorf("volume %s is left behind", volume.Name)
 	}
-	for _, dir := range []string{"runs", "spool"} {
+	for _, dir := range []string{"runs", "spool", "pool"} {
 		entries, err := os.ReadDir(filepath.Join(s.home(), dir))
 		if err != nil || len(entries) > 0 {
 			s.t.Errorf("%s is not empty: %v %v", dir, entries, err)

@@ -32,7 +32,8 @@ func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceO
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Units: map[string]orchestrator.UnitSettings{},
+		Pool:    orchestrator.PoolOptions{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
+		Secrets: c.Secrets, Units: map[string]orchestrator.UnitSettings{},
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	for name := range c.Unit {
@@ -43,6 +44,9 @@ func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceO
 		}
 		if u.Retries != config.UnitsOwn {
 			settings.Retries = &u.Retries
+		}
+		if u.Warm != config.UnitsOwn {
+			settings.Warm = &u.Warm
 		}
 		opts.Units[name] = settings
 	}
@@ -58,10 +62,23 @@ func (a *app) newAPI(service *orchestrator.Service, c *config.Config, logger *sl
 		}
 	}
 	return httpapi.New(service, httpapi.Options{
-		Token: token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
+		Agents: agentPolicy(c),
+		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
 	})
+}
+
+func agentPolicy(c *config.Config) httpapi.AgentPolicy {
+	policy := httpapi.AgentPolicy{
+		AgentRules: httpapi.AgentRules{Require: c.Agents.Require, Modes: c.Agents.Modes, RiskTiers: c.Agents.RiskTiers},
+		TaskTypes:  c.Agents.TaskTypes,
+		Units:      map[string]httpapi.AgentRules{},
+	}
+	for name, u := range c.Unit {
+		policy.Units[name] = httpapi.AgentRules{Require: u.Require, Modes: u.Modes, RiskTiers: u.RiskTiers}
+	}
+	return policy
 }
 
 // minToken is the shortest token that is taken, in bytes.

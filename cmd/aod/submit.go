@@ -24,6 +24,9 @@ func (a *app) runOnServer(ctx context.Context, name string, flags runFlags) erro
 		return fault.New(fault.Input, "--keep is for runs on this machine: the run's directory is the server's").
 			WithHint("`aod runs ID --json` shows what the server keeps of a run, `aod logs ID` its log")
 	}
+	if len(flags.secrets) > 0 {
+		return fault.New(fault.Input, "--secret is for runs on this machine").WithHint("a server has secrets of its own, see its setting `secrets`")
+	}
 	server, err := a.connect()
 	if err != nil {
 		return err
@@ -57,6 +60,10 @@ func (a *app) unitOnServer(ctx context.Context, server *client.Client, arg strin
 
 // submission reads the flags by the contract that the server has.
 func (a *app) submission(ctx context.Context, server *client.Client, unit string, flags runFlags) (client.Submission, error) {
+	metadata, err := flags.meta.read()
+	if err != nil {
+		return client.Submission{}, err
+	}
 	raw, err := server.Schema(ctx, unit)
 	if err != nil {
 		return client.Submission{}, err
@@ -73,7 +80,7 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	if err := knownFields(terms.Input, files); err != nil {
 		return client.Submission{}, err
 	}
-	return client.Submission{Unit: unit, Input: input.JSON(), Files: files, Timeout: flags.timeout}, nil
+	return client.Submission{Unit: unit, Input: input.JSON(), Files: files, Timeout: flags.timeout, Metadata: metadata}, nil
 }
 
 // knownFields saves the upload of files that the server would refuse. It leaves nested

@@ -13,7 +13,6 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/runtime"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -40,7 +39,7 @@ func (a *app) test(ctx context.Context, name, only string) error {
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withUnit(ctx, c, nil, func(o *orchestrator.Orchestrator) error {
 		var failed int
 		for _, test := range cases {
 			differences, took, err := a.runCase(ctx, o, c, test)

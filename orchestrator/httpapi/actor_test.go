@@ -48,6 +48,14 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 	switch input.Do {
 	case "fail":
 		return 3
+	case "complain":
+		text, _ := json.Marshal(map[string]any{"error": map[string]string{"type": input.Say, "message": input.Say}})
+		_ = os.WriteFile(filepath.Join(dirs["/io"], "output.json"), text, 0o600)
+		return 1
+	case "lie":
+		result["n"] = input.Say
+	case "lose":
+		result["report"] = input.Say
 	case "wait":
 		select {
 		case <-s.release:

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -24,7 +26,9 @@ import (
 type task struct {
 	agenthttp.Request
 	unit     string // that does it; "" until it is found
-	detached bool   // the run goes on when its client goes away
+	schema   []byte // the unit's contract
+	metadata map[string]string
+	detached bool // the run goes on when its client goes away
 	within   time.Duration
 	warnings []string
 }
@@ -57,10 +61,10 @@ func (a *API) beginTask(c echo.Context) (*task, orchestrator.Record, error) {
 		return nil, orchestrator.Record{}, err
 	}
 	record, _, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
-		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: traceParent(c.Request()),
+		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: traceParent(c.Request()), Metadata: t.metadata,
 	})
 	if err != nil {
-		return nil, orchestrator.Record{}, err
+		return nil, orchestrator.Record{}, discreet(err, t.unit, t.schema)
 	}
 	setRun(c, record.ID)
 	c.Response().Header().Set(auHeader, record.ID)
@@ -92,14 +96,21 @@ func (a *API) readTask(c echo.Context) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	var unheard, unbudgeted error
+	var unheard, unbudgeted, unkept error
 	t.detached, unheard = detaches(c.Request())
 	t.within, t.warnings, unbudgeted = readBudgets(t.Budgets)
-	if err := errors.Join(unheard, unbudgeted); err != nil {
+	t.metadata, unkept = metadataOf(t.Request)
+	if err := errors.Join(unheard, unbudgeted, unkept); err != nil {
 		return nil, err
 	}
 	if err := a.findUnit(c, t); err != nil {
 		return nil, err
+	}
+	if err := a.opts.Agents.permit(t.unit, t.metadata); err != nil {
+		return nil, err
+	}
+	if t.Mode == "" {
+		t.metadata[fieldMode] = agenthttp.DefaultMode
 	}
 	return t, nil
 }
@@ -124,7 +135,7 @@ func (a *API) findUnit(c echo.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range unitNames(t.TaskType) {
+	for _, name := range a.opts.Agents.unitNames(t.TaskType) {
 		if only != "" && name != only || capsule.CheckName(name) != nil {
 			continue
 		}
@@ -132,8 +143,8 @@ func (a *API) findUnit(c echo.Context, t *task) error {
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
-		t.unit = name
-		return errors.Join(err, a.namesNoFile(schema, t.Inputs))
+		t.unit, t.schema = name, schema
+		return errors.Join(err, discreet(a.namesNoFile(schema, t.Inputs), name, schema))
 	}
 	return fault.New(fault.NotFound, "no unit at this address has the name that task_type gives").
 		WithHint("GET /v1/units lists the units; csv-report is CSV_REPORT as well")
@@ -161,8 +172,21 @@ func (a *API) namesNoFile(schema []byte, inputs agenthttp.Object) error {
 		WithHint("POST /v1/runs takes files, in a form").WithFindings(found)
 }
 
-// unitNames are the names that a task type may stand for, the likeliest first.
-func unitNames(taskType string) []string {
+// contractDigest is that of a unit's contract, as its address gives it; "" is that of none.
+func contractDigest(schema []byte) string {
+	if len(schema) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(schema)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// unitNames are the names that a task type may stand for, the likeliest first. One that the
+// operator has given to a unit stands for that alone.
+func (p AgentPolicy) unitNames(taskType string) []string {
+	if name, given := p.TaskTypes[taskType]; given {
+		return []string{name}
+	}
 	lower := strings.ToLower(taskType)
 	return slices.Compact([]string{taskType, strings.ReplaceAll(lower, "_", "-"), lower})
 }

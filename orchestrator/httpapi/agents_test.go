@@ -108,7 +108,7 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	want := agenthttp.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
 		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts,
-		Provenance: object(taskProvenance{"actor", run.Version, run.Image.ID, run.ID}),
+		Provenance: object(taskProvenance{"actor", run.Version, contractOf(s, "actor"), run.Image.ID, run.ID}),
 		Warnings:   []string{unappliedBudget},
 	}
 	if run.Usage != nil {
@@ -241,45 +241,6 @@ func TestReadinessInTheContractsWords(t *testing.T) {
 		t.Error(a.StatusCode, a.body)
 	}
 	s.do("POST", "/agents/run/sync", asks("ACTOR", `{}`)).refusedWith(t, 503, "unavailable")
-}
-
-func TestNothingOfATaskIsLogged(t *testing.T) {
-	s := newServer(t, nil)
-	s.addSizer()
-	const canary = "canary"
-	for _, way := range []string{"sync", "stream"} {
-		for _, body := range []string{
-			asks("ACTOR", `{"say":"canary","do":"canary"}`, `,"user_id":"canary","mode":"canary","budgets":{"canary":"canary"}`),
-			asks("ACTOR", `{"say":"canary","do":"fail"}`),
-			asks("ACTOR", `{"say":["canary"]}`),
-			asks("ACTOR", `{"say":"canary","do":"wait"}`, `,"budgets":{"timeout_ms":20}`),
-			asks("ACTOR", `{"doc":"canary.txt"}`),
-			asks("ACTOR", `{"docs":["a.txt","../canary"]}`),
-			asks("ACTOR", `{"say":"canary","say":"canary"}`),
-			asks("SIZER", `{"prompt":"canary","args":["--do=fail"]}`),
-			asks("SIZER", `{"prompt":"canary","args":["--do=chat"]}`),
-			asks("SIZER", `{"prompt":"canary","args":["--canary"]}`),
-			`{"request_id":"r-1","task_type":"nobody","inputs":{"canary":"canary"}}`,
-			`{"request_id":"r-1","task_type":"ACTOR","inputs":{"say":"canary"}`,
-			`{"request_id":"r-1","task_type":"ACTOR","inputs":"canary"}`,
-		} {
-			if a := s.do("POST", "/agents/run/"+way, body); strings.Contains(a.body, canary) && !strings.Contains(a.body, `"ok":true`) {
-				t.Errorf("%s is answered with %s", body, a.body)
-			}
-		}
-		s.do("POST", "/agents/run/"+way, asks("ACTOR", `{}`), disconnectHeader+": canary").refusedWith(t, 400, "bad_request")
-		s.do("POST", "/agents/run/"+way, asks("CANARY", `{}`)).refusedWith(t, 404, "not_found")
-		s.do("POST", "/agents/run/"+way, `{"request_id":"canary of a person","task_type":"ACTOR"}`).wants(t, 200)
-		s.do("POST", "/agents/canary/run/"+way, asks("ACTOR", `{}`)).refusedWith(t, 404, "not_found")
-	}
-	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(strings.ToLower(line), canary) || strings.Contains(line, token) {
-			t.Errorf("logged: %s", line)
-		}
-	}
-	if text := s.log.String(); !strings.Contains(text, `"request_id":"r-1","task_type":"ACTOR"`) || !strings.Contains(text, `"route":"/agents/run/stream"`) {
-		t.Errorf("the log says nothing: %s", text)
-	}
 }
 
 // goOn lets a program that waits go on.

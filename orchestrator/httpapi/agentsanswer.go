@@ -25,10 +25,11 @@ type taskArtifact struct {
 
 // taskProvenance says where an answer comes from.
 type taskProvenance struct {
-	Unit    string `json:"unit,omitempty"`
-	Version string `json:"version,omitempty"`
-	Image   string `json:"image,omitempty"` // its digest
-	RunID   string `json:"run_id"`
+	Unit     string `json:"unit,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Contract string `json:"contract,omitempty"` // the digest of the unit's
+	Image    string `json:"image,omitempty"`    // its digest
+	RunID    string `json:"run_id"`
 }
 
 // taskUsage is what a run took.
@@ -59,7 +60,7 @@ func (t *task) answer(record orchestrator.Record) agenthttp.Response {
 	r := agenthttp.Response{
 		RequestID: t.RequestID, TaskType: t.TaskType, Status: agenthttp.StatusOK, OK: true,
 		Outputs:    outputsOf(record.Output),
-		Provenance: object(taskProvenance{record.Unit, record.Version, record.Image.ID, record.ID}),
+		Provenance: object(taskProvenance{record.Unit, record.Version, contractDigest(t.schema), record.Image.ID, record.ID}),
 		Warnings:   slices.Concat(t.warnings, record.Warnings),
 	}
 	if u := record.Usage; u != nil {
@@ -112,11 +113,14 @@ func (t *task) refusal(p problem) taskRefusal {
 		Response: agenthttp.Response{Status: statusFailed, Warnings: []string{p.Detail}},
 		Error:    taskFailure{p.Code, p.Detail, p.Hint, p.Findings},
 	}
-	if len(t.RequestID) <= agenthttp.MaxIDBytes && len(t.TaskType) <= agenthttp.MaxIDBytes {
-		r.RequestID, r.TaskType = t.RequestID, t.TaskType
+	if len(t.RequestID) <= agenthttp.MaxIDBytes {
+		r.RequestID = t.RequestID
+	}
+	if t.unit != "" { // else it may be anything
+		r.TaskType = t.TaskType
 	}
 	if p.Run != "" {
-		r.Provenance = object(taskProvenance{Unit: t.unit, RunID: p.Run})
+		r.Provenance = object(taskProvenance{Unit: t.unit, Contract: contractDigest(t.schema), RunID: p.Run})
 	}
 	return r
 }

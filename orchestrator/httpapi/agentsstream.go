@@ -21,7 +21,8 @@ type taskStream struct {
 	run  string
 	out  *agenthttp.Encoder
 
-	trouble error // why nothing more can be learnt of the run
+	trouble  error // why nothing more can be learnt of the run
+	panicked error // what the telling of it ended with
 }
 
 // streamTask does a task and tells of it as it goes on. Whatever happens to the run or to
@@ -40,7 +41,10 @@ func (a *API) streamTask(c echo.Context) error {
 		wait()
 	}()
 	s := &taskStream{api: a, task: t, run: record.ID, out: agenthttp.NewEncoder(newStreamer(c, "text/event-stream"))}
-	here := s.follow(ctx, events)
+	here := false
+	if s.panicked = catching(func() { here = s.follow(ctx, events) }); s.panicked != nil {
+		here = true // it is told of that too
+	}
 	if !here || request.Err() != nil {
 		a.abandon(request, t, record.ID)
 		return nil // there is nobody to be told
@@ -134,9 +138,18 @@ func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {
 	return s.out.Write(agenthttp.Message{Name: string(kind), Data: string(raw)})
 }
 
-// finish writes the terminal event. A client that has gone by now needs none.
+// finish writes the terminal event, which comes after a panic too (section "Stream
+// invariant"). A client that has gone by now needs none.
 func (s *taskStream) finish(c echo.Context) {
-	_ = s.out.Write(agenthttp.Message{Name: string(agenthttp.Final), Data: string(s.terminal(c))})
+	var last []byte
+	err := s.panicked
+	if err == nil {
+		err = catching(func() { last = s.terminal(c) })
+	}
+	if err != nil {
+		last = s.broken(c, err)
+	}
+	_ = s.out.Write(agenthttp.Message{Name: string(agenthttp.Final), Data: string(last)})
 }
 
 // terminal is the run's outcome, or why it is not known.

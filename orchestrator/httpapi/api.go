@@ -80,6 +80,7 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/units/:name/card", a.getCard, slow},
 		{http.MethodPost, "/v1/au/:name", a.runAU, slow},
 
+		{http.MethodGet, "/v1/pool", a.getPool, 0},
 		{http.MethodPost, "/v1/prune", a.prune, slow},
 
 		{http.MethodPost, "/execute", a.execute, slow},

@@ -70,7 +70,8 @@ func (s *server) filter(ctx context.Context, spec runtime.ContainerSpec, dirs ma
 			return 143
 		}
 	}
-	stdin := strings.TrimPrefix(spec.Entrypoint[2], "/io/input/")
+	flag := slices.Index(spec.Entrypoint, "-stdin")
+	stdin := strings.TrimPrefix(spec.Entrypoint[flag+1], "/io/input/")
 	raw, err := os.ReadFile(filepath.Join(dirs["/io/input"], stdin))
 	if err != nil {
 		return 99

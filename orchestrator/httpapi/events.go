@@ -53,21 +53,33 @@ func (a *API) pump(ctx context.Context, id string, after int64) (events <-chan h
 	out := make(chan happening)
 	go func() {
 		defer close(out)
-		for event, err := range a.svc.Events(ctx, id, after) {
-			if ctx.Err() != nil {
-				return
-			}
-			select {
-			case out <- happening{event, err}:
-			case <-ctx.Done():
-				return
-			}
+		err := catching(func() { a.drain(ctx, id, after, out) })
+		if err != nil { // it would end the process: nobody catches what a goroutine of ours panics with
+			hand(ctx, out, happening{err: err})
 		}
 	}()
 	return out, func() {
 		for range out {
 			continue // it came too late for us
 		}
+	}
+}
+
+func (a *API) drain(ctx context.Context, id string, after int64, out chan<- happening) {
+	for event, err := range a.svc.Events(ctx, id, after) {
+		if ctx.Err() != nil || !hand(ctx, out, happening{event, err}) {
+			return
+		}
+	}
+}
+
+// hand reports whether there was somebody to take it.
+func hand(ctx context.Context, out chan<- happening, h happening) bool {
+	select {
+	case out <- h:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -20,10 +21,12 @@ const (
 	maxParts      = 256
 	maxFieldBytes = 256 // of a part's name
 	maxTextBytes  = 256 // of the parts unit and timeout
+
+	maxMetadataBytes = 32 << 10 // of its JSON, in which a byte may be written with six
 )
 
 // form reads a submission that brings files, part by part as they arrive and in any
-// order. Parts with a filename are files, the others are named unit, input and timeout.
+// order. Parts with a filename are files, the others are named unit, input, timeout and metadata.
 type form struct {
 	api   *API
 	body  *body
@@ -42,7 +45,10 @@ func (a *API) readForm(c echo.Context) (orchestrator.Submission, error) {
 		a.release(c, f.spool)
 		return orchestrator.Submission{}, err
 	}
-	sub, err := completed(orchestrator.Submission{Unit: string(f.texts["unit"]), Input: f.texts["input"], Files: f.spool}, string(f.texts["timeout"]))
+	sub := orchestrator.Submission{Unit: string(f.texts["unit"]), Input: f.texts["input"], Files: f.spool}
+	if sub.Metadata, err = f.metadata(); err == nil {
+		sub, err = completed(sub, string(f.texts["timeout"]))
+	}
 	if err != nil {
 		a.release(c, f.spool)
 	}
@@ -81,9 +87,32 @@ func (f *form) read(part *multipart.Part) error {
 		return f.readText(name, part, f.api.opts.PayloadBytes)
 	case "unit", "timeout":
 		return f.readText(name, part, maxTextBytes)
+	case "metadata":
+		return f.readText(name, part, maxMetadataBytes)
 	}
 	return fault.New(fault.BadRequest, "the form has a part that is not known and brings no file").
-		WithHint(`the parts without a filename are "unit", "input" and "timeout"`)
+		WithHint(`the parts without a filename are "unit", "input", "timeout" and "metadata"`)
+}
+
+// metadata reads the part of that name, a JSON object of texts.
+func (f *form) metadata() (map[string]string, error) {
+	raw, given := f.texts["metadata"]
+	if !given {
+		return nil, nil
+	}
+	texts, err := decodeFields(raw, maxMetadataBytes)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadRequest, err, "the part \"metadata\" is not a JSON object")
+	}
+	metadata := make(map[string]string, len(texts))
+	for key, value := range texts {
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			return nil, fault.Wrap(fault.BadRequest, err, "the part \"metadata\" has a value that is no text")
+		}
+		metadata[key] = text
+	}
+	return metadata, nil
 }
 
 // checkField refuses what can't be a field of an input; whether it is one is for the

@@ -38,14 +38,12 @@ type server struct {
 	stop    context.CancelFunc // ends Serve
 	served  chan error
 	release chan struct{} // lets programs that wait go on
+	pool    int           // containers that may wait for runs
 }
 
 func newServer(t testing.TB, change func(*Options)) *server {
 	t.Helper()
-	s := &server{t: t, log: &logBuffer{}, sources: t.TempDir(), served: make(chan error, 1), release: make(chan struct{})}
-	for name, content := range unitFiles {
-		write(t, filepath.Join(s.sources, "actor", name), content)
-	}
+	s := unstarted(t)
 	opts := Options{Token: token, Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "1.2.3"}
 	if change != nil {
 		change(&opts)
@@ -54,14 +52,29 @@ func newServer(t testing.TB, change func(*Options)) *server {
 	return s
 }
 
+// unstarted is a server that has one unit and isn't started.
+func unstarted(t testing.TB) *server {
+	t.Helper()
+	s := &server{t: t, log: &logBuffer{}, sources: t.TempDir(), served: make(chan error, 1), release: make(chan struct{})}
+	for name, content := range unitFiles {
+		write(t, filepath.Join(s.sources, "actor", name), content)
+	}
+	return s
+}
+
 func (s *server) start(opts Options) {
 	s.t.Helper()
-	engine := enginetest.NewFake(s.act)
+	program := enginetest.Program(s.act)
+	if s.pool > 0 {
+		program = enginetest.WithInit(s.act)
+	}
+	engine := enginetest.NewFake(program)
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"actor"}, OS: "linux", Arch: "amd64"})
 	s.home = filepath.Join(s.t.TempDir(), "home")
 	var err error
 	s.svc, err = orchestrator.NewService(engine, orchestrator.ServiceOptions{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2,
+		Pool: orchestrator.PoolOptions{Size: s.pool},
 	})
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))
@@ -225,6 +238,11 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func unmarshal(t testing.TB, raw []byte, into any) {
+	t.Helper()
+	must(t, json.Unmarshal(raw, into))
 }
 
 var client = http.DefaultClient

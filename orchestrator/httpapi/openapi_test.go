@@ -183,6 +183,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/readyz", "", []string{"Authorization: -"}},
 		{"GET", "/metrics", "", nil},
 		{"GET", "/openapi.json", "", []string{"Authorization: -"}},
+		{"GET", "/v1/pool", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
 		a := s.do(c.method, c.path, c.body, c.headers...)
@@ -215,6 +216,7 @@ func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
 	for name, v := range map[string]any{
 		"Page":  orchestrator.Page{Runs: []orchestrator.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
 		"Unit":  orchestrator.UnitInfo{Name: "u", Source: "upload", Problem: &orchestrator.UnitProblem{Message: "m"}},
+		"Pool":  orchestrator.PoolStats{Units: []orchestrator.PoolShelf{{Unit: "u", Waiting: []orchestrator.PooledEntry{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Container: "c"}}}}},
 		"Event": map[string]any{"id": 1, "event": "state", "data": map[string]any{"state": "idle", "at": "2026-01-01T00:00:00Z"}},
 	} {
 		if found := violations(map[string]any{"$ref": "#/components/schemas/" + name}, v); len(found) > 0 {

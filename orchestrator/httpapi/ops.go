@@ -34,6 +34,8 @@ func (a *API) openAPI(c echo.Context) error {
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, a.document)
 }
 
+func (a *API) getPool(c echo.Context) error { return reply(c, http.StatusOK, a.svc.Pool()) }
+
 // prune removes finished runs. What may go has to be said: there is no empty body.
 func (a *API) prune(c echo.Context) error {
 	opts, err := pruneOptions(c)

@@ -104,17 +104,28 @@ func (a *API) logFailure(c echo.Context, p problem, err error) {
 // recovered makes an error of a panic.
 func (a *API) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
-		defer func() {
-			switch v := recover(); v {
-			case nil:
-			case http.ErrAbortHandler:
-				panic(v)
-			default:
-				err = &panicError{what: describe(v), stack: debug.Stack()}
-			}
-		}()
+		defer caught(&err)
 		return next(c)
 	}
+}
+
+// caught is deferred, and makes an error of a panic. That of a handler which wants its
+// connection cut goes on.
+func caught(err *error) {
+	switch v := recover(); v {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(v)
+	default:
+		*err = &panicError{what: describe(v), stack: debug.Stack()}
+	}
+}
+
+// catching does something and makes an error of its panic.
+func catching(do func()) (err error) {
+	defer caught(&err)
+	do()
+	return nil
 }
 
 // panicError is a panic of a handler. Its text has nothing of the panic's value,

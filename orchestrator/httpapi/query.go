@@ -5,12 +5,14 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // query reads the parameters of a request's query. The first that is wrong is kept in
@@ -54,6 +56,35 @@ func parse[T any](q *query, name, want string, read func(string) (T, bool)) T {
 		return zero
 	}
 	return v
+}
+
+// pairs reads a parameter that may be repeated, each time KEY:VALUE.
+func (q *query) pairs(name string) map[string]string {
+	var pairs map[string]string
+	for _, text := range q.values[name] {
+		key, value, found := strings.Cut(text, ":")
+		if other, taken := pairs[key]; !found || taken && other != value {
+			q.fail(fault.New(fault.BadRequest, "the query parameter %q is not valid", name).
+				WithHint("it is KEY:VALUE, and may be repeated with other keys"))
+			return nil
+		}
+		if pairs == nil {
+			pairs = map[string]string{}
+		}
+		pairs[key] = value
+	}
+	if err := orchestrator.CheckMetadata(pairs); err != nil {
+		q.fail(as(fault.BadRequest, err))
+		return nil
+	}
+	return pairs
+}
+
+// fail keeps the first error.
+func (q *query) fail(err error) {
+	if q.err == nil {
+		q.err = err
+	}
 }
 
 const longText = 512 // bytes that a name or a cursor may have

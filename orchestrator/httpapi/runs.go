@@ -32,16 +32,17 @@ func (a *API) listRuns(c echo.Context) error {
 const maxPage = 1000
 
 func filterOf(c echo.Context) (orchestrator.Filter, error) {
-	q := queryOf(c, "unit", "state", "parent", "since", "until", "active", "limit", "cursor")
+	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "since", "until", "active", "limit", "cursor")
 	filter := orchestrator.Filter{
-		Unit:   q.text("unit"),
-		Parent: q.id("parent"),
-		States: parse(q, "state", "a list of states with commas between them, such as running,failed", parseStates),
-		Active: q.flag("active"),
-		Since:  q.time("since"),
-		Until:  q.time("until"),
-		Limit:  int(q.integer("limit", 1, maxPage, "a number from 1 to 1000")),
-		Cursor: q.text("cursor"),
+		Unit:     q.text("unit"),
+		Parent:   q.id("parent"),
+		States:   parse(q, "state", "a list of states with commas between them, such as running,failed", parseStates),
+		Active:   q.flag("active"),
+		Metadata: q.pairs("metadata"),
+		Since:    q.time("since"),
+		Until:    q.time("until"),
+		Limit:    int(q.integer("limit", 1, maxPage, "a number from 1 to 1000")),
+		Cursor:   q.text("cursor"),
 	}
 	return filter, q.err
 }

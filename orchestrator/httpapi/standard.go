@@ -117,5 +117,5 @@ func (a *API) listCapsules(c echo.Context) error {
 }
 
 func (a *API) health(c echo.Context) error {
-	return reply(c, http.StatusOK, map[string]string{"status": "healthy", "service": "aod"})
+	return reply(c, http.StatusOK, map[string]string{"status": "ok", "service": "aod"})
 }

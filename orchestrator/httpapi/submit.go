@@ -59,7 +59,8 @@ func (a *API) readJSON(c echo.Context) (orchestrator.Submission, error) {
 	}
 	var sub orchestrator.Submission
 	var timeout string
-	err = errors.Join(f.only("unit", "input", "timeout"), take(f, "unit", &sub.Unit), take(f, "timeout", &timeout))
+	err = errors.Join(f.only("unit", "input", "timeout", "metadata"), take(f, "unit", &sub.Unit),
+		take(f, "timeout", &timeout), take(f, "metadata", &sub.Metadata))
 	if err != nil {
 		return orchestrator.Submission{}, err
 	}

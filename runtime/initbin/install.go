@@ -25,21 +25,32 @@ const mode fs.FileMode = 0o555
 // lstat. Any number of processes may install at once. Errors are those of Binary, and
 // Internal when the file can't be written.
 func Install(dir, arch string) (path string, err error) {
-	program, err := Binary(arch)
+	once, _ := programs.LoadOrStore(arch, sync.OnceValues(func() (program, error) {
+		raw, err := Binary(arch)
+		return program{raw, sha256.Sum256(raw)}, err
+	}))
+	p, err := once.(func() (program, error))()
 	if err != nil {
 		return "", err
 	}
-	return install(dir, program)
+	return install(dir, p)
 }
 
-func install(dir string, program []byte) (string, error) {
+// program is an init program with its digest.
+type program struct {
+	raw []byte
+	sum [sha256.Size]byte
+}
+
+var programs sync.Map // architecture -> what returns its program, read once
+
+func install(dir string, p program) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, err, "find the directory of the init program")
 	}
-	sum := sha256.Sum256(program)
-	path := filepath.Join(dir, "aod-init-"+hex.EncodeToString(sum[:])[:12])
-	if err := slotOf(path).ensure(path, program, sum); err != nil {
+	path := filepath.Join(dir, "aod-init-"+hex.EncodeToString(p.sum[:])[:12])
+	if err := slotOf(path).ensure(path, p); err != nil {
 		return "", fault.Wrap(fault.Internal, err, "install the init program").
 			WithHint("check the data directory's permissions and its free space")
 	}
@@ -60,15 +71,15 @@ func slotOf(path string) *slot {
 }
 
 // ensure is a sync.Once that tries again after a failure, and when the file has gone.
-func (s *slot) ensure(path string, program []byte, sum [sha256.Size]byte) error {
+func (s *slot) ensure(path string, p program) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.verified && looksRight(path, len(program)) {
+	if s.verified && looksRight(path, len(p.raw)) {
 		return nil
 	}
 	s.verified = false
-	if !looksRight(path, len(program)) || !holds(path, len(program), sum) {
-		if err := replace(path, program); err != nil {
+	if !looksRight(path, len(p.raw)) || !holds(path, len(p.raw), p.sum) {
+		if err := replace(path, p.raw); err != nil {
 			return err
 		}
 	}

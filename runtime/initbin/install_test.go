@@ -15,13 +15,16 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-var program = []byte("the init program")
+var (
+	content     = []byte("the init program")
+	initProgram = program{content, sha256.Sum256(content)}
+)
 
 func TestInstall(t *testing.T) {
 	t.Run("writes one executable file named by its digest", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "directory")
 		path := mustInstall(t, dir)
-		if want := fmt.Sprintf("aod-init-%x", sha256.Sum256(program))[:len("aod-init-")+12]; filepath.Base(path) != want {
+		if want := fmt.Sprintf("aod-init-%x", sha256.Sum256(content))[:len("aod-init-")+12]; filepath.Base(path) != want {
 			t.Errorf("it is called %s, want %s", path, want)
 		}
 		wantInstalled(t, path)
@@ -39,12 +42,12 @@ func TestInstall(t *testing.T) {
 		"replaces one of the same size": func(path string) error {
 			return os.WriteFile(path, []byte("THE INIT PROGRAM"), mode)
 		},
-		"replaces one that is cut": func(path string) error { return os.WriteFile(path, program[:3], mode) },
+		"replaces one that is cut": func(path string) error { return os.WriteFile(path, content[:3], mode) },
 		"replaces one that can't be executed": func(path string) error {
-			return errors.Join(os.WriteFile(path, program, 0o644), os.Chmod(path, 0o644))
+			return errors.Join(os.WriteFile(path, content, 0o644), os.Chmod(path, 0o644))
 		},
 		"replaces a link": func(path string) error {
-			return errors.Join(os.WriteFile(path+".elsewhere", program, mode), os.Symlink(path+".elsewhere", path))
+			return errors.Join(os.WriteFile(path+".elsewhere", content, mode), os.Symlink(path+".elsewhere", path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +73,7 @@ func TestInstall(t *testing.T) {
 		if err := os.WriteFile(dir, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := install(dir, program); !fault.Is(err, fault.Internal) || fault.Public(err).Hint == "" {
+		if _, err := install(dir, initProgram); !fault.Is(err, fault.Internal) || fault.Public(err).Hint == "" {
 			t.Errorf("got %v", err)
 		}
 		if err := os.Remove(dir); err != nil {
@@ -84,12 +87,11 @@ func TestInstall(t *testing.T) {
 		for range 32 {
 			// A slot of its own each, as in a process of its own.
 			all.Go(func() {
-				sum := sha256.Sum256(program)
-				path := filepath.Join(dir, fmt.Sprintf("aod-init-%x", sum)[:len("aod-init-")+12])
-				if err := new(slot).ensure(path, program, sum); err != nil {
+				path := filepath.Join(dir, fmt.Sprintf("aod-init-%x", initProgram.sum)[:len("aod-init-")+12])
+				if err := new(slot).ensure(path, initProgram); err != nil {
 					t.Error(err)
 				}
-				if raw, err := os.ReadFile(path); err != nil || string(raw) != string(program) {
+				if raw, err := os.ReadFile(path); err != nil || string(raw) != string(content) {
 					t.Errorf("read %q, %v", raw, err)
 				}
 			})
@@ -101,7 +103,7 @@ func TestInstall(t *testing.T) {
 
 func mustInstall(t *testing.T, dir string) string {
 	t.Helper()
-	path, err := install(dir, program)
+	path, err := install(dir, initProgram)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func wantInstalled(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(program), string(raw)); diff != "" {
+	if diff := cmp.Diff(string(content), string(raw)); diff != "" {
 		t.Error(diff)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -59,9 +59,11 @@ func plausible(r initreport.Report) bool {
 		(r.Source == initreport.Cgroup1 || r.Source == initreport.Cgroup2 || r.Source == initreport.Rusage)
 }
 
-// plausibleEnd wants exactly one of the three ways to end.
+// plausibleEnd wants exactly one of the four ways to end.
 func plausibleEnd(r initreport.Report) bool {
 	switch {
+	case r.Abandoned:
+		return r.ExitCode == 125 && r.Signal == 0 && r.StartError == "" && !r.Terminated
 	case r.StartError != "":
 		return r.Signal == 0 && r.ExitCode >= 125 && r.ExitCode <= 127
 	case r.Signal != 0:

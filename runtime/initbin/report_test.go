@@ -20,6 +20,9 @@ func TestParseReportTakesWhatInitWrites(t *testing.T) {
 		"an exit":          func(r *initreport.Report) { r.ExitCode, r.Signal = 255, 0 },
 		"a termination":    func(r *initreport.Report) { r.Terminated = true },
 		"no start":         func(r *initreport.Report) { r.ExitCode, r.Signal, r.StartError = 127, 0, "x\n\"é\xff" },
+		"a container that nobody claimed": func(r *initreport.Report) {
+			r.ExitCode, r.Signal, r.Abandoned = 125, 0, true
+		},
 		"nothing to count": func(r *initreport.Report) { r.StdinTaken, r.NetAttempts, r.FilesLeft = -1, -1, -1 },
 		"nothing counted":  func(r *initreport.Report) { *r = initreport.Report{Version: 1, Source: initreport.Rusage} },
 	} {
@@ -71,6 +74,8 @@ func TestParseReportRefuses(t *testing.T) {
 		"absurd CPU time":           swap("0.100000", "1000000001.000000"),
 		"a huge exponent":           swap("0.100000", "1e308"),
 		"neither yes nor no":        swap(`"terminated":false`, `"terminated":0`),
+		"not abandoned":             swap(`"terminated":false`, `"terminated":false,"abandoned":false`),
+		"abandoned, but ended":      swap(`"terminated":false`, `"terminated":false,"abandoned":true`),
 		"an unknown source":         swap("cgroup1", "cgroup3"),
 		"a code over a byte":        swap(`"exit_code":143,"signal":15`, `"exit_code":256,"signal":0`),
 		"a negative code":           swap(`"exit_code":143,"signal":15`, `"exit_code":-1,"signal":0`),
@@ -106,6 +111,7 @@ func FuzzParseReport(f *testing.F) {
 	f.Add([]byte(`{"version":1,"exit_code":127,"signal":0,"start_error":"x: not found","terminated":false,"cpu_seconds":0.000000,` +
 		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"stdin_taken":-1,"processes_left":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
 	f.Add([]byte(`{"cpu_seconds":1e308}`))
+	f.Add(initreport.Report{Version: 1, ExitCode: 125, Abandoned: true, Source: initreport.Cgroup2}.Append(nil))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := ParseReport(raw)
 		if err != nil {

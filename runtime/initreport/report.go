@@ -14,6 +14,22 @@ const Path = "/run/aod/report"
 // files a directory can be written to, and no single file.
 const RemotePath = "/run/aod/reach/report"
 
+// ControlPath is where a host listens for the init that is told to connect (-control,
+// -park), beside the capsule API's socket.
+const ControlPath = "/run/aod/init.sock"
+
+// Ready is the first that init says there, before the program can exist. The last is its
+// report, when everything else in the container is dead; then it closes the connection.
+const Ready = "ready\n"
+
+// What a start message to a parked init takes: a length, and behind it at most so many
+// bytes and so many texts, since init keeps all of them in 6 MB.
+const (
+	StartHeadBytes = 4
+	MaxStartBytes  = 1 << 20
+	MaxStartTexts  = 1 << 12
+)
+
 // Version is the format's version.
 const Version = 1
 
@@ -55,7 +71,10 @@ type Report struct {
 	StartError string `json:"start_error"`
 	// Terminated says that init was sent SIGTERM or SIGINT before the main program
 	// ended, and passed it on.
-	Terminated bool    `json:"terminated"`
+	Terminated bool `json:"terminated"`
+	// Abandoned says that a parked init never learnt what to run, because the host closed
+	// its connection. It is left out when false.
+	Abandoned  bool    `json:"abandoned,omitempty"`
 	CPUSeconds float64 `json:"cpu_seconds"` // user and system, all processes
 	// PeakMemoryBytes is the container's peak, page cache included. It equals
 	// MaxRSSBytes where the kernel keeps no peak (version 2 before Linux 5.19).
@@ -83,6 +102,9 @@ func (r Report) Append(b []byte) []byte {
 	b = appendInt(b, `,"signal":`, int64(r.Signal))
 	b = appendString(b, `,"start_error":`, cut(r.StartError, MaxStartError))
 	b = strconv.AppendBool(append(b, `,"terminated":`...), r.Terminated)
+	if r.Abandoned {
+		b = append(b, `,"abandoned":true`...)
+	}
 	b = append(b, `,"cpu_seconds":`...)
 	b = strconv.AppendFloat(b, r.CPUSeconds, 'f', 6, 64)
 	b = appendInt(b, `,"peak_memory_bytes":`, r.PeakMemoryBytes)

@@ -30,6 +30,17 @@ func TestAppendWritesTheWholeReport(t *testing.T) {
 	}
 }
 
+func TestAppendTellsOfAnAbandonedContainerOnly(t *testing.T) {
+	abandoned := Report{Version: Version, ExitCode: 125, Abandoned: true, Source: Rusage}
+	var back Report
+	if err := json.Unmarshal(abandoned.Append(nil), &back); err != nil || back != abandoned {
+		t.Errorf("it came back as %+v, %v", back, err)
+	}
+	if raw := string(Report{}.Append(nil)); strings.Contains(raw, "abandoned") {
+		t.Errorf("another has it as well: %s", raw)
+	}
+}
+
 func TestAppendCutsTheStartError(t *testing.T) {
 	for name, text := range map[string]string{
 		"a long text":                        strings.Repeat("x", 10_000),

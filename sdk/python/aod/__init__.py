@@ -56,6 +56,9 @@ def run():
     The process ends when execute has returned: threads and atexit handlers that
     the logic left behind are not waited for.
     """
+    import gc
+
+    gc.disable()  # what is loaded first stays: the bridge enables it before execute
     from aod import bridge  # here, so that logic under test needs no fastjsonschema
 
     bridge.run()

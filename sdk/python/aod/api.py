@@ -11,8 +11,8 @@ import time
 import urllib.parse
 
 from aod.errors import HandoffError, HandoffRefused, HandoffUnavailable
+from aod.paths import SOCKET
 
-SOCKET = "/run/aod/aod.sock"
 ANSWER_BYTES = 64 << 20  # of one answer, at most
 PATIENCE = 300  # seconds of trying to reach an API that is away
 PAUSES = (0.05, 2)  # seconds between two tries: the first pause, the longest

@@ -10,6 +10,10 @@ import stat
 from aod.errors import ContractError
 
 
+SANDBOX = "/run/aod/init"  # is there in every sandbox
+SOCKET = "/run/aod/aod.sock"  # of the capsule API, or $AOD_SOCKET
+
+
 def io_dir():
     """Return the directory of the run: /io, or $AOD_IO_DIR outside a container."""
     return os.environ.get("AOD_IO_DIR", "/io")
@@ -33,6 +37,17 @@ def output_path(name):
 def workspace():
     """Return the writable scratch directory, which is gone when the run is."""
     return os.environ.get("AOD_WORKSPACE", "/workspace")
+
+
+def scratch_dirs():
+    """Return the directories in which a run may leave what isn't its output.
+
+    Those of the sandbox, and nowhere else: outside there are only $AOD_SCRATCH_DIRS.
+    """
+    named = os.environ.get("AOD_SCRATCH_DIRS")
+    if named is not None or not os.path.exists(SANDBOX):
+        return [path for path in (named or "").split(":") if path]
+    return [path for path in ("/tmp", "/workspace", "/dev/shm") if os.path.isdir(path)]
 
 
 def stage_path(stage, name):

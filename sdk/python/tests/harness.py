@@ -31,11 +31,15 @@ class CapsuleTest(unittest.TestCase):
 
     def start(self, main, payload=None, schema=ANYTHING):
         """Start the capsule with that src/main.py and return its process."""
+        document = payload if isinstance(payload, str) else json.dumps(payload or {})
+        self.write(self.io, "input.json", document)
+        return self.start_ahead(main, schema)
+
+    def start_ahead(self, main, schema=ANYTHING):
+        """Start the capsule with what is in /io, which may be no input yet."""
         if main is not None:
             self.write(self.capsule, "src/main.py", main)
         self.write(self.capsule, "schema.json", schema if isinstance(schema, str) else json.dumps(schema))
-        document = payload if isinstance(payload, str) else json.dumps(payload or {})
-        self.write(self.io, "input.json", document)
         return subprocess.Popen(
             [sys.executable, os.path.join(self.capsule, "run.py")],
             env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

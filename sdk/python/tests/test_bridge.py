@@ -203,6 +203,24 @@ class Speed(unittest.TestCase):
         loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual(["aod", "aod.errors", "aod.paths"], loaded)
 
+    def test_ahead_of_a_run_it_loads_what_this_capsule_needs(self):
+        program = """if True:
+            import os, sys, tempfile
+            from aod import bridge
+            def plain(payload): pass
+            async def later(payload): pass
+            with tempfile.TemporaryDirectory() as capsule:
+                for prepare in (
+                    lambda: bridge.warm_up(capsule, plain),
+                    lambda: bridge.warm_up(capsule, later),
+                    lambda: (open(capsule + "/tools.yaml", "w").close(), bridge.warm_up(capsule, print)),
+                ):
+                    prepare()
+                    print("asyncio" in sys.modules, "aod.calls" in sys.modules)
+            """
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        self.assertEqual("False False\nTrue False\nTrue True\n", shown)
+
     def test_the_bridge_leaves_the_heavy_modules_alone(self):
         program = "import sys; import aod.bridge; print(*sys.modules)"
         loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

@@ -190,14 +190,19 @@ func kill(pid int, signals []string) {
 
 // linger leaves a deaf process in a session of its own behind.
 func linger(a []string) {
-	if fork() == 0 {
-		syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
-		for {
-			ts := syscall.Timespec{Sec: 60}
-			rawSleep(&ts)
-		}
-	}
+	leaveDeaf()
 	os.Exit(number(a[0]))
+}
+
+func leaveDeaf() {
+	if fork() != 0 {
+		return
+	}
+	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+	for {
+		ts := syscall.Timespec{Sec: 60}
+		rawSleep(&ts)
+	}
 }
 
 // orphans makes n of them and prints how many zombies are left when all have ended.

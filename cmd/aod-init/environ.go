@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"syscall"
+)
+
+// environ is our environment with entries in it, each in the place of what had its name.
+// Setenv would do it too, with a copy of every entry and an eye on what is meant for the
+// program (GODEBUG).
+func environ(entries []string) []string {
+	all := syscall.Environ()
+	if len(entries) == 0 {
+		return all
+	}
+	places := make(map[string]int, len(all)+len(entries))
+	for i, entry := range all {
+		places[nameOf(entry)] = i
+	}
+	for _, entry := range entries {
+		i, known := places[nameOf(entry)]
+		if known {
+			all[i] = entry
+			continue
+		}
+		places[nameOf(entry)] = len(all)
+		all = append(all, entry)
+	}
+	return all
+}
+
+func nameOf(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return name
+}
+
+// valueIn returns the value of a name, or "".
+func valueIn(env []string, name string) string {
+	for _, entry := range env {
+		if n, value, _ := strings.Cut(entry, "="); n == name {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// abandoned is the end of a container that nobody will claim any more.
+var abandoned = ending{code: exitUsage, abandoned: true}
+
+// park waits until the host says what to run, which completes the command. Otherwise it
+// returns how we end: by a signal as a program without handlers would, at once when the
+// host has gone, or because of what it sent.
+func park(c *command, host control, signals <-chan os.Signal) *ending {
+	if host < 0 {
+		return &ending{code: exitUsage, startError: "-park: nobody listens at the control socket"}
+	}
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD) // the orphans of what "docker exec" ran
+	defer signal.Stop(children)
+	told := make(chan *ending, 1)
+	var message startMessage
+	go func() { told <- message.receive(host) }()
+	for {
+		select {
+		case <-children:
+			reapAll()
+		case s := <-signals:
+			if s != syscall.SIGWINCH {
+				return endedBy(s.(syscall.Signal))
+			}
+		case failed := <-told:
+			if failed == nil {
+				c.complete(message)
+			}
+			return failed
+		}
+	}
+}
+
+// endedBy is the end by a signal while there is no program to pass it on to.
+func endedBy(s syscall.Signal) *ending {
+	return &ending{code: 128 + int(s), signal: int(s), terminated: asksToEnd(s)}
+}
+
+// reapAll reaps what has ended by now.
+func reapAll() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != syscall.EINTR && (err != nil || pid == 0) {
+			return
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// metaFlags are the metadata of a run, or that to look for.
+type metaFlags []string
+
+func (f *metaFlags) register(flags *pflag.FlagSet, usage string) {
+	flags.StringArrayVar((*[]string)(f), "meta", nil, usage+", as KEY=VALUE; may be repeated")
+}
+
+// read returns the metadata that was given, within its bounds.
+func (f metaFlags) read() (map[string]string, error) {
+	if len(f) == 0 {
+		return nil, nil
+	}
+	metadata := make(map[string]string, len(f))
+	for _, text := range f {
+		key, value, found := strings.Cut(text, "=")
+		if _, twice := metadata[key]; !found || twice {
+			return nil, fault.New(fault.Input, "--meta takes KEY=VALUE, each key once").WithHint("for example --meta user_id=ada")
+		}
+		metadata[key] = value
+	}
+	return metadata, orchestrator.CheckMetadata(metadata)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *app) poolCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "pool",
+		Short: "Show the containers that a server keeps started for its next runs",
+		Long: `Show for each unit how many containers wait for its runs (WAITING) and should (WANTED), in
+how many of them the program is loaded already (LOADED), how many are being started, and since
+the server's start: runs that got one (HITS), runs that started one of their own (MISSES), and
+containers that were started to wait (REFILLS).`,
+		Example: "  aod pool\n  aod pool --json | jq '.units[] | {unit, hits, misses}'",
+		Args:    exactly(0, "nothing but flags"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showPool(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with every container")
+	return cmd
+}
+
+func (a *app) showPool(ctx context.Context, asJSON bool) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pool, err := server.Pool(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.stdout.json(pool)
+	}
+	if pool.Size == 0 {
+		a.stdout.line("no container ever waits here: the setting pool is 0, or the engine is elsewhere")
+		return nil
+	}
+	if err := a.poolTable(pool.Units); err != nil {
+		return err
+	}
+	a.stdout.line("%d of %d wait, with %s of %s of memory", pool.Waiting, pool.Size, bytesText(pool.UsedBytes), bytesText(pool.MemoryBytes))
+	return nil
+}
+
+func (a *app) poolTable(units []orchestrator.PoolShelf) error {
+	table := newTable(a.stdout, "UNIT", "WAITING", "WANTED", "LOADED", "STARTING", "HITS", "MISSES", "REFILLS", "OLDEST")
+	now := time.Now()
+	for _, u := range units {
+		row(table, u.Unit, fmt.Sprint(len(u.Waiting)), fmt.Sprint(u.Wanted), fmt.Sprint(loaded(u.Waiting)), fmt.Sprint(u.Starting),
+			fmt.Sprint(u.Hits), fmt.Sprint(u.Misses), fmt.Sprint(u.Refills), oldestText(u.Waiting, now))
+	}
+	return table.Flush()
+}
+
+func loaded(waiting []orchestrator.PooledEntry) (n int) {
+	for _, w := range waiting {
+		if w.Loaded {
+			n++
+		}
+	}
+	return n
+}
+
+// oldestText is the age of the first, which has waited longest.
+func oldestText(waiting []orchestrator.PooledEntry, now time.Time) string {
+	if len(waiting) == 0 {
+		return ""
+	}
+	return ageText(now.Sub(waiting[0].Since))
+}

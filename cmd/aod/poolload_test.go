@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// AOD_POOL_RUNS is how many runs go through a pool. The long form is:
+// AOD_POOL_RUNS=1000 go test -timeout 1h -run TestManyRuns ./cmd/aod
+const usualPoolRuns = 30
+
+func TestManyRunsThroughAPoolLeaveTheServerAsItWas(t *testing.T) {
+	all := number(t, "AOD_POOL_RUNS", usualPoolRuns)
+	s := newServer(t, "--concurrency", "2", "--pool", "4")
+	s.program = buildProgram(t)
+	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	s.addWarmWorker("pooled", 4)
+	s.start()
+	s.await(s.mustSubmit("pooled", work{}))
+	s.full(4)
+	before, memory := l.footprint(), l.memoryNow()
+
+	began := time.Now()
+	records := s.runAll("pooled", all, 1) // more at once leave a small machine no time to fill it
+	t.Logf("%d runs in %v", all, time.Since(began).Round(time.Millisecond))
+	waited := wantEachItsOwn(t, records)
+	t.Logf("%d of %d runs got a sandbox that waited", waited, all)
+	if waited < min(4, all) { // as many as there were
+		t.Errorf("only %d of %d runs got a sandbox that waited", waited, all)
+	}
+	s.full(4)
+	l.checkFootprint(before, 8)
+	t.Logf("%d MiB of memory before, %d MiB after", memory>>20, l.memoryNow()>>20)
+	if now := l.memoryNow(); now > memory+64<<20 {
+		t.Errorf("the server has %d bytes of memory, %d before", now, memory)
+	}
+	if n := len(s.containers()); n > 4 {
+		t.Errorf("%d containers for 4 that wait", n)
+	}
+}
+
+func (s *server) addWarmWorker(name string, warm int) {
+	s.t.Helper()
+	s.addWorker(name, "")
+	write(s.t, fmt.Sprintf("name: %s\nwarm: %d\n", name, warm), s.units, name, "agent.yaml")
+}
+
+// runAll has so many runs of a unit run, as many at once as said, and returns their records.
+func (s *server) runAll(unit string, all, atOnce int) []orchestrator.Record {
+	s.t.Helper()
+	records := make([]orchestrator.Record, all)
+	next := make(chan int)
+	var callers sync.WaitGroup
+	for range atOnce {
+		callers.Go(func() {
+			for i := range next {
+				records[i] = s.runOne(unit, i)
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	callers.Wait()
+	return records
+}
+
+func (s *server) runOne(unit string, mark int) orchestrator.Record {
+	record, err := s.submit(context.Background(), client.Submission{Unit: unit, Input: work{Mark: mark}.input()})
+	for limit := time.Now().Add(2 * patienceTime); err == nil && !over(record) && time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
+		record, err = s.client.Run(context.Background(), record.ID)
+	}
+	if err != nil || record.Outcome != orchestrator.Success || string(record.Output) != fmt.Sprintf(`{"mark":%d}`, mark) {
+		s.t.Errorf("run %d: %v %s %+v", mark, err, record.Outcome, record.Error)
+	}
+	return record
+}
+
+// wantEachItsOwn wants no container in two records, and returns how many had waited.
+func wantEachItsOwn(t *testing.T, records []orchestrator.Record) (waited int) {
+	t.Helper()
+	seen := map[string]string{}
+	for _, r := range records {
+		if r.Container == nil {
+			t.Errorf("run %s tells of no container", r.ID)
+			continue
+		}
+		if other, twice := seen[r.Container.ID]; twice {
+			t.Errorf("runs %s and %s had the same container", other, r.ID)
+		}
+		seen[r.Container.ID] = r.ID
+		if r.Container.WaitedMS > 0 {
+			waited++
+		}
+	}
+	return waited
+}
+
+var memoryRule = regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`)
+
+// memoryNow is what the process has in memory, in bytes.
+func (l *load) memoryNow() int {
+	l.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.process.Process.Pid))
+	parts := memoryRule.FindSubmatch(status)
+	if err != nil || parts == nil {
+		l.t.Fatalf("no memory in %s, %v", status, err)
+	}
+	kilobytes, err := strconv.Atoi(string(parts[1]))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return kilobytes << 10
+}
+
+// AOD_BURST is how many runs come at once. The long form, in which the same burst meets a
+// server without a pool as well, is: AOD_BURST=50 go test -run TestABurst ./cmd/aod
+const usualBurst = 12
+
+func TestABurstIsServedWithAPoolAndFillsItAgain(t *testing.T) {
+	size := number(t, "AOD_BURST", usualBurst)
+	burst := func(t *testing.T, pool int) (slowest time.Duration) {
+		s := newServer(t, "--pool", strconv.Itoa(pool))
+		s.program = buildProgram(t)
+		s.addWarmWorker("burst", pool)
+		s.start()
+		s.await(s.mustSubmit("burst", work{}))
+		if pool > 0 {
+			s.full(pool)
+		}
+		records := s.runAll("burst", size, size)
+		waited := wantEachItsOwn(t, records)
+		totals := make([]time.Duration, 0, size)
+		for _, r := range records {
+			totals = append(totals, time.Duration(r.Timings.Total*float64(time.Millisecond)).Round(time.Millisecond))
+		}
+		slices.Sort(totals)
+		t.Logf("pool %d: %d runs at once, %d got a sandbox that waited: fastest %v, median %v, slowest %v",
+			pool, size, waited, totals[0], totals[size/2], totals[size-1])
+		if pool > 0 {
+			if waited < min(pool, size)/2 {
+				t.Errorf("%d runs got a sandbox that waited, of %d", waited, pool)
+			}
+			s.full(pool)
+		}
+		return totals[size-1]
+	}
+	with := burst(t, 8)
+	if size > usualBurst {
+		t.Run("and without", func(t *testing.T) {
+			without := burst(t, 0)
+			t.Logf("the slowest of %d: %v with a pool, %v without", size, with, without)
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// againLogic tells what it finds, and leaves something of itself wherever it can.
+const againLogic = `import os, signal, sys, time
+
+served = [0]
+HOME = os.getcwd(), dict(os.environ), list(sys.argv), sys.stdout, signal.getsignal(signal.SIGUSR1)
+
+
+def execute(payload):
+    served[0] += 1
+    seen = [os.path.join(d, n) for d in ("/tmp", "/workspace", "/dev/shm", "/io/input", "/io/output", "/io/handoff/outgoing") for n in os.listdir(d)]
+    seen += [n for n in os.listdir("/io") if n not in ("input", "output", "handoff", "input.json")]
+    same = HOME == (os.getcwd(), dict(os.environ), list(sys.argv), sys.stdout, signal.getsignal(signal.SIGUSR1))
+    mark = payload["mark"]
+    print("out", mark)
+    sys.stderr.write(f"err {mark}")
+    for d in ("/tmp", "/workspace/a/b", "/dev/shm", "/io", "/io/output", "/io/handoff/outgoing"):
+        os.makedirs(d, exist_ok=True)
+        with open(f"{d}/left", "w") as file:
+            file.write(mark)
+    os.chdir("/tmp")
+    os.environ["LEFT"] = mark
+    sys.argv.append(mark)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    time.sleep(payload.get("sleep", 0))
+    if payload.get("fail"):
+        raise ValueError("as it was asked for")
+    return {"mark": mark, "count": served[0], "seen": seen, "same": same, "left": "left"}
+`
+
+const againSchema = `{"input": {"type": "object"}, "output": {"type": "object", "properties": {
+  "mark": {"type": "string"}, "count": {"type": "int"}, "left": {"type": "string", "format": "file_path"}}}}`
+
+// againInput is what a run of "again" is to do.
+type againInput struct {
+	Mark  string  `json:"mark"`
+	Sleep float64 `json:"sleep,omitempty"` // seconds
+	Fail  bool    `json:"fail,omitempty"`
+}
+
+// againOutput is what it tells.
+type againOutput struct {
+	Mark  string   `json:"mark"`
+	Count int      `json:"count"` // runs of its process
+	Seen  []string `json:"seen"`  // files of others
+	Same  bool     `json:"same"`  // its process is as it was loaded
+	Left  string   `json:"left"`
+}
+
+// addAgain gives the server the capsule "again".
+func (s *server) addAgain(agent string) {
+	s.t.Helper()
+	for name, content := range map[string]string{
+		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n", "agent.yaml": "name: again\nlimits: {timeout: 30s}\n" + agent, "tools.yaml": "[]\n",
+		"schema.json": againSchema, "run.py": "import aod\n\naod.run()\n", "src/main.py": againLogic,
+	} {
+		write(s.t, content, s.units, "again", name)
+	}
+}
+
+func (s *server) again(in againInput) string {
+	s.t.Helper()
+	raw, _ := json.Marshal(in) // strings and numbers
+	record, err := s.submit(s.t.Context(), client.Submission{Unit: "again", Input: raw})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return record.ID
+}
+
+// judgeAgain wants a run to have done well, alone as far as it can see.
+func (s *server) judgeAgain(record orchestrator.Record, mark string) againOutput {
+	s.t.Helper()
+	var out againOutput
+	if record.Outcome != orchestrator.Success || json.Unmarshal(record.Output, &out) != nil {
+		s.t.Fatalf("%s %+v\n%s", record.Outcome, record.Error, s.log())
+	}
+	if diff := cmp.Diff(againOutput{mark, max(record.Container.Served, 1), []string{}, true, "left"}, out); diff != "" {
+		s.t.Errorf("run %d of its container: %s", record.Container.Served, diff)
+	}
+	if content, err := s.file(record, "left"); err != nil || string(content) != mark {
+		s.t.Errorf("its file is %q, %v", content, err)
+	}
+	if diff := cmp.Diff([]string{"err " + mark, "out " + mark}, s.linesOf(record.ID)); diff != "" {
+		s.t.Error(diff)
+	}
+	return out
+}
+
+// linesOf are those of a run's log, sorted: its two streams come as they like.
+func (s *server) linesOf(id string) (lines []string) {
+	s.t.Helper()
+	for entry, err := range s.client.Log(context.Background(), id, false) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		lines = append(lines, entry.Text)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// reach calls until a run is so.
+func (s *server) reach(what string, in againInput, is func(orchestrator.Record) bool) orchestrator.Record {
+	s.t.Helper()
+	const most = 60
+	for range most {
+		record := s.await(s.again(in))
+		if !in.Fail {
+			s.judgeAgain(record, in.Mark)
+		}
+		if is(record) {
+			return record
+		}
+	}
+	s.t.Fatalf("after %d runs there is none %s\n%s", most, what, s.log())
+	return orchestrator.Record{}
+}
+
+func servedAs(n int) func(orchestrator.Record) bool {
+	return func(r orchestrator.Record) bool { return r.Container.Served == n }
+}
+
+func TestAContainerServesThreeRunsAndNoMore(t *testing.T) {
+	s := newServer(t, "--concurrency", "4")
+	s.addAgain("reuse: 3\n")
+	s.start()
+	if first := s.await(s.again(againInput{Mark: "cold"})); first.Container.Served != 0 {
+		t.Errorf("%+v", first.Container)
+	}
+	third := s.reach("that is its container's third", againInput{Mark: "one of many"}, servedAs(3))
+	fourth := s.reach("that is its container's first", againInput{Mark: "after it"}, servedAs(1))
+	if third.Container.ID == fourth.Container.ID {
+		t.Error("it has served three")
+	}
+}
+
+func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
+	s := newServer(t, "--concurrency", "4")
+	s.addAgain("reuse: 100\n")
+	s.start()
+	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
+	failed := s.await(s.again(againInput{Mark: "b", Fail: true}))
+	if failed.Outcome != orchestrator.CapsuleError || !strings.Contains(failed.Error.Message, "as it was asked for") {
+		t.Errorf("%s %+v", failed.Outcome, failed.Error)
+	}
+	id := s.again(againInput{Mark: "c", Sleep: 30})
+	s.until(id, "is running", running)
+	if _, err := s.client.Cancel(t.Context(), id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	cancelled := s.await(id)
+	for _, ref := range s.containers() {
+		if ref.ID == failed.Container.ID || ref.ID == cancelled.Container.ID {
+			t.Errorf("container %.12s is still there", ref.ID)
+		}
+	}
+	if cancelled.Outcome != orchestrator.WasCancelled {
+		t.Errorf("%s %+v", cancelled.Outcome, cancelled.Error)
+	}
+	s.reach("that is not the first of its container", againInput{Mark: "d"}, servedAs(2))
+}
+
+func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
+	s := newServer(t, "--concurrency", "4")
+	s.addAgain("reuse: 100\n")
+	s.start()
+	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
+	id := s.again(againInput{Mark: "b", Sleep: 1})
+	during := s.until(id, "is running", running)
+	s.kill()
+	s.start()
+	record := s.await(id)
+	s.judgeAgain(record, "b")
+	if during.Container.ID != record.Container.ID || record.Retries != 0 {
+		t.Errorf("%+v, then %+v", during.Container, record.Container)
+	}
+	s.kill() // while containers wait
+	s.start()
+	s.reach("that is not the first of its container", againInput{Mark: "c"}, servedAs(2))
+}

@@ -1,0 +1,28 @@
+package httpapi
+
+import (
+	"errors"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestFindingsTellWhatTheContractHas(t *testing.T) {
+	schema := []byte(`{"input":{"properties":{"a/b":{"enum":["red","gre\"en"]},"list":{}}}}`)
+	for said, told := range map[fault.Finding]fault.Finding{
+		{Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`}:           {Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`},
+		{Pointer: "/list/7/x", Message: `unexpected field "x"`}:                  {Pointer: "/list/7/*", Message: `unexpected field "*"`},
+		{Pointer: "/list/99999999999", Message: `"a\"b" and "red"`, Hint: `"q"`}: {Pointer: "/list/*", Message: `"*" and "red"`, Hint: `"*"`},
+		{Message: "too large"}: {Message: "too large"},
+	} {
+		err := discreet(errors.Join(fault.New(fault.Input, `no "x" of "u"`).WithFindings([]fault.Finding{said})), "u", schema)
+		if diff := gocmp.Diff([]fault.Finding{told}, fault.Public(err).Findings); diff != "" || !fault.Is(err, fault.Input) || fault.Public(err).Msg != `no "*" of "u"` {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	if err := errors.New("x"); !errors.Is(discreet(err, "u", schema), err) || discreet(nil, "u", nil) != nil {
+		t.Error("other errors are changed")
+	}
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+// AgentPolicy is what the operator says of requests of the agent HTTP contract. The zero
+// AgentPolicy takes them all.
+type AgentPolicy struct {
+	AgentRules
+	TaskTypes map[string]string     // units by the task types that stand for them, before any name does
+	Units     map[string]AgentRules // by name: they take from what the others allow, and never add
+}
+
+// AgentRules are held against a request.
+type AgentRules struct {
+	Require   []string // fields of the contract that it must have, such as user_id
+	Modes     []string // that it may have; none: all
+	RiskTiers []string // that it may have, and must have one of; none: all, or none
+}
+
+// The fields of a request that are kept with its run. The mode of one that has none is
+// DefaultMode (section "Request schema").
+const (
+	fieldMode     = "mode"
+	fieldRiskTier = "risk_tier"
+)
+
+// metadataOf returns what of a request is kept with its run, by the fields' own names. The
+// error is an Input fault.
+func metadataOf(r agenthttp.Request) (map[string]string, error) {
+	metadata := map[string]string{
+		"request_id": r.RequestID, "task_type": r.TaskType, fieldMode: r.Mode, fieldRiskTier: r.RiskTier,
+		"domain_id": r.DomainID, "workflow_id": r.WorkflowID, "stage_id": r.StageID, "user_id": r.UserID,
+	}
+	maps.DeleteFunc(metadata, func(_, text string) bool { return text == "" })
+	var found []fault.Finding
+	for _, field := range slices.Sorted(maps.Keys(metadata)) {
+		if !orchestrator.IsMetadataValue(metadata[field]) {
+			found = append(found, fault.Finding{Pointer: "/" + field, Message: orchestrator.MetadataValueRule})
+		}
+	}
+	if len(found) > 0 {
+		return nil, fault.New(fault.Input, "the request has texts that can't be kept with a run").WithFindings(found)
+	}
+	return metadata, nil
+}
+
+// permit holds a request for a unit against the policy. What it refuses it names by the
+// field and the rule, and never by the value. It is an Input fault where something is
+// missing, a Forbidden one where something isn't allowed.
+func (p AgentPolicy) permit(unit string, metadata map[string]string) error {
+	own := p.Units[unit]
+	var missing, denied []fault.Finding
+	for _, rules := range []AgentRules{p.AgentRules, own} {
+		missing = append(missing, rules.missing(metadata)...)
+		denied = append(denied, rules.denied(metadata)...)
+	}
+	switch {
+	case len(missing) > 0:
+		return fault.New(fault.Input, "the request lacks what this server wants of it").WithFindings(distinct(missing))
+	case len(denied) > 0:
+		return fault.New(fault.Forbidden, "this server does not take such a request").WithFindings(distinct(denied))
+	}
+	return nil
+}
+
+// missing finds what is required and not there. A limit on risk tiers is one on requests
+// that don't tell theirs too: it could be evaded else.
+func (r AgentRules) missing(metadata map[string]string) (found []fault.Finding) {
+	for _, field := range r.Require {
+		if metadata[field] == "" {
+			found = append(found, fault.Finding{Pointer: "/" + field, Message: "it is required here"})
+		}
+	}
+	if len(r.RiskTiers) > 0 && metadata[fieldRiskTier] == "" {
+		found = append(found, fault.Finding{Pointer: "/" + fieldRiskTier, Message: "it is required here"})
+	}
+	return found
+}
+
+func (r AgentRules) denied(metadata map[string]string) (found []fault.Finding) {
+	mode := metadata[fieldMode]
+	if mode == "" {
+		mode = agenthttp.DefaultMode
+	}
+	found = append(found, among(fieldMode, mode, r.Modes)...)
+	return append(found, among(fieldRiskTier, metadata[fieldRiskTier], r.RiskTiers)...)
+}
+
+func among(field, text string, allowed []string) []fault.Finding {
+	if len(allowed) == 0 || slices.Contains(allowed, text) {
+		return nil
+	}
+	return []fault.Finding{{Pointer: "/" + field, Message: fmt.Sprintf("it is not one of %q", allowed)}}
+}
+
+// distinct sorts findings, and leaves out what the server and the unit say alike.
+func distinct(found []fault.Finding) []fault.Finding {
+	slices.SortStableFunc(found, func(a, b fault.Finding) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(found)
+}

@@ -1,0 +1,143 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestMetadataIsBounded(t *testing.T) {
+	many := map[string]string{}
+	for i := range MaxMetadata + 1 {
+		many["k"+strings.Repeat("x", i)] = "v"
+	}
+	const canary = "canary"
+	for name, bad := range map[string]map[string]string{
+		"too many":                 {},
+		"an empty key":             {"": canary},
+		"a key in capitals":        {"Canary": canary},
+		"a key with a line end":    {"canary\n": canary},
+		"a key that is too long":   {strings.Repeat("k", 41): canary},
+		"an empty value":           {"k": ""},
+		"a value that is too long": {"k": canary + strings.Repeat("v", 195)},
+		"a control character":      {"k": canary + "\x1b"},
+		"a line end":               {"k": canary + "\u0085"},
+		"no UTF-8":                 {"k": canary + "\xff"},
+	} {
+		if len(bad) == 0 {
+			bad = many
+		}
+		err := CheckMetadata(bad)
+		text, _ := json.Marshal(fault.Public(err))
+		if !fault.Is(err, fault.Input) || strings.Contains(strings.ToLower(string(text)), canary) {
+			t.Errorf("%s: %v %s", name, err, text)
+		}
+	}
+	for _, good := range []map[string]string{nil, {"a": "1"}, {strings.Repeat("k", 40): strings.Repeat("é", 100)}, {"a_1": "any text: \"<>\""}} {
+		if err := CheckMetadata(good); err != nil {
+			t.Errorf("%v: %v", good, err)
+		}
+	}
+}
+
+func TestARunIsFoundByItsMetadata(t *testing.T) {
+	w := newWorks(t)
+	ada := Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
+	record, _, err := w.service.Submit(t.Context(), ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record = w.await(record.ID)
+	keepsSchema(t, record)
+	w.await(w.submit(orders{Mark: "b"}))
+	again, _, err := w.service.Rerun(t.Context(), record.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(again.ID)
+	want := []string{again.ID, record.ID}
+	if diff := cmp.Diff(want, w.found(map[string]string{"mode": "LIVE", "user_id": "ada"})); diff != "" {
+		t.Error(diff)
+	}
+	if found := w.found(map[string]string{"mode": "DEMO", "user_id": "ada"}); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	w.stop()
+	w.start()
+	if diff := cmp.Diff(want, w.found(ada.Metadata)); diff != "" {
+		t.Errorf("after another start: %s", diff)
+	}
+	if _, err := w.service.Prune(t.Context(), PruneOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if found := w.found(ada.Metadata); len(found) > 0 {
+		t.Errorf("pruned and found: %v", found)
+	}
+}
+
+// found lists the runs that have the metadata, and holds what the list shows of it against
+// their records.
+func (w *works) found(metadata map[string]string) (ids []string) {
+	w.t.Helper()
+	page, err := w.service.List(w.t.Context(), Filter{Metadata: metadata})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range page.Runs {
+		record, err := w.service.Get(w.t.Context(), r.ID)
+		if diff := cmp.Diff(record.Metadata, r.Metadata); err != nil || diff != "" {
+			w.t.Errorf("%v %s", err, diff)
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
+	w := newWorks(t)
+	sub := Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
+	first, _, err := w.service.Submit(t.Context(), sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, joined, err := w.service.Submit(t.Context(), sub); err != nil || !joined || again.ID != first.ID {
+		t.Errorf("the same again: %v %v", joined, err)
+	}
+	for _, other := range []map[string]string{nil, {"user_id": "bob", "mode": "DEMO"}} {
+		sub.Metadata = other
+		if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+			t.Errorf("with %v: %v", other, err)
+		}
+	}
+	w.await(first.ID)
+}
+
+func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
+	w := newWorks(t)
+	_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
+	if page, listed := w.service.List(t.Context(), Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
+		t.Errorf("%v %v, %d runs", err, listed, len(page.Runs))
+	}
+}
+
+func TestCallsInheritMetadata(t *testing.T) {
+	w := newCallWorks(t)
+	raw, err := json.Marshal(script{Mark: "a", Calls: []script{{Mark: "b", Calls: []script{{Mark: "c"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "caller", Input: raw, Metadata: map[string]string{"user_id": "ada"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record = w.await(record.ID); depthOf(record.Calls) != 2 {
+		t.Fatalf("record %s", show(record))
+	}
+	if found := w.found(map[string]string{"user_id": "ada"}); len(found) != 3 {
+		t.Errorf("%d runs of the tree are found", len(found))
+	}
+}

@@ -1,0 +1,60 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestAWaitingUnitGetsItsCall(t *testing.T) {
+	w := newReaderWorks(t, func(o *ServiceOptions) {
+		o.Pool.Size = 2
+		settings, one := o.Units["reader"], 1
+		settings.Warm = &one
+		o.Units["reader"] = settings
+	})
+	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
+		w.awaitShelf("reader", "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+		spool, err := w.service.NewSpool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := spool.Add("stdin", "text", strings.NewReader("of "+mood), 100); err != nil {
+			t.Fatal(err)
+		}
+		input := fmt.Sprintf(`{"prompt":"tell","env":{"MOOD":%q}}`, mood)
+		record, _, err := w.service.Submit(t.Context(), Submission{Unit: "reader", Input: json.RawMessage(input), Files: spool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record = w.await(record.ID)
+		w.wantWaited(record)
+		want := fmt.Sprintf(`{"model": "weights", "stdin": "of %s", "args": "bash --model-path /models/tiny.gguf --prompt tell", "mood": "MOOD=%s"}`, mood, mood)
+		if string(record.Output) != want {
+			t.Errorf("%s, want %s", record.Output, want)
+		}
+	}
+	if w.starts("card") != 1 || w.starts("reader") != 2 {
+		t.Errorf("%d cards, %d starts", w.starts("card"), w.starts("reader"))
+	}
+}
+
+func TestAWaitingUnitThatAsksIsNotStartedAgainAndAgain(t *testing.T) {
+	w := newReaderWorks(t, func(o *ServiceOptions) { o.Pool.Size = 2 })
+	record, err := w.submitReader("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(record.ID)
+	u, err := w.service.units.Get(t.Context(), "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := newRun("x", prepared{}, w.service.request(u))
+	run.record.Version = u.Version
+	w.service.pool.learn(run, true) // its socket is there for an Agentic Unit too
+	if asks := w.service.pool.shelf("reader").asks; asks != "" {
+		t.Errorf("it is to be loaded ahead: %q", asks)
+	}
+}

@@ -1,0 +1,102 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
+	for _, unit := range []string{"worker", "asker"} {
+		t.Run(unit, func(t *testing.T) {
+			const limit = 300 * time.Millisecond
+			w := newPoolWorks(t, map[string]int{unit: 1})
+			if unit == "asker" {
+				w.asking()
+			}
+			id := w.submitTo(unit, orders{Mark: "a", Until: "never"})
+			w.until(id, running)
+			if _, err := w.service.Cancel(t.Context(), id, "not wanted"); err != nil {
+				t.Fatal(err)
+			}
+			if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
+				t.Errorf("record %s", show(record))
+			}
+
+			timed := func(o orders) Record {
+				w.awaitShelf(unit, "one has waited for longer than the run may take", func(s PoolShelf) bool {
+					return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit
+				})
+				record, _, err := w.service.Submit(t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return w.await(record.ID)
+			}
+			w.wantWaited(timed(orders{Mark: "b"}))
+			record := timed(orders{Mark: "c", Until: "never"})
+			if record.Outcome != TimedOut || record.Container.WaitedMS <= milliseconds(limit) || record.Timings.Run < milliseconds(limit)*0.9 {
+				t.Errorf("record %s", show(record))
+			}
+		})
+	}
+}
+
+// What an attempt took from the pool and could not be removed goes before the next attempt
+// begins, as a container of the run's own does.
+func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
+	w := newPoolWorks(t, map[string]int{"worker": 1})
+	first := w.stocked("worker", 1).Waiting[0]
+	away := fault.New(fault.Unavailable, "the engine is away")
+	id := w.submit(orders{Mark: "a", Until: "go"})
+	w.until(id, func(r Record) bool { return running(r) && w.starts("a") == 1 })
+	w.breaks("Remove", away)
+	if err := w.engine.Kill(t.Context(), first.Container); err != nil {
+		t.Fatal(err)
+	}
+	w.until(id, func(r Record) bool { return len(r.Attempts) > 0 })
+	w.breaks("Remove", nil)
+	w.until(id, func(r Record) bool { return running(r) && w.starts("a") == 2 })
+	if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: first.ID}); len(refs) > 0 {
+		t.Errorf("left beside the next attempt: %v", refs)
+	}
+	w.open("go")
+	w.await(id)
+}
+
+func TestAnEarlySuccessStays(t *testing.T) {
+	w := newPoolWorks(t, map[string]int{"worker": 1})
+	end := func(ending func(int) int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ending = ending
+	}
+	for _, c := range []struct {
+		name string
+		code int
+		says string
+	}{
+		{"of a container that takes its time, and nobody waits for it", 0, ""},
+		{"of a container that ends badly then, with a warning", 3, "exit code 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, unit := range []string{"worker", "asker"} { // one that waited, and one that didn't
+				hold := make(chan struct{})
+				end(func(int) int { <-hold; return c.code })
+				id := w.submitTo(unit, orders{Mark: "a", File: "f"})
+				w.until(id, func(r Record) bool { return r.Outcome != "" })
+				within(t, func() bool { running, _ := w.service.queue.counts(); return running == 0 }, func() string { return "it holds its slot" })
+				close(hold)
+				record := w.await(id)
+				if said := strings.Join(record.Warnings, "\n"); record.Outcome != Success || *record.ExitCode != 0 || len(record.Files) != 1 ||
+					!strings.Contains(said, c.says) || (said == "") != (c.says == "") {
+					t.Errorf("record %s", show(record))
+				}
+				keepsSchema(t, record)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package orchestrator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// claimed is how far an earlier process came with a claim.
+type claimed string
+
+const (
+	beforeRename claimed = "before its directory is the run's"
+	afterRename  claimed = "when its directory is the run's"
+	begun        claimed = "when its program has the run, and nobody has said that it runs"
+)
+
+// dieClaiming has a process die in the middle of a claim, and starts the next one. The run may
+// take so long, and the sandbox has waited for longer; 0 is the unit's own time.
+func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duration) (id string, waiting *parked) {
+	w.t.Helper()
+	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
+	w.until(blocker, running)
+	w.awaitShelf(unit, "one has waited", func(s PoolShelf) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
+	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	id = record.ID
+	waiting = w.service.pool.take(w.service.job(id).Run) // its turn doesn't come in this process
+	w.stop()
+	w.suppose(id, waiting, m)
+	w.start()
+	w.open("free")
+	w.await(blocker)
+	return id, waiting
+}
+
+// suppose puts everything into the state that it is in at a moment.
+func (w *works) suppose(id string, waiting *parked, m claimed) {
+	w.t.Helper()
+	if m != beforeRename {
+		if err := os.Rename(waiting.layout.Dir, filepath.Join(w.opts.Home, "runs", id, "1")); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	s, err := NewService(w.engine, w.opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	left, err := s.store.Unfinished(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	row := left[slices.IndexFunc(left, func(r store.Run) bool { return r.ID == id })]
+	j, err := s.restore(w.t.Context(), row, forest{service: s, trees: map[string]*handoff.Tree{}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	j.attempt = 1
+	j.borrow(waiting.id)
+	if err := j.enter(Starting, ""); err != nil {
+		w.t.Fatal(err)
+	}
+	if m == begun {
+		if !j.furnished() {
+			w.t.Error("the input isn't there")
+		}
+		if err := waiting.sandbox.Begin(nil, nil); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	waiting.sandbox.Release() // as the kernel does with what a process had open
+	if err := s.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAClaimOutlivesItsProcess(t *testing.T) {
+	one := func(o *ServiceOptions) { o.Concurrency = 1 }
+	for _, c := range []struct {
+		unit  string
+		at    claimed
+		keeps bool // the waiting sandbox is the run's
+	}{
+		{"worker", beforeRename, false},
+		{"worker", afterRename, false}, // its init heard nothing
+		{"worker", begun, true},
+		{"asker", beforeRename, false},
+		{"asker", afterRename, true}, // its program asks again
+	} {
+		t.Run(fmt.Sprintf("%s, %s", c.unit, c.at), func(t *testing.T) {
+			w := newPoolWorks(t, map[string]int{c.unit: 1}, one)
+			if c.unit == "asker" {
+				w.asking()
+			}
+			id, waiting := w.dieClaiming(c.unit, c.at, orders{Mark: "a", File: "f", Lines: 2}, 0)
+			w.wantOnce(id, "a")
+			record := w.await(id)
+			if kept := record.Container.ID == waiting.sandbox.ID(); kept != c.keeps {
+				t.Errorf("the waiting sandbox is the run's: %v: %s", kept, show(record))
+			}
+			if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.id}); len(refs) > 0 {
+				t.Errorf("left: %v", refs)
+			}
+		})
+	}
+	t.Run("with all of the run's time", func(t *testing.T) {
+		w := newPoolWorks(t, map[string]int{"asker": 1}, one)
+		w.asking()
+		id, _ := w.dieClaiming("asker", afterRename, orders{Mark: "a", Until: "go", File: "f", Lines: 2}, 3*time.Second)
+		w.until(id, running)
+		w.open("go")
+		w.wantOnce(id, "a")
+	})
+	t.Run("that runs", func(t *testing.T) {
+		for _, unit := range []string{"worker", "asker"} {
+			w := newPoolWorks(t, map[string]int{unit: 1})
+			if unit == "asker" {
+				w.asking()
+			}
+			w.awaitShelf(unit, "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+			id := w.submitTo(unit, orders{Mark: "a", Until: "go", File: "f", Lines: 2})
+			record := w.until(id, running)
+			w.stop()
+			w.start()
+			w.open("go")
+			w.wantOnce(id, "a")
+			w.wantWaited(w.await(id))
+			if after := w.await(id); after.Container.ID != record.Container.ID {
+				t.Errorf("record %s", show(after))
+			}
+		}
+	})
+	t.Run("that has ended", func(t *testing.T) {
+		w := newPoolWorks(t, map[string]int{"worker": 1})
+		w.stocked("worker", 1)
+		id := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2})
+		record := w.until(id, running)
+		w.stop()
+		w.open("go")
+		within(t, func() bool {
+			state, err := w.engine.Inspect(t.Context(), record.Container.ID)
+			return err == nil && state.Status == runtime.StatusExited
+		}, func() string { return "the program didn't end" })
+		w.start()
+		w.wantOnce(id, "a")
+	})
+}

@@ -1,0 +1,108 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// claiming has something happen in the middle of the next claim, when its input is in place
+// and its program hears nothing yet.
+func (w *works) claiming(do func(*Run)) {
+	exec := w.service.exec
+	usual := exec.newCalls
+	exec.newCalls = func(ctx context.Context, run *Run, layout runtime.Layout) callee {
+		exec.newCalls = usual // there is one run at a time
+		do(run)
+		return usual(ctx, run, layout)
+	}
+}
+
+func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
+	w := newPoolWorks(t, map[string]int{"worker": 1, "asker": 1})
+	w.asking()
+	for unit, most := range map[string]int{"worker": 1, "asker": 0} { // of a killed init nobody may know how far it came
+		t.Run(unit+": the run starts one of its own", func(t *testing.T) {
+			waiting := w.awaitShelf(unit, "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 }).Waiting[0]
+			w.remember()
+			w.claiming(func(*Run) {
+				if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+					t.Error(err)
+				}
+				if unit == "asker" { // whose request goes with it
+					api := w.parked(waiting.ID).api
+					within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
+				}
+			})
+			record := w.await(w.submitTo(unit, orders{Mark: unit, File: "f"}))
+			if record.Outcome != Success || w.starts(unit) != 1 || record.Retries > most || len(record.Files) != 1 {
+				t.Errorf("started %d times: %s", w.starts(unit), show(record))
+			}
+			w.wantLegal(record)
+			keepsSchema(t, record)
+		})
+	}
+	t.Run("and one that can't even be removed goes at the end", func(t *testing.T) {
+		waiting := w.loaded("asker")
+		w.remember()
+		w.claiming(func(*Run) {
+			w.breaks("Remove", fault.New(fault.Unavailable, "the engine is away"))
+			if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+				t.Error(err)
+			}
+			api := w.parked(waiting.ID).api
+			within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
+		})
+		id := w.submitTo("asker", orders{Mark: "z", Until: "z"})
+		w.until(id, running)
+		w.until(id, func(r Record) bool { return w.starts("z") == 1 })
+		w.breaks("Remove", nil)
+		w.open("z")
+		w.wantCold(w.await(id))
+		if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
+			t.Errorf("left: %v", refs)
+		}
+	})
+}
+
+// parked returns a sandbox that a test has seen waiting, also when it is some run's by now.
+func (w *works) parked(id string) *parked { return w.known[id] }
+
+func (w *works) remember() {
+	p := w.service.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, shelf := range p.shelves {
+		for _, waiting := range shelf.waiting {
+			w.known[waiting.id] = waiting
+		}
+	}
+}
+
+func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
+	w := newPoolWorks(t, map[string]int{"asker": 1})
+	w.loads(func(_ context.Context, l loading) int {
+		fmt.Fprint(l.stdout, "loading\nloaded\n")
+		return 0
+	})
+	waiting := w.asking()
+	w.remember()
+	w.claiming(func(*Run) {
+		if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+			t.Error(err)
+		}
+		api := w.parked(waiting.ID).api
+		within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
+	})
+	id := w.submitTo("asker", orders{Mark: "log", Until: "log", Lines: 1, After: 3})
+	within(t, func() bool { return len(w.lines(id)) == 5 }, func() string { return fmt.Sprintf("lines %q", w.lines(id)) }) // two of the refused one
+	w.stop()
+	w.start()
+	w.open("log")
+	if w.await(id); len(w.lines(id)) != 8 {
+		t.Errorf("lines %q", w.lines(id))
+	}
+}

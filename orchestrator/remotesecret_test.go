@@ -1,0 +1,187 @@
+package orchestrator
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/pem"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// withSecret gives a Service the secret "token" and returns where it lies.
+func withSecret(t *testing.T, value string) (change func(*ServiceOptions), path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "secrets", "token")
+	write(t, path, value)
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(o *ServiceOptions) { o.Secrets = filepath.Dir(path) }, path
+}
+
+func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
+	for _, c := range []struct{ auth, header, want string }{
+		{"{secret: token}", "Authorization", "Bearer s3cret"},
+		{"{secret: token, scheme: Token}", "Authorization", "Token s3cret"},
+		{"{secret: token, header: x-api-key}", "X-Api-Key", "s3cret"},
+		{`{secret: token, header: Authorization, scheme: ""}`, "Authorization", "s3cret"},
+	} {
+		change, _ := withSecret(t, "s3cret\n")
+		w, agent := newFarWorks(t, "  auth: "+c.auth+"\n", change)
+		if record := w.await(w.ask("a")); record.Outcome != Success {
+			t.Fatal(show(record))
+		}
+		if got := agent.lastHeader()[c.header]; len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: %q", c.auth, got)
+		}
+	}
+}
+
+func TestASecretIsReadAtEachCall(t *testing.T) {
+	change, path := withSecret(t, "old")
+	w, agent := newFarWorks(t, "  auth: {secret: token}\n", change)
+	w.await(w.ask("a"))
+	write(t, path, "new")
+	if w.await(w.ask("a")); agent.lastHeader().Get("Authorization") != "Bearer new" {
+		t.Errorf("got %q", agent.lastHeader())
+	}
+	for name, spoil := range map[string]func() error{
+		"others can read it": func() error { return os.Chmod(path, 0o644) },
+		"it has lines":       func() error { return os.WriteFile(path, []byte("a\nnew"), 0o600) },
+		"it is gone":         func() error { return os.Remove(path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := spoil(); err != nil {
+				t.Fatal(err)
+			}
+			before := len(agent.requests())
+			record := w.await(w.ask("a"))
+			e := record.Error
+			if record.Outcome != SystemError || e.Category != CategoryPermanent || e.Kind != "secret_unavailable" || e.Hint == "" || record.Retries != 0 || len(agent.requests()) != before {
+				t.Errorf("%d requests, record %s", len(agent.requests())-before, show(record))
+			}
+			_ = os.WriteFile(path, []byte("new"), 0o600)
+			_ = os.Chmod(path, 0o600)
+		})
+	}
+}
+
+func TestAnUploadGetsNoSecret(t *testing.T) {
+	change, _ := withSecret(t, "s3cret")
+	w, agent := newFarWorks(t, "", change)
+	w.noEngine()
+	upload := func(more string) error {
+		var archive bytes.Buffer
+		out := tar.NewWriter(&archive)
+		for name, content := range map[string]string{
+			"agent.yaml": "name: uploaded\nkind: remote\nremote:\n  url: " + agent.URL + "\n" + more, "schema.json": wordsSchema,
+		} {
+			_ = out.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))})
+			_, _ = out.Write([]byte(content))
+		}
+		_ = out.Close()
+		_, _, err := w.service.PutUnit(t.Context(), "uploaded", &archive)
+		return err
+	}
+	if err := upload("  auth: {secret: token}\n"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("it is taken with a secret: %v", err)
+	}
+	if err := upload(""); err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "uploaded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record = w.await(record.ID); record.Outcome != Success {
+		t.Error(show(record))
+	}
+}
+
+func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
+	certificate := func(s *httptest.Server) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	}
+	agent := newFarAgent(t, (*httptest.Server).StartTLS)
+	w, plain := newFarWorks(t, "")
+	dir := filepath.Join(w.opts.Sources[0], "words")
+	ends := func(t *testing.T, url, more string, outcome Outcome, kind, says string) {
+		t.Helper()
+		writeWords(t, dir, url, more)
+		record := w.await(w.ask("a"))
+		if record.Outcome != outcome || record.Retries != 0 {
+			t.Fatal(show(record))
+		}
+		if e := record.Error; kind != "" && (e.Kind != kind || e.Category != CategoryPermanent || !strings.Contains(e.Message, says) || !strings.Contains(e.Hint, "ca_file")) {
+			t.Error(show(record))
+		}
+	}
+	t.Run("one of an unknown authority isn't", func(t *testing.T) {
+		ends(t, agent.URL, "", SystemError, "remote_untrusted", "certificate")
+	})
+	t.Run("one in its directory is", func(t *testing.T) {
+		write(t, filepath.Join(dir, "ca.pem"), string(certificate(agent.Server)))
+		ends(t, agent.URL, "  ca_file: ca.pem\n", Success, "", "")
+	})
+	t.Run("an agent that speaks no TLS isn't", func(t *testing.T) {
+		ends(t, strings.Replace(plain.URL, "http:", "https:", 1), "", SystemError, "remote_untrusted", "TLS")
+	})
+}
+
+// leaks are agents that put a text everywhere.
+func leaks(canary string) map[string]func(http.ResponseWriter, agenthttp.Request) {
+	return map[string]func(http.ResponseWriter, agenthttp.Request){
+		"a success":      says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"`+canary+`":"`+canary+`"},"warnings":["`+canary+`"],"provenance":{"x":"`+canary+`"}}`),
+		"a failure":      says(200, `{"request_id":"$ID","ok":false,"error":"`+canary+`","warnings":["`+canary+`"]}`),
+		"a refusal":      says(422, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["`+canary+`"]}`),
+		"busy":           says(503, canary),
+		"broken outputs": says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":"`+canary+`"}}`),
+		"a broken rule":  says(200, `{"request_id":"`+canary+`","status":"`+canary+`"}`),
+		"no JSON":        says(200, canary),
+		"a stream":       streams(`{"step":"` + canary + `","message":"` + canary + `"}`),
+		"a cut": func(w http.ResponseWriter, asked agenthttp.Request) {
+			says(200, canary)(w, asked)
+			cutsOff(w, asked)
+		},
+	}
+}
+
+func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
+	const canary = "canary-7f3a"
+	for _, stream := range []string{"", "  stream: true\n"} {
+		var log lockedBuffer
+		change, path := withSecret(t, canary+"-secret")
+		w, agent := newFarWorks(t, stream+"  auth: {secret: token}\nretries: 1\n", change, func(o *ServiceOptions) {
+			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		for name, answer := range leaks(canary) {
+			agent.answers(answer)
+			record := w.await(w.ask(canary))
+			if text := show(record); strings.Contains(text, canary+"-secret") {
+				t.Errorf("%s: the record has the secret: %s", name, text)
+			}
+		}
+		if err := os.WriteFile(path, []byte(canary+"-secret\x00"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		record := w.await(w.ask("a"))
+		if text := show(record); strings.Contains(text, canary) || record.Error == nil {
+			t.Errorf("a secret that is none is shown: %s", text)
+		}
+		got := log.String()
+		if strings.Contains(got, canary) {
+			t.Errorf("the log tells what it must not:\n%s", got)
+		}
+		if !strings.Contains(got, "agent called") || !strings.Contains(got, "request_id="+record.ID[:8]) {
+			t.Errorf("the log tells of no call:\n%s", got)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package orchestrator
+
+import (
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+// What an agent elsewhere was asked by a server that then ended, nobody can take over: it is
+// a failed attempt.
+func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
+	begun := func(t *testing.T, w *works, agent *farAgent) string {
+		t.Helper()
+		agent.answers(hangs)
+		id := w.ask("a")
+		within(t, func() bool { return len(agent.requests()) == 1 }, func() string { return "it wasn't asked" })
+		return id
+	}
+	t.Run("one with retries left is made again, with the same request_id", func(t *testing.T) {
+		w, agent := newFarWorks(t, "retries: 1\n")
+		w.noEngine()
+		id := begun(t, w, agent)
+		w.stop()
+		agent.answers(wordStats)
+		w.start()
+		record := w.await(id)
+		if record.Outcome != Success || record.Retries != 1 || record.Attempts[0].Error.Category != CategoryTransient ||
+			!strings.Contains(record.Attempts[0].Error.Message, "the server ended") {
+			t.Errorf("record %s", show(record))
+		}
+		if asked := agent.requests(); len(asked) != 2 || asked[0].RequestID != id || asked[1].RequestID != id {
+			t.Errorf("asked %+v", asked)
+		}
+		keepsSchema(t, record)
+	})
+	t.Run("one without retries has failed", func(t *testing.T) {
+		w, agent := newFarWorks(t, "retries: 0\n")
+		w.noEngine()
+		id := begun(t, w, agent)
+		w.stop()
+		w.start()
+		record := w.await(id)
+		if record.Outcome != SystemError || record.Error.Category != CategoryTransient || len(agent.requests()) != 1 {
+			t.Errorf("record %s", show(record))
+		}
+	})
+	t.Run("one that was only starting had asked nothing", func(t *testing.T) {
+		w, agent := newFarWorks(t, "retries: 0\n", func(o *ServiceOptions) { o.Concurrency = 1 })
+		w.noEngine()
+		first := begun(t, w, agent)
+		second := w.ask("b")
+		w.stop()
+		w.rewind(second, Starting)
+		agent.answers(wordStats)
+		w.start()
+		if record := w.await(second); record.Outcome != Success || record.Retries != 0 {
+			t.Errorf("record %s", show(record))
+		}
+		w.await(first)
+	})
+	t.Run("a wish to cancel is kept", func(t *testing.T) {
+		w, agent := newFarWorks(t, "retries: 0\n")
+		id := begun(t, w, agent)
+		w.stop()
+		s, err := NewService(w.engine, w.opts) // dies between storing the wish and acting on it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.Append(t.Context(), id, newEvent(EventCancel, time.Now(), cancelWish{"because"})); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
+			t.Errorf("record %s", show(record))
+		}
+	})
+	t.Run("one that had ended is only cleaned up", func(t *testing.T) {
+		w, _ := newFarWorks(t, "")
+		w.noEngine()
+		id := w.ask("a")
+		w.until(id, func(r Record) bool { return r.Outcome != "" })
+		w.await(id)
+		w.stop()
+		w.rewind(id, Completed)
+		w.start()
+		if record := w.await(id); record.Outcome != Success {
+			t.Errorf("record %s", show(record))
+		}
+	})
+}
+
+// rewind lets a run that is stored stand in an earlier state, as a process leaves it that
+// dies there.
+func (w *works) rewind(id string, state State) {
+	w.t.Helper()
+	s, err := NewService(w.engine, w.opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	row, err := s.store.Run(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	record, err := recordOf(row)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	j := s.blankJob(&Run{id: id, record: record})
+	if state == Completed { // all that came after it is undone
+		j.record.Transitions = j.record.Transitions[:len(j.record.Transitions)-2]
+	}
+	j.record.State = state
+	stale, err := j.row()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stale.Private, stale.Finished = row.Private, false
+	if err := s.store.Save(w.t.Context(), stale); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
+	agent := newFarAgent(t, (*httptest.Server).Start)
+	dir, data := filepath.Join(t.TempDir(), "words"), t.TempDir()
+	writeWords(t, dir, agent.URL, "")
+	c, err := capsule.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := enginetest.NewFake(nil)
+	o, err := New(engine, Options{DataDir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Close)
+	input, err := contract.NewPayload(map[string]any{"text": "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := o.Submit(t.Context(), Request{Capsule: c, Input: input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := run.Wait()
+	if err != nil || record.Outcome != Success || string(record.Output) != `{"words":3}` {
+		t.Errorf("%v %s", err, show(record))
+	}
+	keepsSchema(t, record)
+	dead, err := o.data.open("0198c0de-dead") // what a process leaves that is killed meanwhile
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.release(); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := o.Sweep(t.Context()); err != nil || len(swept) != 1 {
+		t.Errorf("swept %v: %v", swept, err)
+	}
+	if asked := engine.Calls(); len(asked) > 0 {
+		t.Errorf("the engine was asked for %v", asked)
+	}
+	if left, _ := filepath.Glob(filepath.Join(data, "runs", "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// transaction is one of the writer's.
+type transaction struct {
+	*sql.Tx
+	statements *statements
+}
+
+// ExecContext does as sql.Tx's, with a statement that is prepared where it is known.
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := t.statements.of(query); stmt != nil {
+		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, query, args...)
+}
+
+// QueryRowContext does as sql.Tx's, in the same way.
+func (t *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt := t.statements.of(query); stmt != nil {
+		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, query, args...)
+}
+
+// statements are those of the writer's one connection: to prepare an insert with its indexes,
+// or an update with its triggers, takes longer than to do it. They end with the connection.
+type statements struct {
+	known map[string]*sql.Stmt // nil: it can't be prepared
+	news  []string             // asked for, and not known
+}
+
+// of returns a statement that is known, or nil, and remembers that it is wanted.
+func (s *statements) of(query string) *sql.Stmt {
+	stmt, known := s.known[query]
+	if !known {
+		s.news = append(s.news, query)
+	}
+	return stmt
+}
+
+// prepare makes what was asked for known, between two transactions. What can't be prepared is
+// done without, as before.
+func (s *statements) prepare(ctx context.Context, db *sql.DB) {
+	for _, query := range s.news {
+		if _, known := s.known[query]; known {
+			continue
+		}
+		stmt, err := db.PrepareContext(ctx, query)
+		if err != nil {
+			stmt = nil
+		}
+		s.known[query] = stmt
+	}
+	s.news = nil
+}
