@@ -64,6 +64,7 @@ examples: base ## validate and test every example
 	bin/aod validate examples/capsules/*
 	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
 	@sh scripts/au-examples.sh
+	@sh scripts/remote-example.sh
 
 .PHONY: lint
 lint: init ## run the linters (installs golangci-lint when it is missing)
@@ -76,8 +77,8 @@ check: lint test examples ## everything that CI runs
 	@sh scripts/check-leaks.sh
 
 .PHONY: bench
-bench: base ## time aod beside docker run, in pairs
-	$(GO) run ./cmd/bench
+bench: base ## time aod beside docker run and the floor, and write docs/performance.md
+	$(GO) run ./cmd/bench -write docs/performance.md
 
 .PHONY: soak
 soak: base ## 200 runs in a row, some killed, some failing: nothing may be left

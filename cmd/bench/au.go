@@ -1,19 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+
+	"github.com/agent-on-demand/aod/orchestrator"
 )
 
-const stdinBytes = 1 << 20
+const (
+	stdinBytes = 1 << 20
+	countUnit  = "bench-count"
+	auRun      = "`aod au run`, cold"
+)
 
-// auUnit counts the bytes of its stdin.
-const auUnit = `#!/bin/sh
+// auProgram counts the bytes of its stdin.
+const auProgram = `#!/bin/sh
 if [ "$1" = --describe ]; then
 	echo '{"name": "count", "version": "1.0.0", "description": "counts bytes", "capabilities": ["count"], "inputs": [{"media_type": "*/*", "description": "any"}], "outputs": [{"media_type": "application/json", "description": "how many"}]}'
 	exit
@@ -21,55 +24,86 @@ fi
 echo "{\"bytes\": $(wc -c)}"
 `
 
-// agenticUnit runs a program on 1 MiB of stdin.
-func (b *bench) agenticUnit(ctx context.Context) (row, error) {
-	dir, data := filepath.Join(b.dir, "count"), filepath.Join(b.dir, "aod-data")
+// countDir makes the unit, of which AOD asks the model card once.
+func (b *bench) countDir(ctx context.Context) (dir, image string, err error) {
+	dir = filepath.Join(b.units(), "count")
 	for name, content := range map[string]string{
 		"Dockerfile": "FROM debian:trixie-slim\nCOPY count /count\nENTRYPOINT [\"sh\", \"/count\"]\n",
-		"agent.yaml": "name: bench-count\nkind: au\n",
-		"count":      auUnit,
+		"agent.yaml": "name: " + countUnit + "\nkind: au\n",
+		"count":      auProgram,
 	} {
 		if err := write(filepath.Join(dir, name), content); err != nil {
-			return row{}, err
+			return "", "", err
 		}
 	}
-	stdin := filepath.Join(b.dir, "stdin")
-	if err := writeRandom(stdin, stdinBytes); err != nil {
-		return row{}, err
-	}
-	ref, err := exec.CommandContext(ctx, b.aod, "--data", data, "build", "--quiet", dir).Output()
-	if err != nil {
-		return row{}, fmt.Errorf("build the unit: %w", err)
-	}
-	image := strings.TrimSpace(string(ref))
-	if err := command(ctx, b.aod, "--data", data, "au", "describe", dir); err != nil { // once for each image
-		return row{}, err
-	}
-	return row{
-		name: "1 MiB through an Agentic Unit: `aod au run`, `docker run -i`",
-		ours: way{do: func(ctx context.Context) error {
-			return fed(ctx, stdin, b.aod, "--data", data, "au", "run", "--quiet", dir)
-		}},
-		yardstick: way{do: func(ctx context.Context) error {
-			return fed(ctx, stdin, "docker", "run", "-i", "--rm", "--network", "none", image)
-		}},
-		target: "≤ 1.05",
-	}, nil
+	image, err = b.build(ctx, filepath.Join(b.dir, "aod-data"), dir)
+	return dir, image, err
 }
 
-// fed runs a command with a file as its stdin.
-func fed(ctx context.Context, stdin, name string, args ...string) error {
-	file, err := os.Open(stdin)
+// agenticUnit runs a program on 1 MiB of stdin.
+func (b *bench) agenticUnit(ctx context.Context) (part, error) {
+	dir, image, err := b.countDir(ctx)
 	if err != nil {
-		return err
+		return part{}, err
 	}
-	defer file.Close()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdin = file
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, said.String())
+	stdin, data := filepath.Join(b.dir, "stdin"), filepath.Join(b.dir, "aod-data")
+	if err := writeRandom(stdin, stdinBytes); err != nil {
+		return part{}, err
 	}
-	return nil
+	body, err := os.ReadFile(stdin)
+	if err != nil {
+		return part{}, err
+	}
+	if err := command(ctx, b.aod, "--data", data, "au", "describe", dir); err != nil { // once for each image
+		return part{}, err
+	}
+	cold, err := b.serve(ctx, serving{})
+	if err != nil {
+		return part{}, err
+	}
+	warm, err := b.stock(ctx, 2, "", countUnit)
+	if err != nil {
+		return part{}, err
+	}
+	g := group{beside: besideDocker, notes: []func() string{warm.String}, ways: []*way{
+		warm.piped(apiWarm, string(body), warm.after),
+		cold.piped(apiCold, string(body), cold.after),
+		{name: auRun, do: func(ctx context.Context) error {
+			return fed(ctx, stdin, b.aod, "--data", data, "au", "run", "--quiet", dir)
+		}},
+	}}
+	besides, err := b.besideUnit(ctx, image, stdin, dir)
+	if err != nil {
+		return part{}, err
+	}
+	g.ways = append(g.ways, besides...)
+	return g.measure(ctx, b.pairs)
+}
+
+func (b *bench) besideUnit(ctx context.Context, image, stdin, dir string) ([]*way, error) {
+	ways := dockerWays(func(network string) func(context.Context) error {
+		args := []string{"run", "-i", "--rm", "--label", benchLabel}
+		if network != "" {
+			args = append(args, "--network", network)
+		}
+		return func(ctx context.Context) error { return fed(ctx, stdin, "docker", append(args, image)...) }
+	})
+	if hasRunc() {
+		box, err := b.newBundle(ctx, image, "")
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, &way{name: runcRun, do: func(ctx context.Context) error { return box.run(ctx, stdin) }})
+	}
+	return append(ways, &way{name: "`sh` of the host", do: func(ctx context.Context) error {
+		return fed(ctx, stdin, "sh", filepath.Join(dir, "count"))
+	}}), nil
+}
+
+// piped is the way of a unit that is asked with its stdin as the body.
+func (s *server) piped(name, body string, after func(context.Context, ...string) error) *way {
+	return submission(name, after, func(ctx context.Context) (orchestrator.Record, error) {
+		header, _, err := s.send(ctx, http.MethodPost, "/v1/au/"+countUnit, body, http.StatusOK)
+		return orchestrator.Record{ID: header.Get("AOD-Run")}, err
+	})
 }

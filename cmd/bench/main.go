@@ -1,7 +1,8 @@
-// Command bench times aod beside plain `docker run` doing the same work with the same
-// image, and a server that remembers many runs beside one that remembers few, in
-// interleaved pairs, so that what else the machine does hits both alike. `make bench`
-// runs it.
+// Command bench times aod beside plain `docker run` and beside the least that the same
+// work takes (runc alone, a program of this machine), a server that remembers many runs
+// beside one that remembers few, and what containers that wait for runs are worth and
+// take. What is compared is done in turn within one run, so that what else the machine
+// does hits all alike. `make bench` has it write docs/performance.md.
 package main
 
 import (
@@ -15,37 +16,56 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// maker is a row that can be asked for by name.
+// maker is a row of the page that can be asked for by name.
 type maker struct {
-	name string
-	make func(*bench, context.Context) (row, error)
+	name    string
+	chapter string
+	title   string
+	make    func(*bench, context.Context) (part, error)
 }
 
 var makers = []maker{
-	{"small", (*bench).smallJob},
-	{"files", (*bench).largeFiles},
-	{"http", (*bench).overHTTP},
-	{"submit", (*bench).submitAmongMany},
-	{"list", (*bench).listAmongMany},
-	{"handoff", (*bench).handOver},
-	{"carry", (*bench).carryFiles},
-	{"au", (*bench).agenticUnit},
+	{"small", latency, "A small Python job", (*bench).smallJob},
+	{"handoff", latency, "A capsule calls a capsule", (*bench).handOver},
+	{"au", latency, "An Agentic Unit, 1 MiB of stdin", (*bench).agenticUnit},
+	{"files", latency, "100 MiB in and 100 MiB out", (*bench).largeFiles},
+	{"carry", latency, "100 MiB to a capsule and back", (*bench).carryFiles},
+	{"submit", latency, "Accepting a run, with many remembered", (*bench).submitAmongMany},
+	{"list", latency, "Listing runs, with many remembered", (*bench).listAmongMany},
+	{"throughput", throughput, "Jobs a second", (*bench).jobsASecond},
+	{"refill", pools, "Refill", (*bench).refill},
+	{"burst", pools, "A burst of 50", (*bench).bursts},
+	{"memory", memory, "Server and waiting containers", (*bench).memoryTaken},
+	{"freeze", memory, "Freezing a waiting container", (*bench).freezing},
 }
 
 func main() {
-	pairs := flag.Int("pairs", 30, "pairs to time for each row")
+	pairs := flag.Int("pairs", 30, "how often a row's ways are timed; some rows take more or fewer turns, see there")
 	aod := flag.String("aod", "bin/aod", "the aod to time")
 	rows := flag.String("rows", strings.Join(names(), ","), "the rows to time, with commas between them")
+	file := flag.String("write", "", "write the page to this file, else it is printed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *aod, *pairs, strings.Split(*rows, ","))
+	text, err := run(ctx, *aod, *pairs, strings.Split(*rows, ","))
 	stop()
+	if err == nil {
+		err = deliver(text, *file)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func deliver(text, file string) error {
+	if file == "" {
+		_, err := os.Stdout.WriteString(text)
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
 }
 
 func names() []string {
@@ -56,60 +76,53 @@ func names() []string {
 	return all
 }
 
-func run(ctx context.Context, aod string, pairs int, wanted []string) (err error) {
+// run times the wanted rows and returns the page of them.
+func run(ctx context.Context, aod string, pairs int, wanted []string) (text string, err error) {
 	for _, name := range wanted {
 		if !slices.Contains(names(), name) {
-			return fmt.Errorf("there is no row %q: the rows are %q", name, names())
+			return "", fmt.Errorf("there is no row %q: the rows are %q", name, names())
 		}
 	}
-	b := &bench{}
+	b := &bench{pairs: max(pairs, 1)}
 	if b.aod, err = filepath.Abs(aod); err != nil {
-		return err
+		return "", err
 	}
 	if b.dir, err = os.MkdirTemp("", "aod-bench-"); err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	fmt.Printf("%d interleaved pairs a row (list: ten times as many, carry: a fifth); milliseconds, median (p95)\n\n", pairs)
-	fmt.Println("| work | aod | beside | ratio of medians | target |")
-	fmt.Println("|---|---|---|---|---|")
+	p := page{facts: b.machine(ctx, time.Now()), pairs: b.pairs}
 	for _, m := range makers {
 		if !slices.Contains(wanted, m.name) {
 			continue
 		}
-		if err := b.time(ctx, m, pairs); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		made, err := b.measure(ctx, m)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", m.name, err)
 		}
+		p.add(m.chapter, made)
 	}
-	for _, note := range b.notes {
-		fmt.Printf("\n%s\n", note)
-	}
-	return nil
+	return p.String(), nil
 }
 
 // bench is what the rows share.
 type bench struct {
 	aod    string // the program
 	dir    string // a temporary directory
+	pairs  int
+	close  []func() error // what the row at hand has opened
 	stores *stores
-	notes  []string // below the table
 }
 
-func (b *bench) time(ctx context.Context, m maker, pairs int) (err error) {
-	row, err := m.make(b, ctx)
-	if err != nil {
-		return err
+func (b *bench) measure(ctx context.Context, m maker) (made part, err error) {
+	began := time.Now()
+	fmt.Fprintf(os.Stderr, "%s: ", m.name)
+	made, err = m.make(b, ctx)
+	for _, undo := range slices.Backward(b.close) {
+		err = errors.Join(err, undo())
 	}
-	if row.close != nil {
-		defer func() { err = errors.Join(err, row.close()) }()
-	}
-	result, err := row.measure(ctx, pairs)
-	if err != nil {
-		return err
-	}
-	fmt.Println(result)
-	if row.note != nil {
-		b.notes = append(b.notes, row.note())
-	}
-	return nil
+	b.close = nil
+	made.title = m.title
+	fmt.Fprintln(os.Stderr, time.Since(began).Round(time.Second))
+	return made, err
 }

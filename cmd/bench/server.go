@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,12 +22,9 @@ import (
 const (
 	startTime = 30 * time.Second
 	pollTime  = 5 * time.Millisecond
-
-	// smallRun asks for the small job.
-	smallRun = `{"unit": "bench-small", "input": {"n": 3}}`
 )
 
-// server is an `aod serve` of our own, asked over one connection that stays open.
+// server is an `aod serve` of our own, asked over connections that stay open.
 type server struct {
 	cmd    *exec.Cmd
 	client *http.Client
@@ -34,29 +32,63 @@ type server struct {
 	token  string
 }
 
-// serve starts a server over a data directory and returns when it is ready.
-func (b *bench) serve(ctx context.Context, data string) (*server, error) {
-	address := filepath.Join(data, "server", "address")
-	if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	said, err := os.CreateTemp(b.dir, "serve-*.log")
+// serving is what a server is started with.
+type serving struct {
+	data string         // its data directory; "" is a new one
+	pool int            // how many containers may wait, all together
+	warm map[string]int // by unit, how many wait
+}
+
+// serve starts a server, which is stopped after the row, and returns when it is ready.
+func (b *bench) serve(ctx context.Context, with serving) (*server, error) {
+	data, err := b.dataOf(with)
 	if err != nil {
 		return nil, err
 	}
-	defer said.Close()
-	cmd := exec.CommandContext(ctx, b.aod, "--data", data, "--units", b.units(), "serve", "--listen", "127.0.0.1:0", "--log-level", "warn")
-	cmd.Stderr = said
+	words, err := os.CreateTemp(b.dir, "serve-*.log")
+	if err != nil {
+		return nil, err
+	}
+	defer words.Close()
+	cmd := exec.CommandContext(ctx, b.aod, "--data", data, "--units", b.units(), "serve", "--listen", "127.0.0.1:0", "--log-level", "warn",
+		"--pool", strconv.Itoa(with.pool), "--pool-memory", "4GiB", "--config", filepath.Join(data, "aod.yaml"))
+	cmd.Stderr = words
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{cmd: cmd, client: &http.Client{Transport: &http.Transport{}}}
-	if err := s.find(ctx, address); err != nil {
-		words, _ := os.ReadFile(said.Name())
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, words), s.stop())
+	s := &server{cmd: cmd, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	if err := s.find(ctx, filepath.Join(data, "server", "address")); err != nil {
+		text, _ := os.ReadFile(words.Name())
+		return nil, errors.Join(fmt.Errorf("%w: %s", err, text), s.stop())
 	}
+	b.close = append(b.close, s.stop)
 	return s, nil
+}
+
+// dataOf is the data directory with the server's settings in it, and no address any more.
+func (b *bench) dataOf(with serving) (data string, err error) {
+	if data = with.data; data == "" {
+		if data, err = os.MkdirTemp(b.dir, "data-"); err != nil {
+			return "", err
+		}
+	}
+	var settings strings.Builder
+	settings.WriteString("unit:\n")
+	for name, n := range with.warm {
+		fmt.Fprintf(&settings, "  %s: {warm: %d}\n", name, n)
+	}
+	if len(with.warm) == 0 {
+		settings.WriteString("  {}\n")
+	}
+	if err := write(filepath.Join(data, "aod.yaml"), settings.String()); err != nil {
+		return "", err
+	}
+	err = os.Remove(filepath.Join(data, "server", "address"))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return data, err
 }
 
 // find waits until the server says where it is, and then until it is ready.
@@ -103,22 +135,58 @@ func (s *server) stop() error {
 
 // ask makes a request and wants a status.
 func (s *server) ask(ctx context.Context, method, path, body string, want int) ([]byte, error) {
+	_, answer, err := s.send(ctx, method, path, body, want)
+	return answer, err
+}
+
+func (s *server) send(ctx context.Context, method, path, body string, want int) (http.Header, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body) // to its end, so that the connection can be used again
 	if err == nil && response.StatusCode != want {
 		err = fmt.Errorf("%s %s: %s: %s", method, path, response.Status, bytes.TrimSpace(answer))
 	}
-	return answer, err
+	return response.Header, answer, err
+}
+
+// submission is the way of one submission, whose run has come to rest before anything
+// else is timed.
+func (s *server) submission(name, body, query string, want int) *way {
+	return submission(name, s.after, func(ctx context.Context) (orchestrator.Record, error) {
+		return s.submit(ctx, body, query, want)
+	})
+}
+
+func submission(name string, after func(context.Context, ...string) error, submit func(context.Context) (orchestrator.Record, error)) *way {
+	var last string
+	return &way{
+		name: name,
+		do: func(ctx context.Context) error {
+			record, err := submit(ctx)
+			last = record.ID
+			return err
+		},
+		settle: func(ctx context.Context) error { return after(ctx, last) },
+	}
+}
+
+// after waits until nothing more happens to runs, which have to be successes.
+func (s *server) after(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		if _, err := s.rest(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // submit asks for a run.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -20,40 +19,39 @@ const (
 type stores struct{ many, few string }
 
 // submitAmongMany times the acceptance of a run.
-func (b *bench) submitAmongMany(ctx context.Context) (row, error) {
+func (b *bench) submitAmongMany(ctx context.Context) (part, error) {
 	many, few, err := b.serveBoth(ctx)
 	if err != nil {
-		return row{}, err
+		return part{}, err
 	}
-	return row{
-		name:      "`POST /v1/runs` till the 202, 100,000 runs remembered, 50 remembered",
-		ours:      many.submission(smallRun, "", http.StatusAccepted),
-		yardstick: few.submission(smallRun, "", http.StatusAccepted),
-		target:    "< 1.5",
-		close:     func() error { return errors.Join(many.stop(), few.stop()) },
-	}, nil
+	return b.besideFew(ctx, 1,
+		many.submission("`POST /v1/runs` till the 202, 100,000 remembered", smallRun, "", http.StatusAccepted),
+		few.submission("50 remembered", smallRun, "", http.StatusAccepted))
 }
 
 // listAmongMany times the newest page of the list.
-func (b *bench) listAmongMany(ctx context.Context) (row, error) {
+func (b *bench) listAmongMany(ctx context.Context) (part, error) {
 	many, few, err := b.serveBoth(ctx)
 	if err != nil {
-		return row{}, err
+		return part{}, err
 	}
-	return row{
-		name:      "`GET /v1/runs?limit=50`, 100,000 runs remembered, 50 remembered",
-		ours:      many.list(),
-		yardstick: few.list(),
-		times:     10,
-		target:    "< 1.5",
-		close:     func() error { return errors.Join(many.stop(), few.stop()) },
-	}, nil
+	return b.besideFew(ctx, 10, many.list("a page of 50 of `GET /v1/runs`, 100,000 remembered"), few.list("50 remembered"))
+}
+
+// besideFew holds that a server slows down by less than half.
+func (b *bench) besideFew(ctx context.Context, times int, many, few *way) (part, error) {
+	g := group{
+		ways: []*way{many, few}, beside: []string{few.name}, times: times,
+		aims: []aim{{of: many.name, beside: few.name, ratio: 1.5}},
+	}
+	return g.measure(ctx, b.pairs)
 }
 
 // list is the way of one page, which has to be a full one.
-func (s *server) list() way {
+func (s *server) list(name string) *way {
 	var answer []byte
-	return way{
+	return &way{
+		name: name,
 		do: func(ctx context.Context) (err error) {
 			answer, err = s.ask(ctx, http.MethodGet, "/v1/runs?limit=50", "", http.StatusOK)
 			return err
@@ -73,13 +71,11 @@ func (b *bench) serveBoth(ctx context.Context) (many, few *server, err error) {
 	if err := b.fillStores(ctx); err != nil {
 		return nil, nil, err
 	}
-	if many, err = b.serve(ctx, b.stores.many); err != nil {
+	if many, err = b.serve(ctx, serving{data: b.stores.many}); err != nil {
 		return nil, nil, err
 	}
-	if few, err = b.serve(ctx, b.stores.few); err != nil {
-		return nil, nil, errors.Join(err, many.stop())
-	}
-	return many, few, nil
+	few, err = b.serve(ctx, serving{data: b.stores.few})
+	return many, few, err
 }
 
 // fillStores makes the two data directories, once.
@@ -107,11 +103,10 @@ func (b *bench) fillStores(ctx context.Context) error {
 
 // realRecord is the record of a run that was made, which the invented ones resemble.
 func (b *bench) realRecord(ctx context.Context) (record orchestrator.Record, err error) {
-	s, err := b.serve(ctx, filepath.Join(b.dir, "model-data"))
+	s, err := b.serve(ctx, serving{})
 	if err != nil {
 		return record, err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
 	record, err = s.submit(ctx, smallRun, "", http.StatusAccepted)
 	if err != nil {
 		return record, err

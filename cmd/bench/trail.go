@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -46,13 +47,25 @@ var spans = []struct {
 	{"total", func(t orchestrator.Timings) float64 { return t.Total }},
 }
 
+// way asks for a run that calls another one.
+func (t *trail) way(body string) *way {
+	return &way{
+		name: t.work,
+		do: func(ctx context.Context) (err error) {
+			t.last, err = t.server.submit(ctx, body, waiting, http.StatusOK)
+			return err
+		},
+		settle: t.follow,
+	}
+}
+
 // String lists the medians, without the first run's, which warmed caches.
 func (t *trail) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s; medians of the records:\n", t.work)
+	fmt.Fprintf(&text, "%s, medians of the records in ms:\n\n", t.work)
 	t.write(&text, "the caller", t.callers[1:])
 	t.write(&text, "the callee", t.callees[1:])
-	fmt.Fprintf(&text, "the call was accepted %s after the caller's program began, and the callee ended %s before the caller",
+	fmt.Fprintf(&text, "- the call was accepted %s after the caller's program began, and the callee ended %s before the caller",
 		milliseconds(t.median(beforeCall)), milliseconds(t.median(afterCall)))
 	return text.String()
 }
@@ -64,9 +77,9 @@ func (t *trail) write(text *strings.Builder, who string, records []orchestrator.
 		for _, r := range records {
 			times = append(times, inMilliseconds(span.of(r.Timings)))
 		}
-		parts = append(parts, span.name+" "+milliseconds(quantile(times, 0.5)))
+		parts = append(parts, span.name+" "+milliseconds(series{times: times}.p50()))
 	}
-	fmt.Fprintf(text, "%s: %s\n", who, strings.Join(parts, ", "))
+	fmt.Fprintf(text, "- %s: %s\n", who, strings.Join(parts, ", "))
 }
 
 func (t *trail) median(between func(caller, callee orchestrator.Record) time.Duration) time.Duration {
@@ -74,7 +87,7 @@ func (t *trail) median(between func(caller, callee orchestrator.Record) time.Dur
 	for i := 1; i < len(t.callers); i++ {
 		times = append(times, between(t.callers[i], t.callees[i]))
 	}
-	return quantile(times, 0.5)
+	return series{times: times}.p50()
 }
 
 // beforeCall is how long the caller's program ran until AOD had taken its call and files.
