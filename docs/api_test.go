@@ -170,7 +170,7 @@ func metrics(t *testing.T) []string {
 // Words with an underscore are names: each has to be one of something that there is.
 func TestTheNamesInTheServersGuidesExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, list := range [][]string{metrics(t), recordFields(), outcomes, settings(t), namesIn(t, "problem", "page", "event", "unit", "submission", "agent")} {
+	for _, list := range [][]string{metrics(t), recordFields(), outcomes, settings(t), namesIn(t, "problem", "page", "pool", "event", "unit", "submission", "agent")} {
 		for _, name := range list {
 			known[name] = true
 		}

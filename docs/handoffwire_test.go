@@ -40,6 +40,8 @@ func TestTheAnswersShownAreThoseGiven(t *testing.T) {
 		{"whom it may call", "hello", "GET", "/capsules", "", report, "GET /capsules", 0},
 		{"progress", "csv-report", "POST", "/progress", shownIn(t, "POST /progress")[0], report, "", 0},
 		{"who asks", "csv-report", "GET", "/run", "", report, "GET /run", 0},
+		{"what to work on", "csv-report", "GET", "/invocation", "", report, "GET /invocation", 0},
+		{"its own result", "csv-report", "POST", "/invocation/result", shownIn(t, "POST /invocation/result")[0], report, "", 0},
 		{"health", "csv-report", "GET", "/health", "", report, "GET /health", 0},
 		{"a refusal", "csv-report", "POST", "/handoff", `{"target": "pdf-text"}`, report, "Refusals", 0},
 		{"another orchestrator's capsule", "csv-report", "POST", "/execute", execution, report, "Capsules of other orchestrators", 1},
@@ -98,6 +100,7 @@ func caller(t *testing.T, grant string, callee handoff.Result) http.Handler {
 		Path:     []handoff.Step{{Run: rootID, Unit: "root"}, {Run: callID, Unit: "planner"}},
 		Deadline: time.Now().Add(time.Minute), Grants: []string{grant},
 		Outgoing: at("io/handoff/outgoing"), Incoming: at("io/handoff/incoming"), Placed: at("placed"),
+		Input: json.RawMessage(`{"title": "May", "table": "sales.csv"}`), Result: at("result.json"),
 	}, exampleRuns{callee}, handoff.Limits{}, nil)
 }
 

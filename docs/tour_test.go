@@ -22,14 +22,14 @@ const tourTime = 5 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "http-api.md"} {
+	for _, name := range []string{"server.md", "http-api.md", "warm-starts.md"} {
 		t.Run(name, func(t *testing.T) {
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
 			if len(scripts) == 0 {
 				t.Fatalf("%s has nothing to run", name)
 			}
-			printed := tour(t, scripts)
+			printed := tour(t, scripts, nil)
 			for i, said := range printed {
 				for _, b := range shown[i] {
 					compare(t, scripts[i], b, said)
@@ -53,13 +53,16 @@ func stops(blocks []block) (scripts []string, shown [][]block) {
 }
 
 // tour runs scripts in one shell, in a directory that has the examples, and returns what
-// each printed.
-func tour(t *testing.T, scripts []string) []string {
+// each printed. Files are laid there for them.
+func tour(t *testing.T, scripts []string, files map[string]string) []string {
 	t.Helper()
 	requirePrograms(t, "curl", "jq", "tar")
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")); err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range files {
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	const between = "\x1e"
 	whole := "set -eu\ntrap 'kill -9 $! 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
