@@ -216,13 +216,15 @@ func (o *Orchestrator) spec(run *Run, image runtime.Image) runtime.Spec {
 		Isolation: agent.Runtime,
 		Limits:    run.req.limits(o.limits),
 		Labels:    o.labels,
-		Env:       apiEnv,
+		Env:       programEnv,
 	}
 }
 
-// apiEnv says where the capsule API is (DESIGN: the capsule API).
-var apiEnv = []string{
+// programEnv says where the capsule API is (DESIGN: the capsule API), and that input and
+// output are held against the contract outside of the container, whoever does it in there.
+var programEnv = []string{
 	"AOD_URL=http://127.0.0.1:7070", "AOD_SOCKET=/run/aod/aod.sock", "ORCHESTRATOR_URL=http://127.0.0.1:7070",
+	"AOD_VALIDATES=1",
 }
 
 // gate lets a number of callers through at once; nil lets everybody.

@@ -20,7 +20,8 @@ connection that stays open; "cold" starts a container for the run, "warm" takes 
 them stand ` + "`docker run`" + ` with the same image, and the floor: ` + "`runc run`" + ` of the same root file system and program
 (with a network namespace of its own, without an engine, a contract or a limit), and a program of this machine,
 without any sandbox. All ways of a table are done in turn, and with each turn another one is the first; the first
-turn isn't counted. With fewer than 100 turns, p99 is the slowest.`},
+turn isn't counted. With fewer than 100 turns, p99 is the slowest. AOD holds input and result against the contract
+outside of the container; in the image's other uses its own bridge does, since nobody else would.`},
 	{throughput, `Jobs a second with so many at a time, the small Python job again.`},
 	{pools, `How fast containers come to wait, and what happens when more calls come at once than there are. Nothing is
 started ahead of runs while one waits in the queue.`},

@@ -1,40 +1,32 @@
-"""A capsule's schema.json: what it takes, what it gives."""
+"""A capsule's contract, kept: its input on the way in, its result on the way out."""
 
 import json
 import os
 
-import fastjsonschema
-
-from aod import paths
 from aod.errors import ContractError
-
-# The standard's short names beside those of JSON Schema.
-TYPE_ALIASES = {
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "dict": "object",
-    "list": "array",
-}
-
-# Where, in a schema, other schemas stand. Everything else (enum, const, default,
-# examples) is data, in which "type" and "$ref" mean nothing.
-_ONE = ("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then")
-_LIST = ("allOf", "anyOf", "items", "oneOf")
-_BY_NAME = ("$defs", "definitions", "dependencies", "patternProperties", "properties")
 
 MAX_DEPTH = 500  # of a result; past it, it most likely contains itself
 
-_FORMATS = {"file_path", "regex", *fastjsonschema.CodeGeneratorDraft07.FORMAT_REGEXS}
-
 
 class Contract:
-    """Both halves of a schema.json, compiled. Defaults are filled in on input only."""
+    """Both halves of a capsule's schema.json. Defaults are filled in on input only.
+
+    Where AOD says that it validates (AOD_VALIDATES=1), it holds the input against the
+    schema before there is a container, and the result after it. Doing that here once
+    more would find nothing, and costs each start 25 ms.
+    """
 
     def __init__(self, capsule):
-        schema = _read_schema(os.path.join(capsule, "schema.json"))
-        self._input = Half(schema, "input")
-        self._output = Half(schema, "output")
+        document = _read(os.path.join(capsule, "schema.json"))
+        validated = os.environ.get("AOD_VALIDATES") == "1"
+        self._input = self._output = _nothing_wrong
+        if not validated or _may_have_defaults(document):
+            from aod.schema import Half, parse
+
+            schema = parse(document)
+            self._input = Half(schema, "input").problem
+            if not validated:
+                self._output = Half(schema, "output").problem
 
     def check_input(self, document):
         """Return the payload that a JSON document (bytes) holds, with its defaults."""
@@ -44,7 +36,7 @@ class Contract:
             raise ContractError("the input is nested too deeply", exit_code=2) from None
         except ValueError as error:
             raise ContractError(f"the input is not JSON: {error}", exit_code=2) from None
-        problem = self._input.problem(payload)
+        problem = self._input(payload)
         if problem:
             raise ContractError(problem, exit_code=2)
         return payload
@@ -52,102 +44,27 @@ class Contract:
     def check_output(self, result):
         """Return the result as a JSON document (bytes)."""
         document, plain = _encode(result)
-        problem = self._output.problem(plain)
+        problem = self._output(plain)
         if problem:
             raise ContractError(problem)
         return document
 
 
-class Half:
-    """One half of a contract, "input" or "output"."""
-
-    def __init__(self, schema, stage):
-        if stage not in schema:
-            raise ContractError(f"schema.json has no {stage!r}")
-        self._stage = stage
-        self._bad_file = None
-        try:
-            self._validate = fastjsonschema.compile(
-                _document(schema, stage),
-                formats={"file_path": self._is_file},
-                use_default=stage == "input",
-            )
-        except (fastjsonschema.JsonSchemaDefinitionException, ArithmeticError, AttributeError, LookupError,
-                RecursionError, SyntaxError, TypeError, ValueError) as error:
-            raise ContractError(f"schema.json, {stage}: {error}") from None
-
-    def problem(self, value):
-        """Say what breaks the contract, beginning with where; None if nothing does."""
-        if not isinstance(value, dict):
-            return f"{self._stage} must be a JSON object"
-        self._bad_file = None
-        try:
-            self._validate(value, name_prefix=self._stage)
-        except fastjsonschema.JsonSchemaValueException as error:
-            if error.rule == "format" and error.rule_definition == "file_path":
-                return f"{error.name}: {self._bad_file}"
-            return error.message
-        except RecursionError:
-            return f"{self._stage} is nested too deeply"
-        return None
-
-    def _is_file(self, name):
-        self._bad_file = paths.file_problem(self._stage, name)
-        return self._bad_file is None
+def _nothing_wrong(_value):
+    return None
 
 
-def _read_schema(path):
+def _may_have_defaults(document):
+    """Whether the JSON document (bytes) may hold the word, perhaps written with escapes."""
+    return b"default" in document or b"\\u" in document
+
+
+def _read(path):
     try:
         with open(path, "rb") as file:
-            schema = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+            return file.read()
+    except OSError as error:
         raise ContractError(f"schema.json: {error}") from None
-    if not isinstance(schema, dict):
-        raise ContractError("schema.json must be a JSON object")
-    return schema
-
-
-def _document(schema, stage):
-    """Return the whole document as a schema that stands for one half of it: references
-    are from its top, as "#/definitions/row" or "#/input/properties/row"."""
-    document = {key: _prepared(schema[key], key) for key in ("input", "output") if key in schema}
-    for key in ("$defs", "definitions"):
-        if isinstance(schema.get(key), dict):
-            document[key] = {name: _prepared(item, f"{key}.{name}") for name, item in schema[key].items()}
-    return {**document, "allOf": [{"$ref": f"#/{stage}"}]}
-
-
-def _prepared(schema, where):
-    """Return the schema with aliases replaced, unknown formats dropped, references checked."""
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: value for key, value in schema.items() if key not in ("$id", "id")}
-    _check_reference(schema.get("$ref", "#"), where)
-    if "type" in schema:
-        schema["type"] = _without_aliases(schema["type"])
-    if schema.get("format", "file_path") not in _FORMATS:
-        del schema["format"]
-    for key in _ONE:
-        if key in schema:
-            schema[key] = _prepared(schema[key], f"{where}.{key}")
-    for key in _LIST:
-        if isinstance(schema.get(key), list):
-            schema[key] = [_prepared(item, f"{where}.{key}") for item in schema[key]]
-    for key in _BY_NAME:
-        if isinstance(schema.get(key), dict):
-            schema[key] = {name: _prepared(item, f"{where}.{name}") for name, item in schema[key].items()}
-    return schema
-
-
-def _check_reference(reference, where):
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        raise ContractError(f"schema.json, {where}: only references within the schema, \"#/...\", are followed")
-
-
-def _without_aliases(names):
-    if isinstance(names, list):
-        return [_without_aliases(name) for name in names]
-    return TYPE_ALIASES.get(names, names) if isinstance(names, str) else names
 
 
 def _encode(result):

@@ -21,13 +21,14 @@ class CapsuleTest(unittest.TestCase):
         for path in (self.capsule + "/src", self.io + "/input", self.io + "/output"):
             os.makedirs(path)
         self.write(self.capsule, "run.py", RUN_PY)
+        self.variables = {}  # further ones of the capsule's environment
 
     def write(self, directory, name, text):
         with open(os.path.join(directory, name), "w") as file:
             file.write(textwrap.dedent(text))
 
     def environment(self):
-        return {**os.environ, "AOD_IO_DIR": self.io}
+        return {**os.environ, "AOD_IO_DIR": self.io, **self.variables}
 
     def start(self, main, payload=None, schema=ANYTHING):
         """Start the capsule with that src/main.py and return its process."""

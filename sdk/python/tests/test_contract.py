@@ -46,6 +46,44 @@ class Inputs(CapsuleTest):
         self.assertEqual({"f": "a.txt"}, self.output)
 
 
+class Validated(CapsuleTest):
+    """What is left to do where AOD validates."""
+
+    IMPORTED = """
+        import sys
+
+        def execute(payload):
+            return {**payload, "imported": "fastjsonschema" in sys.modules}
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.variables["AOD_VALIDATES"] = "1"
+
+    def test_the_schemas_are_left_to_aod(self):
+        wrong = contract(properties(n={"type": "string"}), properties(n={"type": "string"}))
+        self.run_capsule(self.IMPORTED, {"n": 1}, wrong)
+        self.assertEqual({"n": 1, "imported": False}, self.output)
+
+    def test_defaults_are_filled_in(self):
+        for word in ("default", "d\\u0065fault"):
+            with self.subTest(word=word):
+                text = '{"input": {"properties": {"n": {"%s": 3}}}, "output": false}' % word
+                self.run_capsule(self.IMPORTED, {}, text)
+                self.assertEqual({"n": 3, "imported": True}, self.output)
+
+    def test_what_has_no_json_form_is_refused(self):
+        self.run_capsule("def execute(payload):\n    return {'n': {1}}")
+        self.assert_breach("output.n: set has no JSON form")
+
+    def test_only_a_clear_word_counts(self):
+        for word in ("", "0", "true"):
+            with self.subTest(word=word):
+                self.variables["AOD_VALIDATES"] = word
+                self.run_capsule(ECHO, {"n": 1}, contract(properties(n={"type": "string"})))
+                self.assert_breach("input.n must be string", 2)
+
+
 class Schemas(CapsuleTest):
     def test_the_short_names_stand_for_the_long_ones(self):
         fields = {name: {"type": name} for name in ("int", "float", "bool", "dict", "list")}
