@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"go.opentelemetry.io/otel/propagation"
 )
 
 // The endpoints, below the agent's address (section "Overview + endpoints").
@@ -130,6 +132,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte) 
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "aod")
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, where ctx has no trace
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -85,6 +85,23 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	t.Run("the trace that the run belongs to goes on in the agent", func(t *testing.T) {
+		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		record, _, err := w.service.Submit(t.Context(), Submission{
+			Unit: "words", Input: json.RawMessage(`{"text":"a"}`), TraceParent: "00-" + trace + "-00f067aa0ba902b7-01",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.await(record.ID)
+		if got := agent.lastHeader().Get("Traceparent"); !strings.HasPrefix(got, "00-"+trace+"-") {
+			t.Errorf("the agent was sent the trace context %q", got)
+		}
+		w.await(w.ask("a"))
+		if got := agent.lastHeader().Get("Traceparent"); got != "" {
+			t.Errorf("an agent was sent the trace context %q of a run without one", got)
+		}
+	})
 	t.Run("it stands among the units, without an image", func(t *testing.T) {
 		info, err := w.service.Unit(t.Context(), "words")
 		if err != nil || info.Kind != "remote" || info.Image != "" || info.Version == "" || !strings.Contains(string(info.OutputSchema), "words") {
