@@ -40,17 +40,18 @@ type pool struct {
 	wake    chan struct{} // holds one word that there may be something to do
 
 	mu      sync.Mutex
-	shelves map[string]*shelf // by unit
-	filling map[string]bool   // sandboxes that are being started, by id
-	lent    map[string]bool   // those that are some run's, by id
-	cold    int               // runs that start a container now
-	emptied bool              // nothing may wait any more
+	shelves map[string]*shelf    // by unit
+	filling map[string]bool      // sandboxes that are being started, by id
+	lent    map[string]bool      // those that are some run's, by id
+	left    map[string]time.Time // those that the engine may still have, by id, and since when
+	cold    int                  // runs that start a container now
+	emptied bool                 // nothing may wait any more
 }
 
 func newPool(s *Service, opts PoolOptions) *pool {
 	return &pool{
 		service: s, opts: opts.withDefaults(), logger: s.logger, wake: make(chan struct{}, 1),
-		shelves: map[string]*shelf{}, filling: map[string]bool{}, lent: map[string]bool{},
+		shelves: map[string]*shelf{}, filling: map[string]bool{}, lent: map[string]bool{}, left: map[string]time.Time{},
 	}
 }
 
@@ -173,9 +174,8 @@ func (p *pool) discard(ctx context.Context, gone []*parked) {
 	var all sync.WaitGroup
 	for _, waiting := range gone {
 		all.Go(func() {
-			err := waiting.discard(ctx)
-			if errors.Is(err, runtime.ErrLeftBehind) {
-				p.logger.Warn("waiting sandbox not removed", "sandbox", waiting.id, about(err))
+			if err := waiting.discard(ctx); errors.Is(err, runtime.ErrLeftBehind) {
+				p.leave(waiting.id)
 			}
 		})
 	}
@@ -193,6 +193,7 @@ func (p *pool) empty(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	p.discard(ctx, gone)
+	p.sweep(ctx)
 }
 
 // emptyPool removes the directories of sandboxes that waited in an earlier process. Their

@@ -95,6 +95,7 @@ func (p *pool) tend(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	p.discard(ctx, gone)
+	p.sweep(ctx)
 }
 
 // measure looks at what loaded programs have written while they wait, as is done with those
@@ -157,6 +158,9 @@ func (p *pool) fillOne(ctx context.Context) bool {
 		return false
 	}
 	waiting, key, err := p.start(ctx, name, id)
+	if leaves(err) {
+		p.leave(id)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shelf := p.shelf(name)

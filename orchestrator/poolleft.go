@@ -1,0 +1,46 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// lateTime is what the engine has to do what it never answered: to create a container, say.
+const lateTime = 30 * time.Second
+
+// leaves reports whether the engine may still have something of a sandbox after an error.
+func leaves(err error) bool {
+	return errors.Is(err, runtime.ErrLeftBehind) || fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Deadline)
+}
+
+// leave remembers a sandbox that is to be removed as soon as the engine does that.
+func (p *pool) leave(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left[id] = time.Now()
+}
+
+// sweep removes what was left behind, by its labels. What may come late is looked for again.
+func (p *pool) sweep(ctx context.Context) {
+	p.mu.Lock()
+	left := maps.Clone(p.left)
+	p.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		err := runtime.RemoveAll(ctx, p.service.exec.engine, id, p.service.exec.owner)
+		if err != nil {
+			p.logger.Warn("waiting sandbox not removed", "sandbox", id, about(err))
+			return // nor will the others be
+		}
+		if time.Since(left[id]) > lateTime {
+			p.mu.Lock()
+			delete(p.left, id)
+			p.mu.Unlock()
+		}
+	}
+}
