@@ -42,7 +42,7 @@ func (b *bench) smallJob(ctx context.Context) (part, error) {
 		}},
 	}
 	g := group{
-		ways: append(ours, besides...), beside: besideDocker, times: 3, notes: []func() string{warm.String},
+		ways: append(ours, besides...), beside: besideDocker, times: 7, notes: []func() string{warm.String},
 		aims: []aim{
 			{of: apiWarm, ms: 10},
 			{of: apiWarm, beside: dockerPlain, ratio: 0.05},
