@@ -94,18 +94,20 @@ func (q *queue) counts() (running int, waiting map[string]int) {
 }
 
 // wait returns when the slot is the run's own, or with the cause of ctx's end, and
-// then the place is lost.
+// then the place is lost. What ends all runs frees slots: none begins with one of those.
 func (t *ticket) wait(ctx context.Context) error {
 	t.queue.mu.Lock()
 	granted := t.granted
 	t.queue.mu.Unlock()
 	select {
 	case <-granted:
-		return nil
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		t.leave()
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // leave gives up the slot or the place. It may be called again.

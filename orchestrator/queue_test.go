@@ -177,19 +177,23 @@ func TestQueueRefusesWhatItCanNotHold(t *testing.T) {
 }
 
 func TestQueueWaitEndsWithItsContext(t *testing.T) {
-	q := newQueue(0)
-	ticket, err := q.enter("a", 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	why := errors.New("no longer wanted")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if err := ticket.wait(ctx); !errors.Is(err, why) {
-		t.Errorf("wait: %v", err)
-	}
-	if _, waiting := q.counts(); len(waiting) != 0 {
-		t.Errorf("still waiting: %v", waiting)
+	for _, slots := range []int{0, 1} { // also when there is a slot at that very moment
+		for range 20 {
+			q := newQueue(slots)
+			ticket, err := q.enter("a", 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(why)
+			if err := ticket.wait(ctx); !errors.Is(err, why) {
+				t.Fatalf("wait with %d slots: %v", slots, err)
+			}
+			if running, waiting := q.counts(); len(waiting) != 0 || running != 0 || q.free != slots {
+				t.Fatalf("of %d slots %d are free, %d run, still waiting: %v", slots, q.free, running, waiting)
+			}
+		}
 	}
 }
 

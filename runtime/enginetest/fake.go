@@ -234,7 +234,7 @@ func (f *Fake) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	c.exit(137, false)
+	c.kills()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.containers, id)

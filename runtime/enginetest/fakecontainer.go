@@ -20,6 +20,7 @@ type fakeContainer struct {
 	mu      sync.Mutex
 	state   runtime.ContainerState
 	done    chan struct{} // closed when it has exited
+	gone    chan struct{} // closed when the program does nothing more; nil before there is one
 	outputs []*fakeOutput
 	waiting []chan runtime.Exit
 	log     *fakeLog // kept where the spec says so
@@ -75,7 +76,10 @@ func (c *fakeContainer) start(program Program) error {
 	}
 	c.state.Running, c.state.StartedAt = true, time.Now()
 	stdout, stderr := c.writers()
+	gone := make(chan struct{})
+	c.gone = gone
 	go func() {
+		defer close(gone)
 		code := program(c.ctx, c.spec, stdout, stderr)
 		if code == OOMKilled {
 			c.exit(137, true)
@@ -126,6 +130,26 @@ func (c *fakeContainer) exit(code int, oomKilled bool) {
 		exits <- runtime.Exit{Code: code}
 	}
 	c.waiting = nil
+}
+
+// goneTime is what a program has that doesn't listen.
+const goneTime = 5 * time.Second
+
+// kills ends the container and returns when its program is gone, as an engine does.
+func (c *fakeContainer) kills() {
+	c.exit(137, false)
+	c.mu.Lock()
+	gone := c.gone
+	c.mu.Unlock()
+	if gone == nil {
+		return
+	}
+	timer := time.NewTimer(goneTime)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+	}
 }
 
 func (c *fakeContainer) hasExited() bool { return !c.state.FinishedAt.IsZero() }
