@@ -67,9 +67,7 @@ func (s *server) growTree() (root string) {
 	for _, id := range runs {
 		s.awaitLine(id, "started")
 	}
-	if n := s.runningContainers(); len(n) != treeRuns {
-		s.t.Fatalf("%d containers run, not %d", len(n), treeRuns)
-	}
+	eventually(s.t, "the engine knows that all run", func() bool { return len(s.runningContainers()) == treeRuns })
 	return root
 }
 
