@@ -11,17 +11,21 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // also the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// The pragmas of every connection. A writer of another process is waited for (10 s);
-// a commit is on the disk when it returns; the write-ahead log doesn't stay as large as
-// it once was (64 MiB).
+// busyTime is how long another process's writing is waited for.
+const busyTime = 10 * time.Second
+
+// The pragmas of every connection. A writer of another process is waited for; a commit is on
+// the disk when it returns; the write-ahead log doesn't stay as large as it once was (64 MiB).
 var pragmas = []string{
-	"busy_timeout(10000)",
+	fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()),
 	"synchronous(FULL)",
 	"foreign_keys(ON)",
 	"journal_size_limit(67108864)",
@@ -63,10 +67,24 @@ func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := bringUp(context.Background(), db, logger); err != nil {
+	if err := patiently(func() error { return bringUp(context.Background(), db, logger) }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// patiently does something until no other process is in its way, or busyTime is over. While
+// one changes a database's way of writing, or closes it as the last one, SQLite refuses
+// others at once, in spite of busy_timeout.
+func patiently(do func() error) error {
+	const pause = 10 * time.Millisecond
+	for end := time.Now().Add(busyTime); ; time.Sleep(pause) {
+		err := do()
+		var foreign *sqlite.Error
+		if !errors.As(err, &foreign) || foreign.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // bringUp looks before it changes anything: the file may not be ours.
