@@ -46,8 +46,14 @@ func TestRelayCarriesEverything(t *testing.T) {
 }
 
 func TestRelayPassesOnTheServersEnd(t *testing.T) {
-	said := make(chan string, 1)
+	said, heard := make(chan string, 1), make(chan struct{})
+	var called atomic.Int32
 	r := newAPIServer(t, func(c *net.UnixConn) {
+		if called.Add(1) > 1 {
+			<-heard
+			return
+		}
+		defer close(heard)
 		fmt.Fprint(c, "hello")
 		c.CloseWrite()
 		all, _ := io.ReadAll(c)
