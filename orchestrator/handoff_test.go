@@ -192,12 +192,7 @@ func chain(n int) script {
 
 func (w *works) submitScript(s script) string {
 	w.t.Helper()
-	raw, _ := json.Marshal(s)
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "caller", Input: raw})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return record.ID
+	return w.submitTo("caller", s)
 }
 
 func depthOf(calls []Call) int {

@@ -175,6 +175,7 @@ func (p *pool) discard(ctx context.Context, gone []*parked) {
 	for _, waiting := range gone {
 		all.Go(func() {
 			if err := waiting.discard(ctx); errors.Is(err, runtime.ErrLeftBehind) {
+				p.logger.Warn("waiting sandbox not removed", "sandbox", waiting.id, about(err))
 				p.leave(waiting.id)
 			}
 		})

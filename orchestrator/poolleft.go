@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -31,13 +30,11 @@ func (p *pool) sweep(ctx context.Context) {
 	p.mu.Lock()
 	left := maps.Clone(p.left)
 	p.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(left)) {
-		err := runtime.RemoveAll(ctx, p.service.exec.engine, id, p.service.exec.owner)
-		if err != nil {
-			p.logger.Warn("waiting sandbox not removed", "sandbox", id, about(err))
+	for id, since := range left {
+		if runtime.RemoveAll(ctx, p.service.exec.engine, id, p.service.exec.owner) != nil {
 			return // nor will the others be
 		}
-		if time.Since(left[id]) > lateTime {
+		if time.Since(since) > lateTime {
 			p.mu.Lock()
 			delete(p.left, id)
 			p.mu.Unlock()

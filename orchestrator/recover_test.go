@@ -68,16 +68,7 @@ func TestServiceRecovers(t *testing.T) {
 		id := w.submit(orders{Mark: "a", Until: "never"})
 		w.until(id, running)
 		w.stop()
-		s, err := NewService(w.engine, w.opts) // dies between storing the wish and acting on it
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.store.Append(t.Context(), id, newEvent(EventCancel, time.Now(), cancelWish{"because"})); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w.dieWishing(id)
 		w.start()
 		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -68,16 +67,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		w, agent := newFarWorks(t, "retries: 0\n")
 		id := begun(t, w, agent)
 		w.stop()
-		s, err := NewService(w.engine, w.opts) // dies between storing the wish and acting on it
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.store.Append(t.Context(), id, newEvent(EventCancel, time.Now(), cancelWish{"because"})); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w.dieWishing(id)
 		w.start()
 		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))

@@ -61,12 +61,7 @@ func newSeveral(t *testing.T, agent string) *works {
 
 func (w *works) send(e errand) string {
 	w.t.Helper()
-	raw, _ := json.Marshal(e)
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "several", Input: raw})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return record.ID
+	return w.submitTo("several", e)
 }
 
 // shelved are the loaded sandboxes that wait for the unit's runs.

@@ -107,6 +107,21 @@ func (w *works) stop() {
 	}
 }
 
+// dieWishing has a process die between storing a wish to cancel, "because", and acting on it.
+func (w *works) dieWishing(id string) {
+	w.t.Helper()
+	s, err := NewService(w.engine, w.opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.store.Append(w.t.Context(), id, newEvent(EventCancel, time.Now(), cancelWish{"because"})); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // program does what its orders are.
 func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 	dir := map[string]string{}
@@ -188,17 +203,17 @@ func (w *works) submit(o orders) string {
 	return w.submitTo("worker", o)
 }
 
-func (w *works) submitTo(unit string, o orders) string {
+func (w *works) submitTo(unit string, input any) string {
 	w.t.Helper()
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o)})
+	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(input)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return record.ID
 }
 
-func encoded(o orders) json.RawMessage {
-	raw, _ := json.Marshal(o)
+func encoded(input any) json.RawMessage {
+	raw, _ := json.Marshal(input)
 	return raw
 }
 

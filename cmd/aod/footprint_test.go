@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 )
@@ -26,19 +25,15 @@ func (l *load) footprint() footprint {
 	return footprint{goroutines: l.metric("go_goroutines"), files: len(files)}
 }
 
-// storeFiles are those of the store's connections for reading, which are opened when so many
-// read at once, and stay: two of each.
-var storeFiles = 2 * max(4, runtime.NumCPU())
-
 // checkFootprint waits until the server holds no more than before, and looks at the most
 // memory that it had. The connections that it spares for the engine, for half a minute,
-// may be more than before, and the store's: far fewer than a leak for each run.
+// may be more than before: far fewer than a leak for each run.
 func (l *load) checkFootprint(before footprint, spared int) {
 	l.t.Helper()
 	var now footprint
 	eventually(l.t, fmt.Sprintf("the server holds no more than %+v", before), func() bool {
 		now = l.footprint()
-		return now.goroutines <= before.goroutines+2*spared && now.files <= before.files+spared+storeFiles
+		return now.goroutines <= before.goroutines+2*spared && now.files <= before.files+spared
 	})
 	if refused := l.metric("aod_runs_refused_total"); refused != l.refused {
 		l.t.Errorf("the metrics tell of %d refusals, there were %d", refused, l.refused)
