@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -20,7 +21,7 @@ type attachedCalls struct {
 	dir  string // for their files
 	life context.Context
 	stop context.CancelCauseFunc
-	slot lender // the caller's
+	slot *queue.Yield // the caller's
 
 	mu    sync.Mutex
 	all   map[string]*attachedCall
@@ -35,7 +36,7 @@ type attachedCall struct {
 }
 
 func (o *Orchestrator) attachedCalls(ctx context.Context, run *Run, layout runtime.Layout) *attachedCalls {
-	c := &attachedCalls{o: o, run: run, dir: filepath.Join(layout.Dir, "calls"), slot: lender{slot: run.slot}, all: map[string]*attachedCall{}, byKey: map[string]string{}}
+	c := &attachedCalls{o: o, run: run, dir: filepath.Join(layout.Dir, "calls"), slot: queue.NewYield(run.slot), all: map[string]*attachedCall{}, byKey: map[string]string{}}
 	c.life, c.stop = context.WithCancelCause(ctx)
 	return c
 }
@@ -156,14 +157,14 @@ func (c *attachedCalls) Await(ctx context.Context, id string) (handoff.Result, e
 		return handoff.Result{}, err
 	}
 	if !call.run.hasEnded() {
-		c.slot.await(ctx, func() {
+		c.slot.Await(ctx, func() {
 			select {
 			case <-call.run.done:
 			case <-ctx.Done():
 			}
 		})
 	}
-	if !call.run.hasEnded() || !c.slot.regain(ctx) {
+	if !call.run.hasEnded() || !c.slot.Regain(ctx) {
 		return goesOn(id), nil
 	}
 	return resultOf(call.run.record, func(f File) string { return f.Path }), nil

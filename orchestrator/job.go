@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -20,12 +21,12 @@ type job struct {
 	*Run
 	service  *Service
 	private  private
-	ticket   *ticket // nil while it neither waits in the queue nor runs
-	box      *box    // the sandbox of its newest attempt; nil where there is none to hand
-	spent    bool    // it had its outcome when it was recovered
-	broken   error   // why this process can't go on with it; nil if it can
-	cold     bool    // no waiting sandbox is taken any more
-	troubled bool    // the engine may hold something of it that this process doesn't know
+	ticket   *queue.Permit // nil while it neither waits in the queue nor runs
+	box      *box          // the sandbox of its newest attempt; nil where there is none to hand
+	spent    bool          // it had its outcome when it was recovered
+	broken   error         // why this process can't go on with it; nil if it can
+	cold     bool          // no waiting sandbox is taken any more
+	troubled bool          // the engine may hold something of it that this process doesn't know
 	log      *logFile
 	pending  []Event // to be stored with the next transition
 
@@ -94,7 +95,7 @@ func (j *job) release() {
 		j.box.sandbox.Release()
 	}
 	if j.ticket != nil {
-		j.ticket.leave()
+		j.ticket.Leave()
 	}
 }
 
@@ -196,7 +197,7 @@ var errQueueWait = errors.New("waited too long in the queue")
 // takeSlot waits for the run's turn. Its error is why that doesn't come.
 func (j *job) takeSlot(ctx context.Context) error {
 	if j.ticket == nil {
-		j.ticket = j.service.queue.reenter(j.record.Unit, j.private.Concurrency)
+		j.ticket = j.service.queue.Reenter(j.record.Unit, j.private.Concurrency)
 	}
 	began := time.Now()
 	defer func() { j.record.Timings.Queue += milliseconds(time.Since(began)) }()
@@ -204,7 +205,7 @@ func (j *job) takeSlot(ctx context.Context) error {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, j.service.opts.QueueWait, errQueueWait)
 	defer cancel()
-	err := j.ticket.wait(ctx)
+	err := j.ticket.Wait(ctx)
 	if err != nil {
 		j.ticket = nil
 	}
@@ -224,7 +225,7 @@ func (j *job) unserved(err error) conclusion {
 }
 
 func (j *job) leaveSlot() {
-	j.ticket.leave()
+	j.ticket.Leave()
 	j.ticket = nil
 }
 

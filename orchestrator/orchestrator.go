@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -52,7 +53,7 @@ type Orchestrator struct {
 	images *imageCache // nil asks the engine each time
 
 	agents   *agents
-	queue    *queue // of the runs that live with their caller
+	queue    *queue.Queue // of the runs that live with their caller
 	handoffs handoff.Limits
 	grants   func(*capsule.Capsule) []string                    // whom it may call
 	newCalls func(context.Context, *Run, runtime.Layout) callee // for each attempt
@@ -77,7 +78,7 @@ func New(engine Engine, opts Options) (*Orchestrator, error) {
 		labels: opts.Labels,
 		limits: opts.Limits.Or(runtime.DefaultLimits()),
 
-		queue: newQueue(2 * goruntime.NumCPU()), starts: newGate(goruntime.NumCPU()), handoffs: opts.Handoffs,
+		queue: queue.New(2 * goruntime.NumCPU()), starts: newGate(goruntime.NumCPU()), handoffs: opts.Handoffs,
 	}
 	kept := cmp.Or(opts.Secrets, filepath.Join(data.path, "secrets"))
 	o.agents = newAgents(secrets{dir: kept, files: opts.SecretFiles}, o.logger)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (p *pool) take(r *Run) *parked {
 	shelf.called(time.Now())
 	for _, waiting := range shelf.waiting {
 		if waiting.key == key && waiting.waits() {
-			shelf.waiting = without(shelf.waiting, waiting)
+			shelf.waiting = slices.DeleteFunc(shelf.waiting, func(p *parked) bool { return p == waiting })
 			p.lent[waiting.id] = true
 			shelf.lent(waiting, time.Now())
 			p.service.metrics.claimed(unit, time.Since(waiting.since))

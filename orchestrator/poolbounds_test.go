@@ -36,11 +36,9 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 		first := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(first, running)
 		second := w.submit(orders{Mark: "b"})
-		w.service.queue.mu.Lock()
-		waits := len(w.service.queue.turn)
-		w.service.queue.mu.Unlock()
-		if name, _ := w.service.pool.next(); name != "" || waits != 1 {
-			t.Errorf("%q is to be filled while %d units wait", name, waits)
+		_, waiting := w.service.queue.Counts()
+		if name, _ := w.service.pool.next(); name != "" || len(waiting) != 1 {
+			t.Errorf("%q is to be filled while %d units wait", name, len(waiting))
 		}
 		w.open("go")
 		w.await(first)

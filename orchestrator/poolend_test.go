@@ -88,7 +88,7 @@ func TestAnEarlySuccessStays(t *testing.T) {
 				end(func(int) int { <-hold; return c.code })
 				id := w.submitTo(unit, orders{Mark: "a", File: "f"})
 				w.until(id, func(r Record) bool { return r.Outcome != "" })
-				within(t, func() bool { running, _ := w.service.queue.counts(); return running == 0 }, func() string { return "it holds its slot" })
+				within(t, func() bool { running, _ := w.service.queue.Counts(); return running == 0 }, func() string { return "it holds its slot" })
 				close(hold)
 				record := w.await(id)
 				if said := strings.Join(record.Warnings, "\n"); record.Outcome != Success || *record.ExitCode != 0 || len(record.Files) != 1 ||

@@ -205,7 +205,7 @@ func (p *pool) failed(shelf *shelf, name, key string, err error) {
 // those that ask for theirs the first, else the one that was called last. It returns the id
 // of what is to be started.
 func (p *pool) next() (name, id string) {
-	running, waiting := p.service.queue.counts()
+	running, waiting := p.service.queue.Counts()
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()

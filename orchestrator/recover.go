@@ -30,9 +30,9 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees forest) {
 	switch {
 	case j.record.Outcome != "": // only its cleaning up is left
 	case j.record.State == Starting || j.record.State == Running:
-		j.ticket = s.queue.occupy(j.record.Unit, j.private.Concurrency)
+		j.ticket = s.queue.Occupy(j.record.Unit, j.private.Concurrency)
 	default:
-		j.ticket = s.queue.reenter(j.record.Unit, j.private.Concurrency)
+		j.ticket = s.queue.Reenter(j.record.Unit, j.private.Concurrency)
 	}
 	j.broken = err
 	s.logger.Info("run recovered", "run", j.id, "state", j.record.State)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -23,7 +24,7 @@ type Run struct {
 
 	card   *au.Card // of an Agentic Unit, when it has been read
 	family family
-	slot   *ticket // while it may run
+	slot   *queue.Permit // while it may run
 
 	// What a Service adds; zero for a run that lives and dies with its caller.
 	journal   journal
@@ -121,11 +122,11 @@ func (o *Orchestrator) attemptIn(ctx context.Context, run *Run) (err error) {
 // once starts the container, waits for its end and takes the result. The container is
 // removed while the result is read: nothing of that is in it.
 func (o *Orchestrator) once(ctx context.Context, run *Run, dir string) error {
-	run.slot = o.queue.reenter(run.record.Unit, 0)
-	if err := run.slot.wait(ctx); err != nil {
+	run.slot = o.queue.Reenter(run.record.Unit, 0)
+	if err := run.slot.Wait(ctx); err != nil {
 		return err
 	}
-	defer run.slot.leave()
+	defer run.slot.Leave()
 	if run.isRemote() {
 		return o.settleRemote(ctx, run)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -113,7 +114,7 @@ type Service struct {
 	exec   *Orchestrator
 	store  *store.Store
 	units  *unit.Registry
-	queue  *queue
+	queue  *queue.Queue
 	pool   *pool
 	logger *slog.Logger
 	lock   *os.File
@@ -173,7 +174,7 @@ func NewService(engine Engine, opts ServiceOptions) (_ *Service, err error) {
 	s.exec.handoffs = s.opts.Handoffs
 	s.exec.newCalls = s.newCalls
 	s.exec.grants = func(c *capsule.Capsule) []string { return s.opts.Units[c.Name].grants(grants(c)) }
-	s.queue = newQueue(s.opts.Concurrency)
+	s.queue = queue.New(s.opts.Concurrency)
 	if runtime.IsRemote(engine) {
 		s.opts.Pool.Size = 0
 	}
@@ -329,7 +330,7 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	stats := Stats{Slots: s.opts.Concurrency, StoredRuns: totals.Runs, StoredBytes: totals.DiskBytes}
-	stats.Running, stats.Waiting = s.queue.counts()
+	stats.Running, stats.Waiting = s.queue.Counts()
 	stats.FreeBytes, _ = freeBytes(s.opts.Home) // unknown is 0
 	return stats, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -22,12 +23,12 @@ import (
 type serviceCalls struct {
 	service *Service
 	job     *job
-	slot    lender // the caller's
+	slot    *queue.Yield // the caller's
 }
 
 func (s *Service) newCalls(_ context.Context, run *Run, _ runtime.Layout) callee {
 	j := s.job(run.id)
-	return &serviceCalls{service: s, job: j, slot: lender{slot: j.ticket}}
+	return &serviceCalls{service: s, job: j, slot: queue.NewYield(j.ticket)}
 }
 
 // Unit implements handoff.Runs.
@@ -119,7 +120,7 @@ func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, er
 		record, err = c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
 	}
 	if err == nil && record.Outcome == "" {
-		c.slot.await(ctx, func() {
+		c.slot.Await(ctx, func() {
 			record, err = c.service.Await(ctx, id)
 			if err == nil && record.Outcome == "" { // this process has let go of the callee, and will of its caller
 				<-ctx.Done()
@@ -129,7 +130,7 @@ func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, er
 	if err != nil {
 		return handoff.Result{}, err
 	}
-	if record.Outcome != "" && !c.slot.regain(ctx) {
+	if record.Outcome != "" && !c.slot.Regain(ctx) {
 		return goesOn(id), nil
 	}
 	return resultOf(record, func(f File) string { return c.service.FilePath(id, f.Name) }), nil

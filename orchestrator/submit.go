@@ -152,13 +152,13 @@ func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready p
 	}
 	j := s.newJob(id, u, req, ready, more)
 	settings := s.opts.Units[u.Name]
-	j.ticket, err = s.queue.enter(u.Name, j.private.Concurrency, cmp.Or(settings.Queue, s.opts.Queue))
+	j.ticket, err = s.queue.Enter(u.Name, j.private.Concurrency, cmp.Or(settings.Queue, s.opts.Queue))
 	if err != nil {
 		s.metrics.refused(u.Name)
 		return Record{}, false, err
 	}
 	if err := s.register(j); err != nil {
-		j.ticket.leave()
+		j.ticket.Leave()
 		return Record{}, false, err
 	}
 	err = s.insert(ctx, j, key)
@@ -167,7 +167,7 @@ func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready p
 		go j.drive()
 		return record, false, nil
 	}
-	j.ticket.leave()
+	j.ticket.Leave()
 	s.unregister(j)
 	err = errors.Join(err, removeRun(s.runPath(id)))
 	var taken *store.Taken

@@ -1,4 +1,4 @@
-package orchestrator
+package queue
 
 import (
 	"context"
@@ -12,48 +12,48 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// queueing tries a queue with named runs and writes down who got a slot, in order.
-type queueing struct {
+// trial tries a queue with named runs and writes down who got a slot, in order.
+type trial struct {
 	t       *testing.T
-	queue   *queue
-	tickets map[string]*ticket
+	queue   *Queue
+	permits map[string]*Permit
 	order   []string
 }
 
-func newQueueing(t *testing.T, slots int) *queueing {
-	return &queueing{t: t, queue: newQueue(slots), tickets: map[string]*ticket{}}
+func newTrial(t *testing.T, slots int) *trial {
+	return &trial{t: t, queue: New(slots), permits: map[string]*Permit{}}
 }
 
 // enter brings in runs named UNIT and a number, such as "a1".
-func (q *queueing) enter(limit int, names ...string) {
+func (q *trial) enter(limit int, names ...string) {
 	q.t.Helper()
 	for _, name := range names {
-		ticket, err := q.queue.enter(name[:1], limit, 100)
+		permit, err := q.queue.Enter(name[:1], limit, 100)
 		if err != nil {
 			q.t.Fatal(err)
 		}
-		q.follow(name, ticket)
+		q.follow(name, permit)
 	}
 }
 
-func (q *queueing) follow(name string, ticket *ticket) {
-	q.tickets[name] = ticket
+func (q *trial) follow(name string, permit *Permit) {
+	q.permits[name] = permit
 	go func() {
-		if ticket.wait(q.t.Context()) == nil {
+		if permit.Wait(q.t.Context()) == nil {
 			q.order = append(q.order, name) // the tests' bubble runs one goroutine at a time
 		}
 	}()
 	synctest.Wait()
 }
 
-func (q *queueing) leave(names ...string) {
+func (q *trial) leave(names ...string) {
 	for _, name := range names {
-		q.tickets[name].leave()
+		q.permits[name].Leave()
 		synctest.Wait()
 	}
 }
 
-func (q *queueing) want(order string) {
+func (q *trial) want(order string) {
 	q.t.Helper()
 	synctest.Wait()
 	if got := strings.Join(q.order, " "); got != order {
@@ -61,31 +61,31 @@ func (q *queueing) want(order string) {
 	}
 }
 
-func (q *queueing) wantEmpty() {
+func (q *trial) wantEmpty() {
 	q.t.Helper()
-	if running, waiting := q.queue.counts(); running != 0 || len(waiting) != 0 || len(q.queue.lanes) != 0 || len(q.queue.turn) != 0 {
-		q.t.Errorf("left in the queue: %d running, %v waiting, lanes %v, turns %d", running, waiting, q.queue.lanes, len(q.queue.turn))
+	if running, waiting := q.queue.Counts(); running != 0 || len(waiting) != 0 || len(q.queue.units) != 0 || len(q.queue.turn) != 0 {
+		q.t.Errorf("left in the queue: %d running, %v waiting, units %v, turns %d", running, waiting, q.queue.units, len(q.queue.turn))
 	}
 }
 
 func TestQueueOrder(t *testing.T) {
 	cases := map[string]func(t *testing.T){
 		"one unit is served in the order of arrival": func(t *testing.T) {
-			q := newQueueing(t, 1)
+			q := newTrial(t, 1)
 			q.enter(0, "a1", "a2", "a3")
 			q.leave("a1", "a2", "a3")
 			q.want("a1 a2 a3")
 			q.wantEmpty()
 		},
 		"a unit with many runs doesn't starve another": func(t *testing.T) {
-			q := newQueueing(t, 1)
+			q := newTrial(t, 1)
 			q.enter(0, "a1", "a2", "a3", "a4", "b1", "c1", "b2")
 			q.leave("a1", "a2", "b1", "c1", "a3", "b2", "a4")
 			q.want("a1 a2 b1 c1 a3 b2 a4")
 			q.wantEmpty()
 		},
 		"a unit at its limit is passed over": func(t *testing.T) {
-			q := newQueueing(t, 3)
+			q := newTrial(t, 3)
 			q.enter(1, "a1", "a2", "a3")
 			q.enter(0, "b1")
 			q.want("a1 b1")
@@ -94,32 +94,32 @@ func TestQueueOrder(t *testing.T) {
 			q.wantEmpty()
 		},
 		"who gives up its place is passed over": func(t *testing.T) {
-			q := newQueueing(t, 1)
+			q := newTrial(t, 1)
 			q.enter(0, "a1", "a2", "a3", "b1")
 			q.leave("a2", "a1", "a3", "a3", "b1")
 			q.want("a1 a3 b1")
 			q.wantEmpty()
 		},
 		"what runs after a restart counts, beyond the slots": func(t *testing.T) {
-			q := newQueueing(t, 1)
-			first, second := q.queue.occupy("a", 0), q.queue.occupy("b", 0)
+			q := newTrial(t, 1)
+			first, second := q.queue.Occupy("a", 0), q.queue.Occupy("b", 0)
 			q.enter(0, "c1")
-			first.leave()
+			first.Leave()
 			q.want("")
-			second.leave()
+			second.Leave()
 			q.want("c1")
 			q.leave("c1")
 			q.wantEmpty()
 		},
 		"a suspended run lends its slot and comes before all others": func(t *testing.T) {
-			q := newQueueing(t, 1)
+			q := newTrial(t, 1)
 			q.enter(0, "a1", "b1", "c1", "d1")
-			if err := q.tickets["a1"].suspend(); err != nil {
+			if err := q.permits["a1"].suspend(); err != nil {
 				t.Fatal(err)
 			}
 			q.want("a1 b1")
 			go func() {
-				if q.tickets["a1"].resume(t.Context()) == nil {
+				if q.permits["a1"].resume(t.Context()) == nil {
 					q.order = append(q.order, "a1 again")
 				}
 			}()
@@ -131,14 +131,14 @@ func TestQueueOrder(t *testing.T) {
 			q.wantEmpty()
 		},
 		"a suspended run may leave": func(t *testing.T) {
-			q := newQueueing(t, 1)
+			q := newTrial(t, 1)
 			q.enter(0, "a1")
-			if err := q.tickets["a1"].suspend(); err != nil {
+			if err := q.permits["a1"].suspend(); err != nil {
 				t.Fatal(err)
 			}
 			q.leave("a1")
 			q.wantEmpty()
-			if err := q.tickets["a1"].suspend(); !errors.Is(err, errNoSlot) {
+			if err := q.permits["a1"].suspend(); !errors.Is(err, errNoSlot) {
 				t.Errorf("suspend without a slot: %v", err)
 			}
 		},
@@ -149,30 +149,30 @@ func TestQueueOrder(t *testing.T) {
 }
 
 func TestQueueRefusesWhatItCanNotHold(t *testing.T) {
-	q := newQueue(1)
-	var tickets []*ticket
+	q := New(1)
+	var permits []*Permit
 	for range 4 { // one runs, three wait
-		ticket, err := q.enter("a", 0, 3)
+		permit, err := q.Enter("a", 0, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tickets = append(tickets, ticket)
+		permits = append(permits, permit)
 	}
-	if _, err := q.enter("a", 0, 3); !fault.Is(err, fault.Busy) {
+	if _, err := q.Enter("a", 0, 3); !fault.Is(err, fault.Busy) {
 		t.Errorf("the fourth that would wait: %v, want Busy", err)
 	}
-	if other, err := q.enter("b", 0, 3); err != nil {
+	if other, err := q.Enter("b", 0, 3); err != nil {
 		t.Errorf("another unit has a queue of its own: %v", err)
 	} else {
-		other.leave()
+		other.Leave()
 	}
-	again := q.reenter("a", 0)
-	tickets = append(tickets, again)
-	for _, ticket := range tickets {
-		ticket.leave()
+	again := q.Reenter("a", 0)
+	permits = append(permits, again)
+	for _, permit := range permits {
+		permit.Leave()
 	}
-	if len(q.lanes) != 0 || q.free != 1 {
-		t.Errorf("left: %v, %d free", q.lanes, q.free)
+	if len(q.units) != 0 || q.free != 1 {
+		t.Errorf("left: %v, %d free", q.units, q.free)
 	}
 }
 
@@ -180,17 +180,17 @@ func TestQueueWaitEndsWithItsContext(t *testing.T) {
 	why := errors.New("no longer wanted")
 	for _, slots := range []int{0, 1} { // also when there is a slot at that very moment
 		for range 20 {
-			q := newQueue(slots)
-			ticket, err := q.enter("a", 0, 1)
+			q := New(slots)
+			permit, err := q.Enter("a", 0, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(why)
-			if err := ticket.wait(ctx); !errors.Is(err, why) {
+			if err := permit.Wait(ctx); !errors.Is(err, why) {
 				t.Fatalf("wait with %d slots: %v", slots, err)
 			}
-			if running, waiting := q.counts(); len(waiting) != 0 || running != 0 || q.free != slots {
+			if running, waiting := q.Counts(); len(waiting) != 0 || running != 0 || q.free != slots {
 				t.Fatalf("of %d slots %d are free, %d run, still waiting: %v", slots, q.free, running, waiting)
 			}
 		}
@@ -199,14 +199,14 @@ func TestQueueWaitEndsWithItsContext(t *testing.T) {
 
 // Whatever comes in what order: no more runs than slots, none lost, nothing left.
 func TestQueueUnderLoad(t *testing.T) {
-	q := newQueue(4)
+	q := New(4)
 	running := make(chan struct{}, 4) // a fifth would block for ever
 	done := make(chan error)
 	const runs = 2000
 	for n := range runs {
 		go func() {
-			ticket := q.reenter(fmt.Sprint("unit", n%7), n%3)
-			if err := ticket.wait(t.Context()); err != nil {
+			permit := q.Reenter(fmt.Sprint("unit", n%7), n%3)
+			if err := permit.Wait(t.Context()); err != nil {
 				done <- err
 				return
 			}
@@ -217,7 +217,7 @@ func TestQueueUnderLoad(t *testing.T) {
 				return
 			}
 			<-running
-			ticket.leave()
+			permit.Leave()
 			done <- nil
 		}()
 	}
@@ -226,7 +226,7 @@ func TestQueueUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if slices.Contains([]int{q.running, len(q.lanes), len(q.turn)}, 1) || q.free != 4 {
-		t.Errorf("left: %d running, %v, %d free", q.running, q.lanes, q.free)
+	if slices.Contains([]int{q.running, len(q.units), len(q.turn)}, 1) || q.free != 4 {
+		t.Errorf("left: %d running, %v, %d free", q.running, q.units, q.free)
 	}
 }

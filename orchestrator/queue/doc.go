@@ -1,0 +1,9 @@
+// Package queue decides which run may run next.
+//
+// A Queue has a number of slots. A run enters it and gets a Permit, which is first its
+// place in the queue of its unit and then its slot. Runs of one unit are served first
+// come, first served, and the units in turn, so that a busy unit doesn't starve the
+// others. A Yield gives the slot of a run to others while the run waits for its calls.
+//
+// It must not know what a run is: no store, no engine, no record. It imports fault only.
+package queue

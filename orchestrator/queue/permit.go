@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"context"
+	"errors"
+)
+
+// Permit is the place of one run in the queue, and then its slot. Queue.Enter, Reenter
+// and Occupy make one; whoever has it calls Leave in the end. It is safe for concurrent
+// use.
+type Permit struct {
+	queue   *Queue
+	unit    *unitQueue
+	granted chan struct{} // closed when the run has its slot
+	state   permitState
+}
+
+type permitState uint8
+
+const (
+	waiting permitState = iota
+	granted
+	suspended
+	gone
+)
+
+var errNoSlot = errors.New("the run holds no slot")
+
+func newPermit(q *Queue, u *unitQueue) *Permit {
+	return &Permit{queue: q, unit: u, granted: make(chan struct{})}
+}
+
+// Wait returns nil when the run has its slot. When ctx ends first, it returns the cause
+// and the permit has left the queue. A run whose ctx has ended never gets a slot, also
+// when one is free at that moment: a shutdown ends all runs and so frees slots, and no
+// run may begin with one of those.
+func (p *Permit) Wait(ctx context.Context) error {
+	p.queue.mu.Lock()
+	slot := p.granted
+	p.queue.mu.Unlock()
+	select {
+	case <-slot:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		p.Leave()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Leave gives up the slot or the place in the queue. A second call does nothing.
+func (p *Permit) Leave() {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	switch p.state {
+	case waiting:
+		p.queue.withdraw(p)
+	case granted:
+		p.queue.vacate(p.unit)
+	case suspended:
+		p.unit.suspended--
+	}
+	p.state = gone
+	p.queue.dispatch()
+	p.queue.forget(p.unit)
+}
+
+// suspend gives the slot to others until resume. A run without a slot gets errNoSlot.
+func (p *Permit) suspend() error {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.state != granted {
+		return errNoSlot
+	}
+	p.state, p.granted = suspended, make(chan struct{})
+	p.unit.suspended++
+	p.queue.vacate(p.unit)
+	p.queue.dispatch()
+	return nil
+}
+
+// resume waits for a slot again. The run comes before all runs that have not begun. When
+// ctx ends first, resume returns the cause and the run stays suspended.
+func (p *Permit) resume(ctx context.Context) error {
+	slot, has := p.askAgain()
+	if has {
+		return nil
+	}
+	select {
+	case <-slot:
+		return nil
+	case <-ctx.Done():
+		p.suspendAgain()
+		return context.Cause(ctx)
+	}
+}
+
+// askAgain lets a suspended run wait for a slot. It returns what is closed when the run
+// has one, and whether it has one already.
+func (p *Permit) askAgain() (slot <-chan struct{}, has bool) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.state == suspended {
+		p.state = waiting
+		p.unit.suspended--
+		p.queue.resuming = append(p.queue.resuming, p)
+		p.queue.dispatch()
+	}
+	return p.granted, p.state == granted
+}
+
+func (p *Permit) suspendAgain() {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.state != waiting {
+		return // it was granted at that very moment, or left
+	}
+	p.queue.resuming = remove(p.queue.resuming, p)
+	p.state = suspended
+	p.unit.suspended++
+}

@@ -1,0 +1,178 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Queue hands out slots: first come, first served within a unit, and the units in turn,
+// so that a busy unit doesn't starve the others. It is safe for concurrent use.
+type Queue struct {
+	mu      sync.Mutex
+	free    int // slots; below zero after a restart with more runs than slots
+	running int
+	units   map[string]*unitQueue
+	turn    []*unitQueue // units with a waiting run; the first is served next
+
+	resuming []*Permit // runs that gave up their slot for a while; they come before all
+}
+
+// New returns an empty queue with that many slots.
+func New(slots int) *Queue { return &Queue{free: slots, units: map[string]*unitQueue{}} }
+
+// Enter gives a run a place in the queue of its unit. At most limit runs of the unit run
+// at once; 0 is no limit, and the newest limit counts for all runs of the unit. At most
+// bound runs of the unit may wait: a run that would have to wait beyond that is refused
+// with a Busy fault.
+func (q *Queue) Enter(unit string, limit, bound int) (*Permit, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.unitQueue(unit, limit)
+	if len(u.waiting) >= bound && !q.startsAtOnce(u) {
+		q.forget(u)
+		return nil, fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), unit).
+			WithHint("try again later; the setting `queue` says how many may wait")
+	}
+	return q.join(u), nil
+}
+
+// Reenter gives a place to a run that was accepted before. It never refuses, however
+// many wait. The limit is that of Enter.
+func (q *Queue) Reenter(unit string, limit int) *Permit {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.join(q.unitQueue(unit, limit))
+}
+
+// Occupy gives a slot to a run that runs already, such as one that survived a restart,
+// also when no slot is free. The limit is that of Enter; this run may exceed it.
+func (q *Queue) Occupy(unit string, limit int) *Permit {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := newPermit(q, q.unitQueue(unit, limit))
+	q.grant(p)
+	return p
+}
+
+// Counts returns how many runs hold a slot, and how many wait for their first one by unit.
+// A unit without waiting runs is not in the map.
+func (q *Queue) Counts() (running int, waiting map[string]int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting = map[string]int{}
+	for name, u := range q.units {
+		if len(u.waiting) > 0 {
+			waiting[name] = len(u.waiting)
+		}
+	}
+	return q.running, waiting
+}
+
+// The methods below are called with the lock held.
+
+// unitQueue returns the queue of a unit, a new one if there is none.
+func (q *Queue) unitQueue(unit string, limit int) *unitQueue {
+	u := q.units[unit]
+	if u == nil {
+		u = &unitQueue{unit: unit}
+		q.units[unit] = u
+	}
+	u.limit = limit // the newest limit counts
+	return u
+}
+
+// startsAtOnce reports whether a new run of the unit would get a slot at once.
+func (q *Queue) startsAtOnce(u *unitQueue) bool {
+	return q.free > 0 && u.mayRun() && len(u.waiting) == 0
+}
+
+func (q *Queue) join(u *unitQueue) *Permit {
+	p := newPermit(q, u)
+	u.waiting = append(u.waiting, p)
+	q.schedule(u)
+	q.dispatch()
+	return p
+}
+
+// schedule puts a unit whose first run waits behind the other units in turn.
+func (q *Queue) schedule(u *unitQueue) {
+	if len(u.waiting) == 1 {
+		q.turn = append(q.turn, u)
+	}
+}
+
+// dispatch hands out the free slots.
+func (q *Queue) dispatch() {
+	for q.free > 0 {
+		p := q.next()
+		if p == nil {
+			return
+		}
+		q.grant(p)
+	}
+}
+
+// next takes the permit that is served next out of the queue: first of the runs that
+// had a slot before, then of the units in turn. It is nil when nobody may run.
+func (q *Queue) next() *Permit {
+	for _, p := range q.resuming {
+		if p.unit.mayRun() {
+			q.resuming = remove(q.resuming, p)
+			return p
+		}
+	}
+	for _, u := range q.turn {
+		if u.mayRun() {
+			return q.take(u)
+		}
+	}
+	return nil
+}
+
+// take returns the unit's first permit. If more of its runs wait, the unit goes behind
+// the others.
+func (q *Queue) take(u *unitQueue) *Permit {
+	p := u.waiting[0]
+	u.waiting = u.waiting[1:]
+	q.turn = remove(q.turn, u)
+	if len(u.waiting) > 0 {
+		q.turn = append(q.turn, u)
+	}
+	return p
+}
+
+func (q *Queue) grant(p *Permit) {
+	q.free--
+	q.running++
+	p.unit.running++
+	p.state = granted
+	close(p.granted)
+}
+
+func (q *Queue) vacate(u *unitQueue) {
+	q.free++
+	q.running--
+	u.running--
+}
+
+// withdraw takes a waiting permit out of the queue.
+func (q *Queue) withdraw(p *Permit) {
+	q.resuming = remove(q.resuming, p)
+	p.unit.waiting = remove(p.unit.waiting, p)
+	if len(p.unit.waiting) == 0 {
+		q.turn = remove(q.turn, p.unit)
+	}
+}
+
+// forget deletes the queue of a unit that has no permit any more.
+func (q *Queue) forget(u *unitQueue) {
+	if u.empty() {
+		delete(q.units, u.unit)
+	}
+}
+
+func remove[T comparable](list []T, gone T) []T {
+	return slices.DeleteFunc(list, func(one T) bool { return one == gone })
+}
