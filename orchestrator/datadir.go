@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -66,7 +65,7 @@ func (d *dataDir) open(id string) (*runDir, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "no directory can be made for the run in %q", d.runs()).
 			WithHint("is the disk full, or the data directory somebody else's? --data DIR names another one")
 	}
-	lock, err := lockFile(filepath.Join(nascent, lockName), os.O_CREATE)
+	lock, err := safefs.Lock(filepath.Join(nascent, lockName))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock run: %w", err), os.RemoveAll(nascent))
 	}
@@ -91,7 +90,7 @@ func (r *runDir) remove() error {
 		if entry.Name() == lockName {
 			continue
 		}
-		if err := runtime.RemoveTree(filepath.Join(r.path, entry.Name())); err != nil {
+		if err := safefs.RemoveTree(filepath.Join(r.path, entry.Name())); err != nil {
 			return fmt.Errorf("remove run directory: %w", err)
 		}
 	}
@@ -120,39 +119,8 @@ func (d *dataDir) keep(r *runDir) (string, error) {
 	return target, os.Remove(filepath.Join(target, lockName))
 }
 
-// errLocked says that a living process has the lock.
-var errLocked = errors.New("the lock is held")
-
-// lockFile opens a file, made where flag says so, and locks it without waiting. The
-// kernel gives the lock back when the process dies, however it does.
-func lockFile(path string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return f, nil
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errLocked
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
-// lockPatience is for who starts again what was just killed: the kernel gives the lock back
-// when it has taken the dead process apart.
+// lockPatience is for who starts again what was just killed.
 const lockPatience = 3 * time.Second
-
-// awaitLock makes and locks a file. The error is errLocked when a living process has it.
-func awaitLock(path string) (*os.File, error) {
-	for deadline := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
-		file, err := lockFile(path, os.O_CREATE)
-		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
-			return file, err
-		}
-	}
-}
 
 // orphans returns the runs whose process is dead, each locked by us now.
 func (d *dataDir) orphans() ([]orphan, error) {
@@ -181,7 +149,7 @@ func (d *dataDir) orphan(entry os.DirEntry) (orphan, bool) {
 		return orphan{}, false
 	}
 	path := filepath.Join(d.runs(), entry.Name())
-	lock, err := lockFile(filepath.Join(path, lockName), 0)
+	lock, err := safefs.LockExisting(filepath.Join(path, lockName))
 	if errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(path) // the last step of a removal that was cut off; refused unless empty
 	}

@@ -106,17 +106,3 @@ func TestARunThatIsKeptIsNoOrphan(t *testing.T) {
 		t.Errorf("orphans %q", ids)
 	}
 }
-
-func TestALockThatIsLetGoIsWaitedFor(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "lock")
-	dying, err := lockFile(name, os.O_CREATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(100*time.Millisecond, func() { dying.Close() })
-	lock, err := awaitLock(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock.Close()
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // poolDir is where the directories of waiting sandboxes are, in a Service's home.
@@ -201,7 +202,7 @@ func (p *pool) empty(ctx context.Context) {
 // emptyPool removes the directories of sandboxes that waited in an earlier process. Their
 // containers are found by their labels.
 func (s *Service) emptyPool() error {
-	if err := runtime.RemoveTree(s.path(poolDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := safefs.RemoveTree(s.path(poolDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return os.MkdirAll(s.path(poolDir), 0o700)

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -191,8 +192,8 @@ func (s *Service) openHome() (err error) {
 				WithHint("name another one with --data DIR or AOD_DATA")
 		}
 	}
-	s.lock, err = awaitLock(s.path("lock"))
-	if errors.Is(err, errLocked) {
+	s.lock, err = safefs.AwaitLock(s.path("lock"), lockPatience)
+	if errors.Is(err, safefs.ErrLocked) {
 		return fault.Wrap(fault.Conflict, err, "another server runs over %q", s.opts.Home).
 			WithHint("stop it, or give this one a data directory of its own with --data DIR")
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Spool receives the files of a submission before there is a run for them. It is used
@@ -138,7 +138,7 @@ func placeInputs(dir string, files []placedFile) error {
 
 // removeRun deletes what is kept of a run.
 func removeRun(dir string) error {
-	if err := runtime.RemoveTree(dir); err != nil {
+	if err := safefs.RemoveTree(dir); err != nil {
 		return fmt.Errorf("remove run's files: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -142,7 +143,7 @@ func (c *collector) dir(name string, depth int) error {
 	if err := c.root.Chmod(name, 0o700); err != nil {
 		return err
 	}
-	return eachEntry(c.root, name, func(entry fs.DirEntry) error {
+	return safefs.EachEntry(c.root, name, func(entry fs.DirEntry) error {
 		return c.entry(path.Join(name, entry.Name()), entry, depth)
 	})
 }

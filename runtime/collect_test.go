@@ -136,7 +136,8 @@ func TestOnlyTheFirstSkippedFilesAreNamed(t *testing.T) {
 }
 
 func TestCollectKeepsToLimits(t *testing.T) {
-	limits := Limits{OutputBytes: 1000, OutputFiles: 2 * readDirStep}
+	const batch = 256 // entries that safefs reads in one go
+	limits := Limits{OutputBytes: 1000, OutputFiles: 2 * batch}
 	many := func(n int) func(*testing.T, string) {
 		return func(t *testing.T, out string) {
 			for i := range n {
@@ -149,10 +150,10 @@ func TestCollectKeepsToLimits(t *testing.T) {
 		make func(t *testing.T, out string)
 		says string // "" where it is within them
 	}{
-		{"as many files as may be", many(2 * readDirStep), ""},
-		{"one file too many", many(2*readDirStep + 1), "more than 512 files and directories"},
+		{"as many files as may be", many(2 * batch), ""},
+		{"one file too many", many(2*batch + 1), "more than 512 files and directories"},
 		{"links count as well", func(t *testing.T, out string) {
-			many(2*readDirStep)(t, out)
+			many(2*batch)(t, out)
 			link(t, "x", out+"/link")
 		}, "more than 512 files and directories"},
 		{"as many bytes as may be", func(t *testing.T, out string) { write(t, out+"/x", strings.Repeat("x", 1000)) }, ""},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // File is an output file where its user finds it.
@@ -140,12 +141,12 @@ func own(root *os.Root, name string) error {
 
 // rename moves between the two opened directories, whatever became of their paths.
 func (d *delivery) rename(name string) error {
-	from, err := openDir(d.from, path.Dir(name))
+	from, err := safefs.OpenDir(d.from, path.Dir(name))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = from.Close() }() // holds no data
-	to, err := openDir(d.to, path.Dir(name))
+	to, err := safefs.OpenDir(d.to, path.Dir(name))
 	if err != nil {
 		return err
 	}

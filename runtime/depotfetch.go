@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // fetch brings back what the program has left: the init's report, its result and its output
@@ -57,7 +58,7 @@ func (d *depot) outputDir() string {
 // may be nothing.
 func (d *depot) fetchTree(ctx context.Context, id, from, name string, allowance *allowance) error {
 	into := d.layout.path("arriving")
-	if err := errors.Join(RemoveTree(into), RemoveTree(d.layout.path(name)), mkdir(into, 0o700)); err != nil {
+	if err := errors.Join(safefs.RemoveTree(into), safefs.RemoveTree(d.layout.path(name)), mkdir(into, 0o700)); err != nil {
 		return unwritable(err)
 	}
 	if err := d.copyOut(ctx, id, from, into, allowance); err != nil {

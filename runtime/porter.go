@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Porter carries the files of a run's handoffs to and from a remote engine.
@@ -30,7 +31,7 @@ func (p *Porter) Fetch(ctx context.Context, names []string, maxBytes int64) (dir
 	if err != nil {
 		return "", nil, unwritable(err)
 	}
-	done = func() { _ = RemoveTree(dir) } // and if not now, then with the run
+	done = func() { _ = safefs.RemoveTree(dir) } // and if not now, then with the run
 	room := allowance{maxBytes, watchEntries}
 	err = p.depot.with(ctx, func(id string) error {
 		for _, name := range names {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Publish makes the directory /io/output, with the found files and nothing else in it,
@@ -93,7 +94,7 @@ func (p pruner) dir(name string) error {
 	if err := p.root.Chmod(name, 0o700); err != nil {
 		return err
 	}
-	err := eachEntry(p.root, name, func(entry fs.DirEntry) error {
+	err := safefs.EachEntry(p.root, name, func(entry fs.DirEntry) error {
 		return p.entry(path.Join(name, entry.Name()), entry)
 	})
 	return errors.Join(err, p.ownDir(name))
@@ -103,7 +104,7 @@ func (p pruner) entry(name string, entry fs.DirEntry) error {
 	isDir, kept := p.keep[name]
 	switch {
 	case !kept, isDir != entry.IsDir():
-		return RemoveTree(filepath.Join(p.root.Name(), filepath.FromSlash(name)))
+		return safefs.RemoveTree(filepath.Join(p.root.Name(), filepath.FromSlash(name)))
 	case isDir:
 		return p.dir(name)
 	}

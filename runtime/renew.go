@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Renew makes a layout whose run is over as new, for another one in the same container:
@@ -57,7 +59,7 @@ func (l Layout) renew(r renewal) error {
 	}
 	kept := 0
 	var gone []string
-	err = eachEntry(root, r.dir, func(entry fs.DirEntry) error {
+	err = safefs.EachEntry(root, r.dir, func(entry fs.DirEntry) error {
 		if entry.IsDir() && slices.Contains(r.keep, entry.Name()) {
 			kept++
 			return nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // modes lists all that is in a layout, with its mode.
@@ -82,7 +84,7 @@ func TestALayoutThatTheProgramRebuiltIsNotRenewed(t *testing.T) {
 		"a file in the place of a directory":  "io/handoff/incoming>file",
 		"a mount point that was moved":        "io/handoff/outgoing>moved",
 		"a link in the place of a mount":      "io/handoff/outgoing>link",
-		"more than a run may have, very deep": "io/" + strings.Repeat("d/", maxTreeDepth+2) + ">deep",
+		"more than a run may have, very deep": "io/" + strings.Repeat("d/", safefs.MaxDepth+2) + ">deep",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLayout(t)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // allowance is how much may be unpacked.
@@ -68,7 +69,7 @@ type unpacker struct {
 
 func (u unpacker) entry(header *tar.Header) error {
 	name := path.Clean(header.Name)
-	if strings.Count(name, "/") > maxTreeDepth {
+	if strings.Count(name, "/") > safefs.MaxDepth {
 		return nil // nobody looks as deep as that
 	}
 	err := u.make(name, header)
@@ -116,14 +117,14 @@ func (u unpacker) file(name string, size int64) (err error) {
 // hardLink leaves out what has a name too deep for this host as well.
 func (u unpacker) hardLink(to, name string) error {
 	to = path.Clean(to)
-	if strings.Count(to, "/") > maxTreeDepth {
+	if strings.Count(to, "/") > safefs.MaxDepth {
 		return nil
 	}
 	return u.root.Link(to, name)
 }
 
 func (u unpacker) fifo(name string) error {
-	dir, err := openDir(u.root, path.Dir(name))
+	dir, err := safefs.OpenDir(u.root, path.Dir(name))
 	if err != nil {
 		return err
 	}

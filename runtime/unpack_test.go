@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // packed is a tar of entries. A file's content is given by its size, in x.
@@ -357,9 +358,9 @@ func TestUnpackDepth(t *testing.T) {
 		entries []tar.Header
 		want    int
 	}{
-		"what is as deep as may be is made":              {deep(maxTreeDepth + 1), maxTreeDepth + 1},
-		"what is deeper is left out":                     {deep(maxTreeDepth + 50), maxTreeDepth + 1},
-		"what is linked to what was left out is as well": {append(deep(maxTreeDepth+1), file(strings.Repeat("d/", maxTreeDepth+1)+"f", 1), hardLink("e", strings.Repeat("d/", maxTreeDepth+1)+"f")), maxTreeDepth + 1},
+		"what is as deep as may be is made":              {deep(safefs.MaxDepth + 1), safefs.MaxDepth + 1},
+		"what is deeper is left out":                     {deep(safefs.MaxDepth + 50), safefs.MaxDepth + 1},
+		"what is linked to what was left out is as well": {append(deep(safefs.MaxDepth+1), file(strings.Repeat("d/", safefs.MaxDepth+1)+"f", 1), hardLink("e", strings.Repeat("d/", safefs.MaxDepth+1)+"f")), safefs.MaxDepth + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUnpacking(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestWhatCannotBePublished(t *testing.T) {
@@ -34,7 +35,7 @@ func TestWhatCannotBePublished(t *testing.T) {
 			link(t, "elsewhere", l.path("io/output"))
 		}},
 		{"/io/output is gone", func(t *testing.T, l Layout, _ string) {
-			if err := RemoveTree(l.path("io/output")); err != nil {
+			if err := safefs.RemoveTree(l.path("io/output")); err != nil {
 				t.Fatal(err)
 			}
 		}},

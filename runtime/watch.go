@@ -9,6 +9,8 @@ import (
 	"path"
 	"syscall"
 	"time"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -71,8 +73,8 @@ type meter struct {
 }
 
 func (m *meter) dir(ctx context.Context, name string, depth int) (over *LimitError) {
-	if depth > maxTreeDepth {
-		return &LimitError{Limit: "output", Message: fmt.Sprintf("made directories more than %d deep in /io and /workspace", maxTreeDepth)}
+	if depth > safefs.MaxDepth {
+		return &LimitError{Limit: "output", Message: fmt.Sprintf("made directories more than %d deep in /io and /workspace", safefs.MaxDepth)}
 	}
 	err := m.read(ctx, name, depth)
 	if errors.Is(err, fs.ErrPermission) && m.root.Chmod(name, 0o700) == nil {
@@ -85,7 +87,7 @@ func (m *meter) dir(ctx context.Context, name string, depth int) (over *LimitErr
 }
 
 func (m *meter) read(ctx context.Context, name string, depth int) error {
-	return eachEntry(m.root, name, func(entry fs.DirEntry) error {
+	return safefs.EachEntry(m.root, name, func(entry fs.DirEntry) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

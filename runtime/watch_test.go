@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {
@@ -56,7 +58,7 @@ func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {
 			case c.says != "" && (over == nil || over.Limit != "output" || !strings.Contains(over.Message, c.says)):
 				t.Errorf("over %v", over)
 			}
-			_ = RemoveTree(l.path("workspace"))
+			_ = safefs.RemoveTree(l.path("workspace"))
 		})
 	}
 }
@@ -104,7 +106,7 @@ func TestNothingHidesFromTheMeasureBehindPermissions(t *testing.T) {
 			if over := l.overDisk(t.Context(), 1<<19); over == nil {
 				t.Error("a megabyte was not seen")
 			}
-			_ = RemoveTree(l.Dir)
+			_ = safefs.RemoveTree(l.Dir)
 		})
 	}
 }

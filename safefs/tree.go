@@ -1,4 +1,4 @@
-package runtime
+package safefs
 
 import (
 	"crypto/rand"
@@ -10,17 +10,18 @@ import (
 	"syscall"
 )
 
-// A directory of untrusted code's may be nested without end: nothing here follows it
-// further than this in one go, so that neither paths nor open files run out.
-const (
-	maxTreeDepth = 128
-	readDirStep  = 256 // entries looked at in one go: memory stays bounded whatever is there
-)
+// MaxDepth is how deep a walk through directories of untrusted code goes in one go: they
+// may be nested without end, and neither paths nor open files shall run out.
+const MaxDepth = 128
 
-// eachEntry calls do for every entry of a directory below root, with what lstat says
+// readDirStep is how many entries are read in one go: memory stays bounded whatever is
+// there.
+const readDirStep = 256
+
+// EachEntry calls do for every entry of a directory below root, with what lstat says
 // of it, until it returns an error.
-func eachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
-	dir, err := openDir(root, name)
+func EachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
+	dir, err := OpenDir(root, name)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,9 @@ func eachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
 	}
 }
 
-func openDir(root *os.Root, name string) (*os.File, error) {
+// OpenDir opens a directory below root as a file, for its entries or as the place of an
+// operation that has no path. Links that stay below root are followed.
+func OpenDir(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, unblocked|syscall.O_DIRECTORY, 0)
 }
 
@@ -54,7 +57,7 @@ func RemoveTree(path string) error {
 }
 
 // tame opens the directories of a tree to us and brings up to its top what is nested
-// deeper than maxTreeDepth. What goes wrong, the removal will say.
+// deeper than MaxDepth. What goes wrong, the removal will say.
 func tame(dir string) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return
@@ -72,13 +75,13 @@ func tame(dir string) {
 
 // flatten returns the new names of the directories that it moved up to root.
 func flatten(root *os.Root, name string, depth int) (moved []string) {
-	_ = eachEntry(root, name, func(entry fs.DirEntry) error {
+	_ = EachEntry(root, name, func(entry fs.DirEntry) error {
 		if !entry.IsDir() {
 			return nil
 		}
 		child := path.Join(name, entry.Name())
 		_ = root.Chmod(child, 0o700)
-		if depth < maxTreeDepth {
+		if depth < MaxDepth {
 			moved = append(moved, flatten(root, child, depth+1)...)
 			return nil
 		}

@@ -1,4 +1,4 @@
-package runtime
+package safefs
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func TestRemoveTreeRemovesWhateverIsThere(t *testing.T) {
 		}},
 		{"names like those that it gives", func(t *testing.T, path string) {
 			for range 3 {
-				tower(t, mkdirs(t, path, "d", "d"), maxTreeDepth)
+				tower(t, mkdirs(t, path, "d", "d"), MaxDepth)
 			}
 		}},
 	}
@@ -78,7 +78,7 @@ func TestRemoveTreeFollowsNoLink(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := tree(t, dir); len(got) != 2 || mode(t, dir+"/outside").Perm() != 0o755 {
+	if got := names(t, dir); len(got) != 2 || mode(t, dir+"/outside").Perm() != 0o755 {
 		t.Errorf("left: %q", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestClosedDirectoriesAreRemoved(t *testing.T) {
 		t.Run(perm.String(), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "tree")
 			write(t, dir+"/a/b/x", "x")
-			deep := mustMkdir(t, filepath.Join(dir, strings.Repeat("d/", maxTreeDepth+3)))
+			deep := mustMkdir(t, filepath.Join(dir, strings.Repeat("d/", MaxDepth+3)))
 			for _, closed := range []string{deep, filepath.Dir(deep), dir + "/a/b", dir + "/a", dir} {
 				if err := os.Chmod(closed, perm); err != nil {
 					t.Fatal(err)
@@ -133,48 +133,5 @@ func TestClosedDirectoriesAreRemoved(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-func TestClosedResultsAreDelivered(t *testing.T) {
-	if !unprivilegedOnly(t) {
-		return
-	}
-	for _, perm := range closing {
-		t.Run(perm.String(), func(t *testing.T) {
-			l := newLayout(t)
-			write(t, l.path("io/output/d/x"), "x")
-			for _, closed := range []string{"io/output/d/x", "io/output/d", "io/output"} {
-				if err := os.Chmod(l.path(closed), perm); err != nil {
-					t.Fatal(err)
-				}
-			}
-			files, err := everything(t, l, filepath.Join(t.TempDir(), "out"))
-			if err != nil || len(files) != 1 || read(t, files[0].Path) != "x" {
-				t.Errorf("%+v, %v", files, err)
-			}
-		})
-	}
-}
-
-func TestAClosedResultIsAFinding(t *testing.T) {
-	if !unprivilegedOnly(t) {
-		return
-	}
-	for _, closed := range []string{"io/output.json", "io"} {
-		for _, perm := range []fs.FileMode{0, 0o100, 0o200} {
-			t.Run(fmt.Sprint(closed, " ", perm), func(t *testing.T) {
-				l := newLayout(t)
-				write(t, l.path("io/output.json"), "{}")
-				if err := os.Chmod(l.path(closed), perm); err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = os.Chmod(l.path(closed), 0o700) }()
-				raw, finding, err := l.ReadResult(10)
-				if err != nil || finding == nil || !strings.Contains(finding.Message, "permissions are closed") {
-					t.Errorf("%q, %+v, %v", raw, finding, err)
-				}
-			})
-		}
 	}
 }

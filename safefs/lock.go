@@ -1,0 +1,51 @@
+package safefs
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// ErrLocked says that another open file has the lock, as a rule one of a living process.
+var ErrLocked = errors.New("the lock is held")
+
+// lockPause is the time between two tries to get a lock, in AwaitLock.
+const lockPause = 20 * time.Millisecond
+
+// Lock opens a file for reading and writing, makes it with mode 0600 where there is none,
+// and locks it with flock(2), without waiting. The lock is held until the file is closed.
+// The kernel gives it back when the process dies, however it does. The error is ErrLocked
+// when somebody else has the lock, else that of the opening.
+func Lock(path string) (*os.File, error) { return lock(path, os.O_CREATE) }
+
+// LockExisting is Lock for a file that must be there. Where it isn't, the error is
+// fs.ErrNotExist.
+func LockExisting(path string) (*os.File, error) { return lock(path, 0) }
+
+// AwaitLock is Lock that tries again for as long as patience says while somebody else has
+// the lock. It is for a process that starts again what was just killed: the kernel gives a
+// lock back only when it has taken the dead process apart.
+func AwaitLock(path string, patience time.Duration) (*os.File, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(lockPause) {
+		file, err := Lock(path)
+		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
+			return file, err
+		}
+	}
+}
+
+func lock(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	return nil, errors.Join(err, f.Close())
+}

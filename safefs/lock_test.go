@@ -1,0 +1,63 @@
+package safefs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestOfTwoLockersOneHasIt(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	first, err := Lock(name)
+	must(t, err)
+	for _, again := range []func(string) (*os.File, error){Lock, LockExisting} {
+		if _, err := again(name); !errors.Is(err, ErrLocked) {
+			t.Errorf("a second locker got %v", err)
+		}
+	}
+	must(t, first.Close())
+	second, err := LockExisting(name)
+	must(t, err)
+	must(t, second.Close())
+	if m := mode(t, name); m != 0o600 {
+		t.Errorf("mode %v", m)
+	}
+}
+
+func TestALockThatIsNotThereIsNotMade(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	if _, err := LockExisting(name); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(name); err == nil {
+		t.Error("it was made")
+	}
+	if _, err := Lock(filepath.Join(name, "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestALockThatIsLetGoIsWaitedFor(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	dying, err := Lock(name)
+	must(t, err)
+	time.AfterFunc(100*time.Millisecond, func() { dying.Close() })
+	lock, err := AwaitLock(name, time.Minute)
+	must(t, err)
+	must(t, lock.Close())
+}
+
+func TestALockThatIsHeldIsWaitedForOnlySoLong(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	held, err := Lock(name)
+	must(t, err)
+	defer held.Close()
+	began := time.Now()
+	_, err = AwaitLock(name, 50*time.Millisecond)
+	if took := time.Since(began); !errors.Is(err, ErrLocked) || took < 50*time.Millisecond {
+		t.Errorf("%v after %v", err, took)
+	}
+}
