@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // TestACrashAtEachStep leaves what a process would that dies at a step, and asks again.
@@ -17,7 +19,7 @@ func TestACrashAtEachStep(t *testing.T) {
 		leave func(w *world)
 	}{
 		{"before anything", func(*world) {}},
-		{"while the plan is written", func(w *world) { write(t, w.path("placed/writing.tmp"), begun[:10]) }},
+		{"while the plan is written", func(w *world) { write(t, w.path("placed/"+safefs.TempPrefix+planFile), begun[:10]) }},
 		{"after the plan", func(w *world) { write(t, w.path("placed/placing.json"), begun) }},
 		{"while a file is copied", func(w *world) {
 			write(t, w.path("placed/placing.json"), begun)
@@ -30,7 +32,7 @@ func TestACrashAtEachStep(t *testing.T) {
 		}},
 		{"before the record", func(w *world) {
 			write(t, w.path("placed/placing.json"), begun)
-			write(t, w.path("placed/writing.tmp"), "[")
+			write(t, w.path("placed/"+safefs.TempPrefix+idOf(100)+".json"), "[")
 			write(t, w.path("io/handoff/incoming/a"), "of before")
 			write(t, w.path("io/handoff/incoming/d/b"), "of before")
 		}},
@@ -88,8 +90,12 @@ func TestAFailureLeavesNothingAndMayBeTriedAgain(t *testing.T) {
 			func(w *world) { must(t, os.Rename(w.path("z"), w.path("results/"+idOf(100)+"/z"))) },
 		},
 		"a record that can't be written": {
-			func(w *world) { must(t, os.MkdirAll(w.path("placed/"+writingFile), 0o755)) },
-			func(w *world) { must(t, os.Remove(w.path("placed/"+writingFile))) },
+			func(w *world) { must(t, os.MkdirAll(w.path("placed/"+safefs.TempPrefix+idOf(100)+".json"), 0o755)) },
+			func(w *world) { must(t, os.Remove(w.path("placed/"+safefs.TempPrefix+idOf(100)+".json"))) },
+		},
+		"a plan that can't be written": {
+			func(w *world) { must(t, os.MkdirAll(w.path("placed/"+safefs.TempPrefix+planFile), 0o755)) },
+			func(w *world) { must(t, os.Remove(w.path("placed/"+safefs.TempPrefix+planFile))) },
 		},
 		"incoming that is a link": {
 			func(w *world) {

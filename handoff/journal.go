@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // journal is a directory that no capsule reaches, with a record of each handoff that was
 // placed and the plan of the one that is being placed.
 type journal struct{ dir string }
 
-const (
-	planFile    = "placing.json"
-	writingFile = "writing.tmp"
-)
+const planFile = "placing.json"
 
 func (j journal) recorded(id string) ([]placedFile, bool, error) {
 	var placed []placedFile
@@ -67,12 +67,10 @@ func (j journal) write(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode journal: %w", err)
 	}
-	return j.within(func(root *os.Root) error {
-		if err := root.WriteFile(writingFile, raw, 0o600); err != nil {
-			return err
-		}
-		return root.Rename(writingFile, name)
-	})
+	if err := safefs.Replace(filepath.Join(j.dir, name), raw, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
 }
 
 func (j journal) within(do func(*os.Root) error) error {

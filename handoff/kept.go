@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // kept is the file with the result that a run has posted: the first one counts, and
@@ -58,12 +59,7 @@ func (k kept) keep(result []byte) error {
 
 // write puts the file into place whole.
 func (k kept) write(result []byte) error {
-	partial := k.file + ".tmp"
-	err := os.WriteFile(partial, result, 0o600) //nolint:gosec // the orchestrator names it, not the capsule
-	if err == nil {
-		err = os.Rename(partial, k.file)
-	}
-	if err != nil {
+	if err := safefs.Replace(k.file, result, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return fmt.Errorf("keep the result: %w", err)
 	}
 	return nil

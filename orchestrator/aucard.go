@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // describeTime is what a unit has to print its model card.
@@ -69,16 +70,8 @@ func (o *Orchestrator) remember(name string, raw []byte) error {
 	if err := os.MkdirAll(o.cards, 0o700); err != nil {
 		return noRoom(err)
 	}
-	f, err := os.CreateTemp(o.cards, ".new-")
-	if err != nil {
+	if err := safefs.Replace(name, raw, safefs.ReplaceOptions{Mode: 0o600}); err != nil {
 		return noRoom(err)
-	}
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(noRoom(err), os.Remove(f.Name()))
 	}
 	return nil
 }

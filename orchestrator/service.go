@@ -349,8 +349,8 @@ func ownerOf(home string) (string, error) {
 		return "", fmt.Errorf("read owner: %w", err)
 	}
 	owner := strings.ToLower(rand.Text()[:12])
-	if err := os.WriteFile(path+".new", []byte(owner), 0o600); err != nil {
+	if err := safefs.Replace(path, []byte(owner), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return "", fmt.Errorf("write owner: %w", err)
 	}
-	return owner, os.Rename(path+".new", path)
+	return owner, nil
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Where things stand inside the container (DESIGN: /io, what a capsule sees).
@@ -101,22 +101,7 @@ func (l Layout) placeInit(initFile string) error {
 // WriteInput puts /io/input.json into place, also under the eyes of a program that runs
 // already: nothing that it may have left there is followed or written to.
 func (l Layout) WriteInput(payload []byte) error {
-	root, err := os.OpenRoot(l.path("io"))
-	if err != nil {
-		return unwritable(err)
-	}
-	defer func() { _ = root.Close() }() // holds no data
-	draft := ".input-" + rand.Text()
-	out, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return unwritable(err)
-	}
-	_, err = out.Write(payload)
-	err = errors.Join(err, out.Chmod(0o666), out.Close())
-	if err == nil {
-		err = root.Rename(draft, "input.json")
-	}
-	return unwritable(err)
+	return unwritable(safefs.Replace(l.path("io/input.json"), payload, safefs.ReplaceOptions{Mode: 0o666}))
 }
 
 func (l Layout) makeReport() error {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -130,9 +131,9 @@ func (f fixture) lines() []string {
 
 // leftovers are names in the home that a finished call may not leave.
 func (f fixture) leftovers() []string {
-	found, err := filepath.Glob(filepath.Join(f.home, nascent+"*"))
+	found, err := filepath.Glob(filepath.Join(f.home, safefs.TempPrefix+"*"))
 	must(f.t, err)
-	deeper, err := filepath.Glob(filepath.Join(f.home, "*", nascent+"*"))
+	deeper, err := filepath.Glob(filepath.Join(f.home, "*", safefs.TempPrefix+"*"))
 	must(f.t, err)
 	return slices.Concat(found, deeper)
 }

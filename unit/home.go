@@ -13,15 +13,15 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
 	currentFile = "current"
 	recordFile  = "unit.json"
 
-	// nascent marks what isn't whole yet, or not any more. What is older than leftover
-	// belongs to a process that died over it.
-	nascent  = ".new-"
+	// What isn't whole yet, or not any more, and is older than leftover belongs to a process
+	// that died over it.
 	leftover = time.Hour
 )
 
@@ -30,7 +30,7 @@ const (
 //	NAME/current            the digest of the version that was good last
 //	NAME/VERSION/unit.json  its record
 //	NAME/VERSION/NAME/      its files; the directory's name counts where agent.yaml gives none
-//	.new-*                  what is being made
+//	.temp-*                 what is being made
 type home struct{ path string }
 
 // record is what a version's unit.json says.
@@ -68,7 +68,7 @@ func (h *home) sweep() error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), nascent) && time.Since(info.ModTime()) > leftover {
+		if err == nil && strings.HasPrefix(e.Name(), safefs.TempPrefix) && time.Since(info.ModTime()) > leftover {
 			if err := os.RemoveAll(filepath.Join(h.path, e.Name())); err != nil {
 				return unwritable(err)
 			}
@@ -79,7 +79,7 @@ func (h *home) sweep() error {
 
 // temp makes a directory in which something can be made; remove it with os.RemoveAll.
 func (h *home) temp() (string, error) {
-	dir, err := os.MkdirTemp(h.path, nascent)
+	dir, err := os.MkdirTemp(h.path, safefs.TempPrefix)
 	if err != nil {
 		return "", unwritable(err)
 	}
@@ -206,17 +206,7 @@ func (h *home) discard(name, version string) error {
 
 // replace writes a file that is there either as before or whole, also after a crash.
 func replace(path string, raw []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), nascent)
-	if err != nil {
-		return unwritable(err)
-	}
-	_, err = f.Write(raw)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := safefs.Replace(path, raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
 		return unwritable(err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestGet(t *testing.T) {
@@ -214,7 +215,7 @@ func TestADirectoryThatIsGone(t *testing.T) {
 
 func TestNamesAreCheckedBeforeTheyArePaths(t *testing.T) {
 	f := newFixture(t)
-	for _, name := range []string{"", "..", "../home", "A", ".new-1", strings.Repeat("a", 64)} {
+	for _, name := range []string{"", "..", "../home", "A", ".temp-1", strings.Repeat("a", 64)} {
 		_, err := f.Get(t.Context(), name)
 		_, verr := f.Version(t.Context(), name, "0123456789abcdef")
 		_, _, perr := f.Put(t.Context(), name, strings.NewReader(""))
@@ -503,8 +504,8 @@ func TestPrune(t *testing.T) {
 
 func TestLeftoversOfADeadProcessAreSwept(t *testing.T) {
 	f := newFixture(t)
-	old, young := filepath.Join(f.home, nascent+"1"), filepath.Join(f.home, nascent+"2")
-	write(t, f.home, map[string]string{nascent + "1/x": "", nascent + "2/x": ""})
+	old, young := filepath.Join(f.home, safefs.TempPrefix+"1"), filepath.Join(f.home, safefs.TempPrefix+"2")
+	write(t, f.home, map[string]string{safefs.TempPrefix + "1/x": "", safefs.TempPrefix + "2/x": ""})
 	past := time.Now().Add(-2 * leftover)
 	must(t, os.Chtimes(old, past, past))
 	f.restart()

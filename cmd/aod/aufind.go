@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // loadAU reads the Agentic Unit that a directory, a program of this machine, a name or an
@@ -70,17 +71,17 @@ func (a *app) wrap(name, dockerfile, program string) (*capsule.Capsule, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, unwrapped(err)
 	}
-	nascent, err := os.MkdirTemp(home, ".new-")
+	temp, err := os.MkdirTemp(home, safefs.TempPrefix)
 	if err != nil {
 		return nil, unwrapped(err)
 	}
-	defer func() { _ = os.RemoveAll(nascent) }() // it has its name by then, or is of no use
-	digest, err := fillUnit(nascent, nameFor(name), dockerfile, program)
+	defer func() { _ = os.RemoveAll(temp) }() // it has its name by then, or is of no use
+	digest, err := fillUnit(temp, nameFor(name), dockerfile, program)
 	if err != nil {
 		return nil, unwrapped(err)
 	}
 	dir := filepath.Join(home, digest)
-	if err := os.Rename(nascent, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Rename(temp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, unwrapped(err)
 	}
 	return capsule.Load(dir)

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -136,11 +137,10 @@ func reachable(addr net.Addr) string {
 
 // writeAddress leaves word of where the server is, for the commands that look for it.
 func writeAddress(home, address string) error {
-	partial := filepath.Join(home, "address.new")
-	if err := os.WriteFile(partial, []byte(address+"\n"), 0o600); err != nil {
+	if err := safefs.Replace(filepath.Join(home, "address"), []byte(address+"\n"), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return fmt.Errorf("write address: %w", err)
 	}
-	return os.Rename(partial, filepath.Join(home, "address"))
+	return nil
 }
 
 func removeAddress(home string) error { return os.Remove(filepath.Join(home, "address")) }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // mode lets every user of every container run the program, and nobody write it.
@@ -112,35 +113,5 @@ func replace(path string, program []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
-	temp, err := writeTemp(filepath.Dir(path), program)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp) // best effort: the rename's error says more
-		return err
-	}
-	return nil
-}
-
-func writeTemp(dir string, program []byte) (name string, err error) {
-	f, err := os.CreateTemp(dir, ".aod-init-*")
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
-			_ = os.Remove(f.Name()) // best effort: the first error says more
-		}
-	}()
-	if _, err := f.Write(program); err != nil {
-		return "", err
-	}
-	if err := f.Chmod(mode); err != nil {
-		return "", err
-	}
-	return f.Name(), f.Sync()
+	return safefs.Replace(path, program, safefs.ReplaceOptions{Mode: mode, Synced: true})
 }

@@ -1,0 +1,75 @@
+package safefs
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// TempPrefix begins the name of what isn't whole yet and is about to be renamed. No name
+// that we give to anything else begins with it. What carries it for long belongs to a
+// process that died.
+const TempPrefix = ".temp-"
+
+// TempName returns a new name for such a file or directory.
+func TempName() string { return TempPrefix + rand.Text() }
+
+// ReplaceOptions say how a file is replaced.
+type ReplaceOptions struct {
+	Mode fs.FileMode // of the new file, whatever the umask is
+
+	// Synced writes the content to the disk before the file gets its name: then a crash of
+	// the machine, too, leaves the old file or the whole new one. It takes milliseconds.
+	Synced bool
+
+	// OneWriter says that nobody else writes this file at the same time and that only we
+	// write to its directory. Then the temporary name is TempPrefix and the file's own, and
+	// what a dead process has left there is used up by the next replacement.
+	OneWriter bool
+}
+
+// Replace makes content the content of a file, whatever stands under its name before: a
+// reader finds either the old file or the whole new one. A link is replaced, not followed.
+// It writes a temporary file beside it and renames that. Without OneWriter any number of
+// processes may do it at once, also where untrusted code can write to the directory. After
+// a failure the old file is still there, and no temporary one. The errors are those of os.
+func Replace(path string, content []byte, o ReplaceOptions) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	name := filepath.Base(path)
+	temp, flag := o.temp(name)
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|flag, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(o.write(file, content), file.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp) // the first error says more
+	}
+	return err
+}
+
+// temp returns the temporary name of a file, and with which flag it is opened.
+func (o ReplaceOptions) temp(name string) (temp string, flag int) {
+	if o.OneWriter {
+		return TempPrefix + name, os.O_TRUNC
+	}
+	return TempName(), os.O_EXCL
+}
+
+func (o ReplaceOptions) write(file *os.File, content []byte) error {
+	if _, err := file.Write(content); err != nil {
+		return err
+	}
+	if err := file.Chmod(o.Mode); err != nil || !o.Synced {
+		return err
+	}
+	return file.Sync()
+}
