@@ -80,6 +80,10 @@ check: lint test examples ## everything that CI runs
 bench: base ## time aod beside docker run and the floor, and write docs/performance.md
 	$(GO) run ./cmd/bench -write docs/performance.md
 
+.PHONY: count
+count: ## count lines, sizes of files and functions, tests and comments
+	@$(GO) run ./tools/count
+
 .PHONY: soak
 soak: base ## 200 runs in a row, some killed, some failing: nothing may be left
 	@sh scripts/soak.sh $(RUNS)
