@@ -24,12 +24,12 @@ func TestSizesAreBounded(t *testing.T) {
 	}
 	limits := Limits{Answer: 10_000, Line: 1000, Event: 2000, Stream: 100_000}
 	for chunk, want := range map[string]error{"x": ErrLineTooLong, "data: xxxx\n": ErrEventTooLarge, ": beat\n\n": ErrStreamTooLarge} {
-		c, _ := newClient(t, Options{URL: serve(t, endless("text/event-stream", chunk)), Limits: limits})
+		c := newClient(t, Options{URL: serve(t, endless("text/event-stream", chunk)), Limits: limits})
 		if _, err := c.Stream(t.Context(), asked, func(Event) {}); !errors.Is(err, want) || !fault.Is(err, fault.TooLarge) {
 			t.Errorf("%q: %v", chunk, err)
 		}
 	}
-	c, _ := newClient(t, Options{URL: serve(t, endless("application/json", " ")), Limits: limits})
+	c := newClient(t, Options{URL: serve(t, endless("application/json", " ")), Limits: limits})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.TooLarge) {
 		t.Error(err)
 	}
@@ -47,13 +47,13 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name+" in all", func(t *testing.T) {
-			c, _ := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Timeout: 50 * time.Millisecond})
+			c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Timeout: 50 * time.Millisecond})
 			if err := call(c, t.Context()); !fault.Is(err, fault.Deadline) || !errors.Is(err, errTimeout) {
 				t.Error(err)
 			}
 		})
 		t.Run(name+" until its caller goes", func(t *testing.T) {
-			c, _ := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang))})
+			c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang))})
 			gone := errors.New("gone")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
@@ -63,7 +63,7 @@ func TestTimeIsBounded(t *testing.T) {
 		})
 	}
 	t.Run("a stream that is silent", func(t *testing.T) {
-		c, _ := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Silence: 50 * time.Millisecond})
+		c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Silence: 50 * time.Millisecond})
 		if err := calls["stream"](c, t.Context()); !fault.Is(err, fault.Deadline) || !errors.Is(err, errSilent) {
 			t.Error(err)
 		}

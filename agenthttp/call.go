@@ -3,7 +3,6 @@ package agenthttp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -45,7 +44,7 @@ func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 	return c.call(ctx, call{asked: asked, path: SyncPath, accept: "application/json", take: take})
 }
 
-// call tries until there is an answer, or none to be hoped for.
+// call makes the call and takes its answer.
 func (c *Client) call(ctx context.Context, k call) (Response, error) {
 	if err := k.asked.Check(); err != nil {
 		return Response{}, err
@@ -56,25 +55,11 @@ func (c *Client) call(ctx context.Context, k call) (Response, error) {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
 	defer stop()
-	for try := 1; ; try++ {
-		response, err := c.try(ctx, k)
-		var lost *setback
-		if !errors.As(err, &lost) {
-			return response, err
-		}
-		pause, again := c.patience(ctx, lost, try)
-		if !again {
-			return response, lost.err
-		}
-		c.log.LogAttrs(ctx, slog.LevelWarn, "agent is called again", append(ids(k.asked), slog.Int("try", try+1), slog.Duration("pause", pause))...)
-		if err := c.pause(ctx, pause); err != nil {
-			return response, c.ended(ctx)
-		}
-	}
+	return c.send(ctx, k)
 }
 
-// try makes the call once.
-func (c *Client) try(ctx context.Context, k call) (response Response, err error) {
+// send makes the request and logs what came of it.
+func (c *Client) send(ctx context.Context, k call) (response Response, err error) {
 	began, status := time.Now(), 0
 	defer func() {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(k.asked),

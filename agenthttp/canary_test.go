@@ -66,8 +66,8 @@ func TestNoValueIsShownInAnErrorOrALog(t *testing.T) {
 	for name, h := range leaky {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			c, _ := newClient(t, Options{
-				URL: serve(t, h), Token: canary, Tries: 2, Repeatable: true,
+			c := newClient(t, Options{
+				URL: serve(t, h), Token: canary,
 				Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			})
 			_, runErr := c.Run(t.Context(), secretive)

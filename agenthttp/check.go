@@ -13,7 +13,7 @@ const DefaultCheckTimeout = time.Minute
 // CheckOptions say how to check an agent.
 type CheckOptions struct {
 	// Call says how it is called. Its URL is the target's, its Timeout is for each of
-	// about ten calls (0 is DefaultCheckTimeout), its Tries and Repeatable don't count.
+	// about ten calls (0 is DefaultCheckTimeout).
 	Call Options
 	// Inputs are sent with the task; none are an empty object.
 	Inputs Object

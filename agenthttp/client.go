@@ -21,7 +21,6 @@ const (
 const (
 	DefaultTimeout = 10 * time.Minute
 	DefaultSilence = 2 * time.Minute
-	DefaultTries   = 4
 )
 
 // Options say which agent to call, and how.
@@ -34,30 +33,24 @@ type Options struct {
 	// the header that TokenHeader names; "" sends none.
 	Token       Secret
 	TokenHeader string
-	// Timeout bounds a call with all its tries, Silence how long a stream may bring
-	// nothing at all, not even a comment. 0 is the default.
+	// Timeout bounds a call, Silence how long a stream may bring nothing at all, not even
+	// a comment. 0 is the default.
 	Timeout time.Duration
 	Silence time.Duration
-	// Tries bounds how often a call is made; 0 is the default. It is made again when it
-	// certainly did not start: no connection, 429, 503. Repeatable is for tasks that may
-	// run twice: then also when the connection breaks before an answer, on 502 and 504.
-	// Nothing is called again from the first event of a stream on.
-	Tries      int
-	Repeatable bool
-	Limits     Limits
+	Limits  Limits
 	// HTTP is used for its transport, not for its redirects, cookies or time; nil makes one.
 	HTTP *http.Client
 	// Log gets ids, status codes and durations, never a body; nil logs nothing.
 	Log *slog.Logger
 }
 
-// Client calls one agent. It is safe for concurrent use.
+// Client calls one agent. It makes each call once: whether to make it again is its
+// caller's business. It is safe for concurrent use.
 type Client struct {
-	base  *url.URL
-	opts  Options
-	http  *http.Client
-	log   *slog.Logger
-	pause func(context.Context, time.Duration) error // sleep, but in tests
+	base *url.URL
+	opts Options
+	http *http.Client
+	log  *slog.Logger
 }
 
 // New returns a client that has not connected yet. The error, an Input fault, is for an
@@ -73,14 +66,13 @@ func New(opts Options) (*Client, error) {
 	opts.Limits = opts.Limits.orDefault()
 	opts.Timeout = positive(opts.Timeout, DefaultTimeout)
 	opts.Silence = positive(opts.Silence, DefaultSilence)
-	opts.Tries = positive(opts.Tries, DefaultTries)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{base: base, opts: opts, http: newHTTP(opts.HTTP), log: opts.Log, pause: sleep}, nil
+	return &Client{base: base, opts: opts, http: newHTTP(opts.HTTP), log: opts.Log}, nil
 }
 
-func positive[T ~int | ~int64](value, otherwise T) T {
+func positive(value, otherwise time.Duration) time.Duration {
 	if value > 0 {
 		return value
 	}

@@ -1,7 +1,6 @@
 package agenthttp
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,25 +27,19 @@ func nobody(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// newClient returns a client that makes no pauses, and the pauses that it would make.
-func newClient(t *testing.T, opts Options) (*Client, *[]time.Duration) {
+func newClient(t *testing.T, opts Options) *Client {
 	t.Helper()
 	c, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pauses []time.Duration
-	c.pause = func(ctx context.Context, d time.Duration) error {
-		pauses = append(pauses, d)
-		return ctx.Err()
-	}
-	return c, &pauses
+	return c
 }
 
 // against returns a client of an agent that does just that.
 func against(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
-	c, _ := newClient(t, Options{URL: serve(t, h)})
+	c := newClient(t, Options{URL: serve(t, h)})
 	return c
 }
 
@@ -63,7 +55,7 @@ func events(frames ...string) http.HandlerFunc {
 }
 
 func TestRun(t *testing.T) {
-	c, _ := newClient(t, Options{URL: serve(t, goodAgent())})
+	c := newClient(t, Options{URL: serve(t, goodAgent())})
 	got, err := c.Run(t.Context(), asked)
 	want := Response{RequestID: "r-1", Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -87,7 +79,7 @@ func TestRunTakesWhatIsRecommended(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	c, _ := newClient(t, Options{URL: serve(t, goodAgent())})
+	c := newClient(t, Options{URL: serve(t, goodAgent())})
 	var types []EventType
 	got, err := c.Stream(t.Context(), asked, func(e Event) { types = append(types, e.Type) })
 	want := Response{RequestID: "r-1", TaskType: knownTask, Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}

@@ -2,7 +2,7 @@
 // other platforms are called, the documents that travel there, and the rules for both.
 //
 // Calling, in call order: New checks the address; Client.Run asks for one answer,
-// Client.Stream for events and then the answer; call tries, and again where that is safe;
+// Client.Stream for events and then the answer; call makes the one request of each;
 // take, follow read what comes; ParseResponse, final hold it against the rules.
 //
 // Checking: Check asks an agent all that the rules are about (gather), then judges what

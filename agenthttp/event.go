@@ -24,7 +24,6 @@ func (t EventType) Terminal() bool { return t == Final || t == Complete || t == 
 // Event is one event of an agent's stream.
 type Event struct {
 	Type EventType       // "" where the agent gave it none
-	ID   string          // the last id that the stream gave, as SSE has it
 	Data json.RawMessage // one JSON value
 }
 
@@ -34,7 +33,7 @@ func eventOf(m Message) (Event, error) {
 	if err := checkJSON(data); err != nil {
 		return Event{}, broken("stream-json", "the data of an event %s", err)
 	}
-	return Event{Type: typeOf(m.Name, data), ID: m.LastID, Data: data}, nil
+	return Event{Type: typeOf(m.Name, data), Data: data}, nil
 }
 
 // typeOf takes the type from the name of the message. Agents that give none put it into

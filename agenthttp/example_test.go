@@ -42,7 +42,7 @@ func TestTheRemoteAgent(t *testing.T) {
 			t.Errorf("%v\n%s", err, table(t, report))
 		}
 	})
-	c, _ := newClient(t, Options{URL: address, Timeout: time.Minute})
+	c := newClient(t, Options{URL: address, Timeout: time.Minute})
 	text := strings.Repeat("one fish, two fish\n", 2500)
 	request := Request{RequestID: "r-1", TaskType: knownTask, Mode: "LIVE"}
 	request.Inputs, _ = encode(map[string]string{"text": text})

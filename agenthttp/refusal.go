@@ -4,9 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -31,14 +28,8 @@ func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Reque
 	}
 	response, _ := refused(raw, asked)
 	status := answer.StatusCode
-	f := &Refusal{status, fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))}
-	switch status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return response, &setback{err: f, after: retryAfter(answer.Header)}
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return response, &setback{err: f, after: retryAfter(answer.Header), began: true}
-	}
-	return response, f
+	f := fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))
+	return response, &Refusal{status, f}
 }
 
 // refused reads a refusal of the contract's shape, alone or in a member "detail", and
@@ -107,17 +98,4 @@ func hintOf(status int) string {
 		return "does it know the task type, and are the inputs those that it wants?"
 	}
 	return "the agent's own log says more"
-}
-
-// retryAfter reads how long the agent wants us to wait: seconds, or a date (RFC 9110,
-// section 10.2.3). 0 is no word of it.
-func retryAfter(header http.Header) time.Duration {
-	value := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }

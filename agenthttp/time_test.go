@@ -29,7 +29,7 @@ func (p piped) RoundTrip(r *http.Request) (*http.Response, error) {
 func inTime(t *testing.T, silent time.Duration, w piped) (response Response, took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := newClient(t, Options{URL: "https://agent.example.com", Silence: silent, HTTP: &http.Client{Transport: w}})
+		c := newClient(t, Options{URL: "https://agent.example.com", Silence: silent, HTTP: &http.Client{Transport: w}})
 		began := time.Now()
 		response, err = c.Stream(t.Context(), asked, func(Event) {})
 		took = time.Since(began)

@@ -37,7 +37,7 @@ func TestTheTokenGoesToTheAgentAlone(t *testing.T) {
 		mux.HandleFunc(StreamPath, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other+StreamPath, http.StatusTemporaryRedirect)
 		})
-		agent, _ := newClient(t, Options{URL: serve(t, mux), Token: "s3cret", TokenHeader: c.name})
+		agent := newClient(t, Options{URL: serve(t, mux), Token: "s3cret", TokenHeader: c.name})
 		if _, err := agent.Run(t.Context(), asked); err != nil {
 			t.Error(err)
 		}
@@ -93,15 +93,15 @@ func TestTLSIsVerified(t *testing.T) {
 	s := httptest.NewTLSServer(goodAgent())
 	t.Cleanup(s.Close)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	c, _ := newClient(t, Options{URL: s.URL})
+	c := newClient(t, Options{URL: s.URL})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrCertificate) {
 		t.Error(err)
 	}
-	c, _ = newClient(t, Options{URL: strings.Replace(serve(t, goodAgent()), "http:", "https:", 1)})
+	c = newClient(t, Options{URL: strings.Replace(serve(t, goodAgent()), "http:", "https:", 1)})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrHandshake) {
 		t.Error(err)
 	}
-	c, _ = newClient(t, Options{URL: s.URL, HTTP: s.Client()})
+	c = newClient(t, Options{URL: s.URL, HTTP: s.Client()})
 	if _, err := c.Run(t.Context(), asked); err != nil {
 		t.Error(err)
 	}

@@ -35,12 +35,11 @@ func newAgents(s secrets, logger *slog.Logger) *agents {
 	return &agents{secrets: s, logger: logger, known: map[string]*connections{}}
 }
 
-// client returns a client for one request to a unit's agent. It doesn't ask again by
-// itself: attempts are the run's. The time is the run's as well; its own bounds only lie
-// behind that. The error is a fault about the secret.
+// client returns a client for one request to a unit's agent. The time is the run's; its own
+// bounds only lie behind that. The error is a fault about the secret.
 func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agenthttp.Client, error) {
 	opts := agenthttp.Options{
-		URL: remote.URL, PlainHTTP: remote.PlainHTTP, Tries: 1,
+		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: a.transport(unit, remote)}, Log: a.logger,
 	}

@@ -88,11 +88,6 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// AddFile copies an opened file of this host for a field, as Add does.
-func (p *Spool) AddFile(field string, f *os.File, limit int64) error {
-	return p.Add(field, filepath.Base(f.Name()), f, limit)
-}
-
 // Remove deletes what nobody took. It may be called again.
 func (p *Spool) Remove() error { return os.RemoveAll(p.dir) }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // tagDigits of a context's digest make the tag: 64 bits, no accident in sight.
@@ -24,24 +22,10 @@ type Recipe struct {
 // Tag returns the image's reference.
 func (r Recipe) Tag() string { return r.Name + ":" + r.Digest[:min(tagDigits, len(r.Digest))] }
 
-// ImageBuilder is the part of an Engine that EnsureImage uses.
+// ImageBuilder is the part of an Engine that BuildImage uses.
 type ImageBuilder interface {
 	Images
 	Builder
-}
-
-// EnsureImage returns the recipe's image and builds it where the engine doesn't have
-// it. An image that is there costs one question.
-func EnsureImage(ctx context.Context, engine ImageBuilder, recipe Recipe, progress func(BuildEvent)) (image Image, built bool, err error) {
-	image, err = engine.Image(ctx, recipe.Tag())
-	if err == nil {
-		return image, false, nil
-	}
-	if !fault.Is(err, fault.NotFound) {
-		return Image{}, false, fmt.Errorf("look up image: %w", err)
-	}
-	image, err = BuildImage(ctx, engine, recipe, progress)
-	return image, true, err
 }
 
 // BuildImage builds the recipe's image, with what the engine has in its cache.

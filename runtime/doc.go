@@ -3,7 +3,7 @@
 //
 // The main path, in call order:
 //
-//	EnsureImage  builds the image of a build context once per content
+//	BuildImage   builds the image of a build context
 //	NewLayout    makes the run's directory: /io, /workspace, /run/aod
 //	AddInput     copies an input file into /io/input
 //	Start        create -> attach -> subscribe -> start

@@ -42,24 +42,6 @@ func Describe() []byte { return must("describe") }
 // Run returns the schema of a run's record, as `aod run --json` prints it.
 func Run() []byte { return must("run") }
 
-// Submission returns the schema of a request for a run, POST /v1/runs.
-func Submission() []byte { return must("submission") }
-
-// Page returns the schema of a list of runs.
-func Page() []byte { return must("page") }
-
-// Event returns the schema of what happens in a run.
-func Event() []byte { return must("event") }
-
-// Unit returns the schema of what a server tells of a unit.
-func Unit() []byte { return must("unit") }
-
-// Pool returns the schema of what a server tells of the containers that wait for runs.
-func Pool() []byte { return must("pool") }
-
-// Problem returns the schema of an answer that is an error.
-func Problem() []byte { return must("problem") }
-
 // must reads an embedded schema. One that is missing is a mistake of the build,
 // which a test finds.
 func must(name string) []byte {
