@@ -54,10 +54,12 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
 	AOD_TEST_DOCKER=require $(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -C tools/bench -race -shuffle=on ./...
 
 .PHONY: test-short
 test-short: init ## run the tests that need no engine
 	DOCKER_HOST=unix:///nonexistent.sock $(GO) test -short ./...
+	$(GO) test -C tools/bench ./...
 
 .PHONY: examples
 examples: base ## validate and test every example
@@ -70,7 +72,9 @@ examples: base ## validate and test every example
 lint: init ## run the linters (installs golangci-lint when it is missing)
 	@sh scripts/ensure-lint.sh $(LINTVER)
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(LINTER) run ./...
+	cd tools/bench && PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(LINTER) run --disable depguard ./...
 	$(GO) mod tidy -diff
+	$(GO) mod tidy -C tools/bench -diff
 
 .PHONY: check
 check: lint test examples ## everything that CI runs
@@ -78,7 +82,8 @@ check: lint test examples ## everything that CI runs
 
 .PHONY: bench
 bench: base ## time aod beside docker run and the floor, and write docs/performance.md
-	$(GO) run ./cmd/bench -write docs/performance.md
+	$(GO) build -C tools/bench -o ../../bin/bench .
+	bin/bench -write docs/performance.md
 
 .PHONY: count
 count: ## count lines, sizes of files and functions, tests and comments

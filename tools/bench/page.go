@@ -79,7 +79,7 @@ Written by `+"`make bench`"+` on the machine below: figures of another machine d
 Some of the rows, once `+"`make base`"+` has built what they need, and without touching this page:
 
 %s
-go run ./cmd/bench -rows small,burst -pairs 10
+go build -C tools/bench -o ../../bin/bench . && bin/bench -rows small,burst -pairs 10
 %s
 
 The rows are %s; this page was made with %s. %s writes
