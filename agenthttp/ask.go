@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // maxMessages bounds how many events of a stream are looked at.
@@ -45,7 +46,7 @@ type timed struct {
 func (s *streamed) isStream() bool { return s.ok() && s.media == eventStream }
 
 func (e *examiner) post(ctx context.Context, asked Request) answer {
-	body, err := encode(withoutEmpty{asked})
+	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
 		return answer{asked: asked, problem: "the inputs are no JSON object"}
 	}
@@ -59,7 +60,7 @@ type withoutEmpty struct{ Request }
 
 // MarshalJSON writes the request without its empty members.
 func (r withoutEmpty) MarshalJSON() ([]byte, error) {
-	raw, err := encode(r.Request)
+	raw, err := strictjson.Encode(r.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (r withoutEmpty) MarshalJSON() ([]byte, error) {
 			delete(f, name)
 		}
 	}
-	return encode(f)
+	return strictjson.Encode(f)
 }
 
 // ask makes one call and reads its answer whole.
@@ -124,7 +125,7 @@ func told(err error) string {
 // open makes a call of the stream endpoint and reads what comes, with the times.
 func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
 	s.asked = asked
-	body, err := encode(withoutEmpty{asked})
+	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
 		s.problem = "the inputs are no JSON object"
 		return s

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // call is one request and how its answer is taken.
@@ -50,7 +51,7 @@ func (c *Client) call(ctx context.Context, k call) (Response, error) {
 		return Response{}, err
 	}
 	var err error
-	if k.body, err = encode(k.asked); err != nil {
+	if k.body, err = strictjson.Encode(k.asked); err != nil {
 		return Response{}, fault.New(fault.Input, "the request can't be written as JSON")
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // canary stands for what nobody may see: it is in inputs, outputs, events, headers and
@@ -103,7 +104,7 @@ func TestNoValueOfARequestIsShown(t *testing.T) {
 		_, err := ParseRequest([]byte(raw))
 		hides(t, everything(err))
 	}
-	_, err := encode(Request{Inputs: Object(canary)})
+	_, err := strictjson.Encode(Request{Inputs: Object(canary)})
 	hides(t, everything(err))
 	hides(t, everything((&Request{Inputs: Object(`["` + canary + `"]`)}).Check()))
 	hides(t, everything(NewEncoder(io.Discard).Write(Message{Name: canary + "\n", Data: canary})))

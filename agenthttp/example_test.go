@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // startExample starts examples/remote-agent and returns its address.
@@ -45,7 +47,7 @@ func TestTheRemoteAgent(t *testing.T) {
 	c := newClient(t, Options{URL: address, Timeout: time.Minute})
 	text := strings.Repeat("one fish, two fish\n", 2500)
 	request := Request{RequestID: "r-1", TaskType: knownTask, Mode: "LIVE"}
-	request.Inputs, _ = encode(map[string]string{"text": text})
+	request.Inputs, _ = strictjson.Encode(map[string]string{"text": text})
 	const want = `"words": 10000, "different_words": 3, "lines": 2500, "characters": 47500, "top": [{"word": "fish", "count": 5000}`
 	t.Run("answers", func(t *testing.T) {
 		got, err := c.Run(t.Context(), request)

@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 var fuzzLimits = Limits{Line: 64, Event: 128, Stream: 4096}
@@ -112,7 +114,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v", response)
 		}
 		if err == nil {
-			written, err := encode(response)
+			written, err := strictjson.Encode(response)
 			if again, err2 := ParseResponse(written, asked); err != nil || err2 != nil || again.OK != response.OK {
 				t.Fatalf("%v %v %s", err, err2, written)
 			}

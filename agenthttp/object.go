@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"unicode/utf8"
-)
 
-// maxDepth is how deep arrays and objects of a document may be nested.
-const maxDepth = 64
+	"github.com/agent-on-demand/aod/strictjson"
+)
 
 // What can be wrong with a document. None of them shows any of it.
 var (
@@ -57,7 +55,7 @@ func (o *Object) UnmarshalJSON(raw []byte) error {
 // the last one counts.
 type fields map[string]json.RawMessage
 
-// readFields reads one JSON object in UTF-8, no deeper than maxDepth.
+// readFields reads one JSON object in UTF-8, no deeper than strictjson.MaxDepth.
 func readFields(raw []byte) (fields, error) {
 	if err := checkJSON(raw); err != nil {
 		return nil, err
@@ -65,11 +63,9 @@ func readFields(raw []byte) (fields, error) {
 	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
 		return nil, errNotObject
 	}
-	var f fields
-	if json.Unmarshal(raw, &f) != nil { // its error may show what it read
-		return nil, errNotJSON
-	}
-	for name, value := range f {
+	f := fields{}
+	for name, value := range strictjson.Members(raw) {
+		f[name] = value
 		if string(value) == "null" {
 			delete(f, name)
 		}
@@ -77,39 +73,21 @@ func readFields(raw []byte) (fields, error) {
 	return f, nil
 }
 
-// checkJSON takes exactly one JSON value in UTF-8, no deeper than maxDepth.
+// checkJSON takes exactly one JSON value in UTF-8, no deeper than strictjson.MaxDepth.
+// Agents that write a name twice are put up with.
 func checkJSON(raw []byte) error {
-	switch {
-	case !utf8.Valid(raw):
+	err := strictjson.Check(raw, strictjson.Rules{Ambiguous: true, Unbounded: true})
+	bad := (*strictjson.Error)(nil)
+	if !errors.As(err, &bad) {
+		return err
+	}
+	switch bad.Problem {
+	case strictjson.NotUTF8:
 		return errNotUTF8
-	case deeper(raw, maxDepth):
+	case strictjson.TooDeep:
 		return errTooDeep
-	case !json.Valid(raw):
-		return errNotJSON
 	}
-	return nil
-}
-
-// deeper reports whether brackets outside of strings are nested more than most levels.
-func deeper(raw []byte, most int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-		if depth > most {
-			return true
-		}
-	}
-	return false
+	return errNotJSON
 }
 
 func (f fields) has(name string) bool { return f[name] != nil }
@@ -148,15 +126,4 @@ func (f fields) list(name string) []json.RawMessage {
 		return []json.RawMessage{f[name]}
 	}
 	return list
-}
-
-// encode writes a document as it travels: compact, and "<" as it is.
-func encode(document any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(document); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 func TestAbsentFieldsAreLeftOut(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAbsentFieldsAreLeftOut(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := encode(c.document)
+			got, err := strictjson.Encode(c.document)
 			if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
 				t.Errorf("%v %s", err, diff)
 			}
@@ -65,10 +66,10 @@ func TestDocumentsAreBoundedInDepth(t *testing.T) {
 	nested := func(levels int) []byte {
 		return []byte(`{"a":"[[\"[",` + `"b":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`)
 	}
-	if _, err := readFields(nested(maxDepth)); err != nil {
+	if _, err := readFields(nested(strictjson.MaxDepth)); err != nil {
 		t.Error(err)
 	}
-	if _, err := readFields(nested(maxDepth + 1)); !errors.Is(err, errTooDeep) {
+	if _, err := readFields(nested(strictjson.MaxDepth + 1)); !errors.Is(err, errTooDeep) {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -14,7 +16,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // environment takes the variables. One that stands for a flag is taken as that flag.
 func (r *argReader) environment(env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		pointer := "/env/" + escapePointer.Replace(fmt.Sprintf("%.80s", name))
+		pointer := "/env/" + strictjson.Escape(fmt.Sprintf("%.80s", name))
 		switch problem := unprintable(env[name]); {
 		case !envName.MatchString(name):
 			r.fail(pointer, "letters, digits and _, and no digit at its start", "this can't be the name of a variable")

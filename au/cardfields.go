@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // readCard takes the fields of a card that keeps the schema. It looks them up by their
@@ -76,15 +77,12 @@ func ignored(pointer string, given, known []string) []fault.Finding {
 			continue
 		}
 		found = append(found, fault.Finding{
-			Pointer: pointer + "/" + escapePointer.Replace(fmt.Sprintf("%.80s", key)), Warning: true,
+			Pointer: pointer + "/" + strictjson.Escape(fmt.Sprintf("%.80s", key)), Warning: true,
 			Message: "is no field of a model card and is ignored", Hint: "fields here are " + strings.Join(known, ", "),
 		})
 	}
 	return found
 }
-
-// escapePointer escapes a name for a JSON pointer (RFC 6901).
-var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // keys lists the names of a payload's fields, sorted.
 func keys(p contract.Payload) []string {

@@ -5,28 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// checkText finds what is wrong before anybody asks for JSON.
-func checkText(data []byte) error {
-	if len(bytes.Trim(data, space)) == 0 {
-		return misbehaved(OutputEmpty, 0, "it printed nothing")
-	}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+// refused says in words of ours why a text that may be JSON isn't taken.
+func refused(bad *strictjson.Error) *OutputError {
+	switch bad.Problem {
+	case strictjson.ByteOrderMark:
 		return misbehaved(OutputByteOrderMark, 0, "its output starts with a byte order mark")
+	case strictjson.NotUTF8:
+		return misbehaved(OutputNotUTF8, bad.Offset, "its output is not valid UTF-8, from byte %d on", bad.Offset)
+	case strictjson.TooDeep:
+		return misbehaved(OutputTooDeep, bad.Start, "its JSON is nested more than %d levels deep", strictjson.MaxDepth)
+	case strictjson.DuplicateName:
+		return misbehaved(OutputAmbiguous, bad.Start, "a field stands twice in one object of its JSON, at byte %d", bad.Start)
+	case strictjson.HalfSurrogate:
+		return misbehaved(OutputAmbiguous, bad.Start, "a string in its JSON has half a surrogate pair in it, at byte %d", bad.Start)
 	}
-	if utf8.Valid(data) {
-		return nil
-	}
-	at := 0
-	for {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size <= 1 {
-			return misbehaved(OutputNotUTF8, at, "its output is not valid UTF-8, from byte %d on", at)
-		}
-		at += size
-	}
+	return misbehaved(OutputAmbiguous, bad.Start, "a number in its JSON is larger than a double can hold, at byte %d", bad.Start)
 }
 
 // diagnose names what keeps a text from being one JSON document. It guesses, since there

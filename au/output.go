@@ -3,9 +3,12 @@ package au
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // MaxOutputBytes is how much a unit may print by default (specification, section 8.3).
@@ -19,8 +22,7 @@ const (
 
 // Output is what a unit printed on stdout: one JSON document, an object or an array.
 type Output struct {
-	raw        []byte
-	warningsAt int // where the value of the field "warnings" starts; 0 is nowhere
+	raw []byte
 }
 
 // JSON returns the document as the unit printed it, without the space around it. The
@@ -32,10 +34,7 @@ func (o *Output) JSON() json.RawMessage { return o.raw }
 // the unit and may have in them what the input had: they belong with the result, never
 // into a log, and a terminal should not be given them unescaped.
 func (o *Output) Warnings() []string {
-	if o.warningsAt == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(o.raw[o.warningsAt:]))
+	dec := json.NewDecoder(bytes.NewReader(o.field("warnings")))
 	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
 		return nil
 	}
@@ -50,6 +49,16 @@ func (o *Output) Warnings() []string {
 		}
 	}
 	return warnings
+}
+
+// field returns the text of a field of the document, nil where there is none.
+func (o *Output) field(name string) []byte {
+	for field, value := range strictjson.Members(o.raw) {
+		if field == name {
+			return value
+		}
+	}
+	return nil
 }
 
 // ParseOutput reads a unit's stdout: exactly one JSON object or array in UTF-8, of at
@@ -75,21 +84,23 @@ func ParseOutput(r io.Reader, limit int64) (*Output, error) {
 }
 
 func parseOutput(data []byte) (*Output, error) {
-	if err := checkText(data); err != nil {
-		return nil, err
-	}
-	if !json.Valid(data) {
-		return nil, diagnose(data)
-	}
 	o := &Output{raw: bytes.Trim(data, space)}
-	if !structured(o.raw) {
+	if len(o.raw) == 0 {
+		return nil, misbehaved(OutputEmpty, 0, "it printed nothing")
+	}
+	err := strictjson.Check(data, strictjson.Rules{Unbounded: true})
+	bad := (*strictjson.Error)(nil)
+	errors.As(err, &bad)
+	switch {
+	case bad != nil && (bad.Problem == strictjson.ByteOrderMark || bad.Problem == strictjson.NotUTF8):
+		return nil, refused(bad)
+	case bad != nil && !json.Valid(data):
+		return nil, diagnose(data)
+	case !structured(o.raw):
 		return nil, misbehaved(OutputNotStructured, 0, "it printed a JSON value that is no object and no array")
+	case bad != nil:
+		return nil, refused(bad)
 	}
-	s := &scanner{data: o.raw}
-	if err := s.scan(); err != nil {
-		return nil, err
-	}
-	o.warningsAt = s.warningsAt
 	return o, nil
 }
 

@@ -17,7 +17,7 @@ const (
 	OutputNotJSON       OutputProblem = "not_json"        // no document can be made out
 	OutputTruncated     OutputProblem = "truncated"       // a document that has no end
 	OutputNotStructured OutputProblem = "not_structured"  // a string, number, true, false or null
-	OutputTooDeep       OutputProblem = "too_deep"        // nested deeper than contract.MaxDepth
+	OutputTooDeep       OutputProblem = "too_deep"        // nested deeper than strictjson.MaxDepth
 	OutputAmbiguous     OutputProblem = "ambiguous"       // JSON that readers read differently
 )
 

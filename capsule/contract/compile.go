@@ -5,10 +5,10 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // compiler walks a document of schemas once: it reports every mistake, takes the
@@ -36,11 +36,11 @@ func (c *compiler) add(f fault.Finding) {
 }
 
 func (c *compiler) fail(pointer, hint, format string, args ...any) {
-	c.add(fault.Finding{Pointer: clip(pointer, maxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint})
+	c.add(fault.Finding{Pointer: fault.Clip(pointer, strictjson.MaxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (c *compiler) warn(pointer, hint, format string, args ...any) {
-	c.add(fault.Finding{Pointer: clip(pointer, maxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+	c.add(fault.Finding{Pointer: fault.Clip(pointer, strictjson.MaxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
 }
 
 // schema returns the node for the value at the pointer, made once.
@@ -83,7 +83,7 @@ func (c *compiler) object(n *node, m map[string]any) {
 }
 
 func (c *compiler) keyword(n *node, key string, v any) {
-	pointer := n.pointer + pointerTo(key)
+	pointer := n.pointer + strictjson.Pointer(key)
 	if read, ok := keywords[key]; ok {
 		read(c, n, v, pointer)
 		return
@@ -119,7 +119,7 @@ func (c *compiler) ref(n *node, v any, m map[string]any) {
 		if key == "definitions" || key == "$defs" || key == "$schema" || key == "$id" {
 			c.keyword(n, key, m[key])
 		} else if key != "$ref" && !annotations[key] {
-			c.warn(n.pointer+pointerTo(key), `write {"allOf": [{"$ref": …}], …} to have both`, "%s stands beside $ref, where draft-07 ignores it", quote(key))
+			c.warn(n.pointer+strictjson.Pointer(key), `write {"allOf": [{"$ref": …}], …} to have both`, "%s stands beside $ref, where draft-07 ignores it", quote(key))
 		}
 	}
 	text, ok := v.(string)
@@ -158,48 +158,26 @@ func (c *compiler) resolve(ref, pointer string) (target string, value any, ok bo
 		tokens = nil
 	}
 	for i := range tokens {
-		tokens[i] = unescapeToken.Replace(tokens[i])
+		tokens[i] = strictjson.Unescape(tokens[i])
 	}
-	value, ok = lookup(c.document, tokens)
+	value, ok = strictjson.Lookup(c.document, tokens)
 	if !ok {
 		c.fail(pointer, c.undefinedHint(tokens, pointer), "%s refers to something that isn't there", quote(ref))
 		return "", nil, false
 	}
 	var b strings.Builder
 	for _, token := range tokens {
-		b.WriteString("/" + escapeToken.Replace(token))
+		b.WriteString("/" + strictjson.Escape(token))
 	}
 	return b.String(), value, true
 }
 
 func (c *compiler) undefinedHint(tokens []string, pointer string) string {
 	side, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	if _, ok := lookup(c.document, append([]string{side}, tokens...)); ok && c.rootless {
-		return fmt.Sprintf("references start at the top of schema.json: write %q", "#"+pointerTo(append([]string{side}, tokens...)...))
+	if _, ok := strictjson.Lookup(c.document, append([]string{side}, tokens...)); ok && c.rootless {
+		return fmt.Sprintf("references start at the top of schema.json: write %q", "#"+strictjson.Pointer(append([]string{side}, tokens...)...))
 	}
 	return `references start at the top of the document, such as "#/definitions/name"`
-}
-
-func lookup(v any, tokens []string) (any, bool) {
-	for _, token := range tokens {
-		switch container := v.(type) {
-		case map[string]any:
-			next, ok := container[token]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(container) || strconv.Itoa(i) != token {
-				return nil, false
-			}
-			v = container[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // ParseField reads the text of one field, as a person types it, into the value that
@@ -40,7 +41,7 @@ func typed(nodes []*node, path, text string) (any, error) {
 	if types&kindString != 0 {
 		return text, nil
 	}
-	v, err := readJSON([]byte(text))
+	v, err := strictjson.Decode([]byte(text))
 	isJSON := err == nil
 	if isJSON && types.allows(kindOf(v)) {
 		return v, nil

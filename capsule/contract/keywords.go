@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // keywords reads each keyword of draft-07 into a node.
@@ -127,7 +129,7 @@ func (c *compiler) schemas(v any, pointer string) map[string]*node {
 	}
 	nodes := make(map[string]*node, len(m))
 	for _, key := range sorted(m) {
-		nodes[key] = c.schema(m[key], pointer+"/"+escapeToken.Replace(key))
+		nodes[key] = c.schema(m[key], pointer+"/"+strictjson.Escape(key))
 	}
 	return nodes
 }
@@ -287,7 +289,7 @@ func (c *compiler) dependencies(n *node, v any, pointer string) {
 	}
 	n.dependencies, n.dependentKeys = map[string]*node{}, map[string][]string{}
 	for _, key := range sorted(m) {
-		at := pointer + "/" + escapeToken.Replace(key)
+		at := pointer + "/" + strictjson.Escape(key)
 		if _, ok := m[key].([]any); ok {
 			n.dependentKeys[key] = c.names(m[key], at)
 			continue

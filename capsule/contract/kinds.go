@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // kinds is a set of JSON types. integer is a kind of its own, within number.
@@ -66,7 +68,7 @@ func kindOf(v any) kinds {
 	case map[string]any:
 		return kindObject
 	case json.Number:
-		if isInteger(v) {
+		if strictjson.IsInteger(v) {
 			return kindInteger
 		}
 	}

@@ -1,19 +1,18 @@
 package contract
 
+import "github.com/agent-on-demand/aod/strictjson"
+
 // Limits on what is read. They are far above what people write by hand and far
 // below what hurts.
 const (
 	// DefaultMaxBytes is the size of a payload that Decode takes by default.
 	DefaultMaxBytes = 1 << 20
 	// MaxDepth is how deep arrays and objects may be nested, in payloads and contracts.
-	MaxDepth = 64
+	MaxDepth = strictjson.MaxDepth
 	// MaxFindings is how many violations one call reports; a last finding counts the rest.
 	MaxFindings = 100
 
 	maxContractBytes = 256 << 10
-	maxKeyBytes      = 4096 // of one field's name in a payload
-	maxNumberBytes   = 400  // the text of one number
-	maxExponent      = 400  // 1e1000000 takes seconds to compare
 
 	maxSubschemas = 4096
 	maxPatternOps = 20_000 // instructions of one compiled regular expression

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 func (c *compiler) pattern(n *node, v any, pointer string) {
@@ -58,7 +60,7 @@ func instructions(text string) int {
 func (c *compiler) patternProperties(n *node, v any, pointer string) {
 	nodes := c.schemas(v, pointer)
 	for _, key := range sorted(nodes) {
-		if re, ops, ok := c.regexp(key, pointer+"/"+escapeToken.Replace(key)); ok {
+		if re, ops, ok := c.regexp(key, pointer+"/"+strictjson.Escape(key)); ok {
 			n.patterns = append(n.patterns, patternNode{re: re, ops: ops, schema: nodes[key]})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // Payload is one JSON object: the input of a run, its result, or the arguments of
@@ -31,7 +32,7 @@ func Decode(raw []byte, maxBytes int64) (Payload, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return Payload{}, fault.New(fault.Input, "the payload is empty").WithHint("an empty object is written {}")
 	}
-	v, err := readJSON(raw)
+	v, err := strictjson.Decode(raw)
 	if err != nil {
 		return Payload{}, notJSON(err)
 	}
@@ -48,14 +49,14 @@ func Decode(raw []byte, maxBytes int64) (Payload, error) {
 }
 
 func notJSON(err error) *fault.Error {
-	var bad *jsonError
+	var bad *strictjson.Error
 	if !errors.As(err, &bad) {
 		return fault.Wrap(fault.Internal, err, "the payload could not be read")
 	}
 	f := fault.New(fault.Input, "the payload is not valid JSON: %s", bad.Error())
-	f.Hint = bad.hint
-	if bad.pointer != "" {
-		f.Findings = []fault.Finding{{Pointer: bad.pointer, Message: bad.msg}}
+	f.Hint = bad.Hint
+	if bad.Pointer != "" {
+		f.Findings = []fault.Finding{{Pointer: bad.Pointer, Message: bad.Message()}}
 	}
 	return f
 }
@@ -74,13 +75,11 @@ func NewPayload(object map[string]any) (Payload, error) {
 }
 
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := strictjson.Encode(v)
+	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the value can't be written as JSON")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return text, nil
 }
 
 // JSON returns the payload as compact JSON, names and numbers as they were given.

@@ -4,48 +4,18 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
-
-var (
-	escapeToken   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescapeToken = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-// maxPointerBytes bounds what a finding shows of a hostile payload's field names.
-const maxPointerBytes = 2048
-
-// pointerTo writes the RFC 6901 pointer of a path. One that is too long to be of
-// use is cut.
-func pointerTo(path ...string) string {
-	var b strings.Builder
-	for _, token := range path {
-		b.WriteByte('/')
-		b.WriteString(escapeToken.Replace(token))
-		if b.Len() > maxPointerBytes {
-			return clip(b.String(), maxPointerBytes)
-		}
-	}
-	return b.String()
-}
-
-// clip cuts s to at most n bytes, at the border of a character, and shows that it did.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
 
 // quote shows a name: bounded, and with nothing in it that a terminal would obey.
-func quote(s string) string { return strconv.Quote(clip(s, maxShownBytes)) }
+func quote(s string) string { return strconv.Quote(fault.Clip(s, maxShownBytes)) }
 
 // show is quote without the quotes, for lists and expressions.
 func show(s string) string {
 	var b strings.Builder
-	for _, c := range clip(s, maxShownBytes) {
+	for _, c := range fault.Clip(s, maxShownBytes) {
 		if unicode.IsPrint(c) {
 			b.WriteRune(c)
 		} else {
@@ -70,7 +40,7 @@ func (p *place) child(key string) *place {
 	return &place{parent: p, key: key, bytes: bytes}
 }
 
-func (p *place) pointer() string { return pointerTo(p.path()...) }
+func (p *place) pointer() string { return strictjson.Pointer(p.path()...) }
 
 func (p *place) path() []string {
 	if p == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // FileName is the name of a contract within a capsule's directory.
@@ -86,9 +87,9 @@ func (c *compiler) read(raw []byte) (map[string]any, bool) {
 		c.fail("", `write {"input": {"type": "object"}, "output": {"type": "object"}}`, "it is empty")
 		return nil, false
 	}
-	v, err := readJSON(raw)
-	if bad := (*jsonError)(nil); errors.As(err, &bad) {
-		c.add(fault.Finding{Line: bad.line, Pointer: bad.pointer, Message: "not valid JSON: " + bad.Error(), Hint: bad.hint})
+	v, err := strictjson.Decode(raw)
+	if bad := (*strictjson.Error)(nil); errors.As(err, &bad) {
+		c.add(fault.Finding{Line: bad.Line, Pointer: bad.Pointer, Message: "not valid JSON: " + bad.Error(), Hint: bad.Hint})
 		return nil, false
 	}
 	top, ok := v.(map[string]any)
@@ -115,7 +116,7 @@ func (c *compiler) top(m map[string]any) {
 			if near := nearest(key, sorted(topKeys)); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			c.fail(pointerTo(key), hint, "the key %s is not known at the top of a contract", quote(key))
+			c.fail(strictjson.Pointer(key), hint, "the key %s is not known at the top of a contract", quote(key))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // heavy lets large validations take turns: the errors of one may fill hundreds of
@@ -108,5 +109,5 @@ func pointerOf(e gojsonschema.ResultError) string {
 			path = append(path, key)
 		}
 	}
-	return pointerTo(path...)
+	return strictjson.Pointer(path...)
 }

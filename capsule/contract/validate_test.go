@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // compiled compiles a schema that a test wrote.
@@ -109,7 +111,7 @@ func TestLongThingsAreCutInMessages(t *testing.T) {
 	s := compiled(t, `{"properties":{"a":{"enum":["`+strings.Repeat("x", 5000)+`"]},"b":{"pattern":"\u001b[31m]"}},"additionalProperties":false}`)
 	key := strings.Repeat("k", 4000)
 	for _, f := range s.Validate(payload(t, `{"a":"v","b":"v","`+key+`":1}`)) {
-		if len(f.Message) > 400 || len(f.Pointer) > maxPointerBytes+8 || strings.ContainsRune(f.Message, 0x1b) {
+		if len(f.Message) > 400 || len(f.Pointer) > strictjson.MaxPointerBytes+8 || strings.ContainsRune(f.Message, 0x1b) {
 			t.Errorf("finding of %d bytes at %d bytes: %.100q", len(f.Message), len(f.Pointer), f.Message)
 		}
 	}
