@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -218,12 +219,13 @@ func (u *units) size(pointer string, v any, least, most int64) int64 {
 // name takes the name that agent.yaml gives, else the directory's, and checks it.
 func (u *units) name(given *string, object map[string]any, dir string) string {
 	if given != nil {
-		if p := nameProblem(*given); p != "" {
-			u.report("/name", p, nameHint(*given))
+		if err := api.CheckUnitName(*given); err != nil {
+			public := fault.Public(err)
+			u.report("/name", public.Msg, public.Hint)
 		}
 		return *given
 	}
-	if _, wrongType := object["name"]; !wrongType && nameProblem(dir) != "" {
+	if _, wrongType := object["name"]; !wrongType && api.CheckUnitName(dir) != nil {
 		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag", "add name: "+nameOr(dir))
 	}
 	return dir
@@ -231,7 +233,7 @@ func (u *units) name(given *string, object map[string]any, dir string) string {
 
 // nameOr makes a usable name of any text.
 func nameOr(text string) string {
-	if s := suggestName(text); s != "" {
+	if s := api.SuggestUnitName(text); s != "" {
 		return s
 	}
 	return "my-capsule"

@@ -8,51 +8,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-func TestCheckName(t *testing.T) {
-	for _, name := range []string{"a", "csv-report", "a.b_c-d", "1st", strings.Repeat("a", 63)} {
-		t.Run("takes "+name, func(t *testing.T) {
-			if err := CheckName(name); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	bad := map[string]string{
-		"":                      "",
-		"My Capsule":            "my-capsule",
-		"-x-":                   "x",
-		"a--b":                  "a-b",
-		"a/b":                   "a-b",
-		"../etc":                "etc",
-		"ÄÖ":                    "",
-		"x\n":                   "x",
-		strings.Repeat("a", 64): strings.Repeat("a", 63),
-	}
-	for name, suggestion := range bad {
-		t.Run("refuses and suggests for "+fault.Quote(name), func(t *testing.T) {
-			err := CheckName(name)
-			if !fault.Is(err, fault.Input) {
-				t.Fatalf("CheckName = %v", err)
-			}
-			if hint := fault.Public(err).Hint; suggestion != "" && !strings.HasSuffix(hint, " "+suggestion) {
-				t.Errorf("hint %q doesn't suggest %q", hint, suggestion)
-			}
-			if s := suggestName(name); s != "" && nameProblem(s) != "" {
-				t.Errorf("the suggestion %q is no name itself", s)
-			}
-		})
-	}
-}
-
-func FuzzSuggestName(f *testing.F) {
-	f.Add("My Capsule")
-	f.Add("..__--")
-	f.Fuzz(func(t *testing.T, name string) {
-		if s := suggestName(name); s != "" && nameProblem(s) != "" {
-			t.Errorf("suggestName(%q) = %q: %s", name, s, nameProblem(s))
-		}
-	})
-}
-
 func TestNearest(t *testing.T) {
 	known := []string{"name", "network", "temperature", "timeout", "memory", "max_tokens"}
 	for word, want := range map[string]string{

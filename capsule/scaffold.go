@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -36,7 +37,7 @@ func Templates() []Template {
 // fault for a name or a template that can't be, or a directory that isn't empty: nothing
 // is ever overwritten. When it fails halfway, it takes away what it wrote.
 func Scaffold(parent, name, template string) (files []string, err error) {
-	if err := CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	from, err := templateFS(template)

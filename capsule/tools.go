@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/schemas"
@@ -87,8 +88,8 @@ func checkTarget(object map[string]any) []fault.Finding {
 	switch {
 	case names && (target == nil || target == ""):
 		return []fault.Finding{{Pointer: "/capsule", Message: "the tool has no target: capsule is empty", Hint: "name the capsule that it calls, or leave capsule out for a function of your own"}}
-	case names && name != "" && nameProblem(name) != "":
-		return []fault.Finding{{Pointer: "/capsule", Message: nameProblem(name), Hint: nameHint(name)}}
+	case names && name != "":
+		return checkTargetName(name)
 	case names:
 		return nil
 	}
@@ -106,6 +107,15 @@ func checkTarget(object map[string]any) []fault.Finding {
 		Message: "the tool has no target: it names no capsule, and for a function of your own it lacks " + what,
 		Hint:    "add capsule: NAME, or for a function " + what,
 	}}
+}
+
+func checkTargetName(name string) []fault.Finding {
+	err := api.CheckUnitName(name)
+	if err == nil {
+		return nil
+	}
+	public := fault.Public(err)
+	return []fault.Finding{{Pointer: "/capsule", Message: public.Msg, Hint: public.Hint}}
 }
 
 // checkParameters checks that the parameters are a JSON Schema of an object.

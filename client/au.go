@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // AUCall asks for one run of an Agentic Unit.
@@ -34,7 +34,7 @@ type AUResult struct {
 // an Input fault for what the unit doesn't take, Capsule for a unit that failed; RunOf says
 // which run it is about. When ctx ends before, the run goes on.
 func (c *Client) RunAU(ctx context.Context, call AUCall) (AUResult, error) {
-	if err := capsule.CheckName(call.Unit); err != nil {
+	if err := api.CheckUnitName(call.Unit); err != nil {
 		return AUResult{}, err
 	}
 	response, err := c.ask(ctx, call.request())

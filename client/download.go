@@ -9,9 +9,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // Download fetches output files of a run into a directory, which is made when there is
@@ -19,12 +18,12 @@ import (
 // under its name when it is whole, and replaces one of that name. Nothing is written
 // outside the directory, whatever the names are and where links stand in it. The error
 // comes with the files that were fetched before it.
-func (c *Client) Download(ctx context.Context, id string, files []orchestrator.File, dir string) ([]orchestrator.File, error) {
+func (c *Client) Download(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
 	for _, f := range files { // before anything is written
-		if _, err := localName(f); err != nil {
+		if err := checkName(f); err != nil {
 			return nil, err
 		}
 	}
@@ -33,7 +32,7 @@ func (c *Client) Download(ctx context.Context, id string, files []orchestrator.F
 		return nil, unwritten(err, "the output directory %q can't be used", dir)
 	}
 	defer root.Close()
-	fetched := make([]orchestrator.File, 0, len(files))
+	fetched := make([]api.File, 0, len(files))
 	for _, f := range files {
 		if f.Path, err = c.fetch(ctx, id, f, root); err != nil {
 			return fetched, err
@@ -43,12 +42,12 @@ func (c *Client) Download(ctx context.Context, id string, files []orchestrator.F
 	return fetched, nil
 }
 
-func localName(f orchestrator.File) (string, error) {
-	name, err := contract.CleanName(f.Name, contract.StageOutput)
-	if err == nil && filepath.IsLocal(filepath.FromSlash(name)) {
-		return name, nil
+func checkName(f api.File) error {
+	err := api.CheckFileName(f.Name)
+	if err == nil {
+		return nil
 	}
-	return "", fault.Wrap(fault.Unavailable, err, "the server names an output file %q, which is refused", f.Name).
+	return fault.Wrap(fault.Unavailable, err, "the server names an output file %q, which is refused", f.Name).
 		WithHint("no file was fetched; is it a server that you trust?")
 }
 
@@ -69,11 +68,8 @@ func unwritten(err error, format string, args ...any) error {
 }
 
 // fetch fills a file of its own name, so that nobody sees half of the result.
-func (c *Client) fetch(ctx context.Context, id string, f orchestrator.File, root *os.Root) (string, error) {
-	name, err := localName(f)
-	if err != nil {
-		return "", err
-	}
+func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root) (string, error) {
+	name := f.Name
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return "", unwritten(err, "the output file %q can't be written", name)
 	}

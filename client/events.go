@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // silence is how long an event stream may say nothing: the server's heart beats every
@@ -23,25 +23,25 @@ const silence = time.Minute
 // connection is made again and goes on where it was; what a server that is away for
 // longer than about 40 seconds leaves is an Unavailable fault. Types that the caller
 // doesn't know are to be left alone.
-func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[orchestrator.StoredEvent, error] {
-	return func(yield func(orchestrator.StoredEvent, error) bool) {
+func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		if err := checkID(id); err != nil {
-			yield(orchestrator.StoredEvent{}, err)
+			yield(api.Event{}, err)
 			return
 		}
 		f := follower{client: c, id: id, after: after, patience: c.newPatience()}
-		f.emit = func(e orchestrator.StoredEvent) bool { return yield(e, nil) && e.Type != orchestrator.EventEnd }
+		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
 		for {
 			over, err := f.connection(ctx)
 			if over {
 				return
 			}
 			if !isLost(err) {
-				yield(orchestrator.StoredEvent{}, err)
+				yield(api.Event{}, err)
 				return
 			}
 			if err := f.patience.wait(ctx, err); err != nil {
-				yield(orchestrator.StoredEvent{}, err)
+				yield(api.Event{}, err)
 				return
 			}
 		}
@@ -54,7 +54,7 @@ type follower struct {
 	id       string
 	after    int64
 	patience *patience
-	emit     func(orchestrator.StoredEvent) bool // whether there shall be more
+	emit     func(api.Event) bool // whether there shall be more
 }
 
 // connection reads one connection to its end. It is over when no more is wanted.
@@ -118,12 +118,12 @@ var errNotEvents = errors.New("it is no stream of ours")
 // eventReader puts events together from the lines of a stream (HTML Living Standard,
 // "Server-sent events").
 type eventReader struct {
-	event orchestrator.StoredEvent
+	event api.Event
 	data  []byte
 }
 
 // line takes one line and returns the event that it completes.
-func (r *eventReader) line(line []byte) (event orchestrator.StoredEvent, whole bool, err error) {
+func (r *eventReader) line(line []byte) (event api.Event, whole bool, err error) {
 	if len(line) == 0 {
 		return r.complete()
 	}
@@ -134,7 +134,7 @@ func (r *eventReader) line(line []byte) (event orchestrator.StoredEvent, whole b
 			return event, false, errNotEvents
 		}
 	case "event":
-		r.event.Type = orchestrator.EventType(value)
+		r.event.Type = api.EventType(value)
 	case "data":
 		if r.data != nil {
 			r.data = append(r.data, '\n')
@@ -147,7 +147,7 @@ func (r *eventReader) line(line []byte) (event orchestrator.StoredEvent, whole b
 }
 
 // complete ends an event at an empty line; one without data is none.
-func (r *eventReader) complete() (orchestrator.StoredEvent, bool, error) {
+func (r *eventReader) complete() (api.Event, bool, error) {
 	event := r.event
 	event.Data = json.RawMessage(r.data)
 	*r = eventReader{}

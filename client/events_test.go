@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // happened are a run's events as a server tells them.
@@ -50,16 +50,16 @@ func TestEventsEndWithTheRun(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	var got []orchestrator.StoredEvent
+	var got []api.Event
 	for e, err := range c.Events(t.Context(), runID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e)
 	}
-	want := []orchestrator.StoredEvent{
-		{Seq: 1, Type: orchestrator.EventWarning, Data: json.RawMessage("{\"message\":\n\"two lines\"}")},
-		{Seq: 2, Type: orchestrator.EventEnd, Data: json.RawMessage(`{"n":2}`)},
+	want := []api.Event{
+		{Seq: 1, Type: api.EventWarning, Data: json.RawMessage("{\"message\":\n\"two lines\"}")},
+		{Seq: 2, Type: api.EventEnd, Data: json.RawMessage(`{"n":2}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -12,18 +12,17 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // Files lists the output files of a run. Their names and sizes are what the server says.
-func (c *Client) Files(ctx context.Context, id string) ([]orchestrator.File, error) {
+func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
 	var list struct {
-		Files []orchestrator.File `json:"files"`
+		Files []api.File `json:"files"`
 	}
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "files"}}, &list)
 	return list.Files, err
@@ -32,15 +31,14 @@ func (c *Client) Files(ctx context.Context, id string) ([]orchestrator.File, err
 // File writes one output file of a run to w, as it comes: only when the error is nil is
 // it the file that the record tells of, in size and SHA-256. After a lost connection the
 // rest is asked for.
-func (c *Client) File(ctx context.Context, id string, file orchestrator.File, w io.Writer) error {
+func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	name, err := contract.CleanName(file.Name, contract.StageOutput)
-	if err != nil {
+	if err := api.CheckFileName(file.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
 	}
-	d := download{client: c, id: id, name: name, file: file, w: w, sum: sha256.New()}
+	d := download{client: c, id: id, file: file, w: w, sum: sha256.New()}
 	patience := c.newPatience()
 	for {
 		before := d.got
@@ -64,8 +62,7 @@ func (c *Client) File(ctx context.Context, id string, file orchestrator.File, w 
 type download struct {
 	client *Client
 	id     string
-	name   string
-	file   orchestrator.File
+	file   api.File
 	w      io.Writer
 	sum    hash.Hash
 	got    int64
@@ -87,7 +84,7 @@ func (d *download) connection(ctx context.Context) error {
 	n, err := io.Copy(d, io.LimitReader(response.Body, missing))
 	switch {
 	case d.failed != nil:
-		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.name).WithHint("is the disk full?")
+		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.file.Name).WithHint("is the disk full?")
 	case err != nil:
 		return d.client.lost(ctx, err)
 	case n < missing:
@@ -100,7 +97,7 @@ func (d *download) connection(ctx context.Context) error {
 }
 
 func (d *download) request() request {
-	r := request{method: http.MethodGet, path: append([]string{"v1", "runs", d.id, "files"}, strings.Split(d.name, "/")...)}
+	r := request{method: http.MethodGet, path: append([]string{"v1", "runs", d.id, "files"}, strings.Split(d.file.Name, "/")...)}
 	if d.got > 0 {
 		r.header = map[string]string{"Range": fmt.Sprintf("bytes=%d-", d.got), "If-Range": `"` + d.file.SHA256 + `"`}
 	}
@@ -148,6 +145,6 @@ func (d *download) check() error {
 }
 
 func (d *download) wrong(format string, args ...any) error {
-	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.name, fmt.Sprintf(format, args...)).
+	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.file.Name, fmt.Sprintf(format, args...)).
 		WithHint("try again; if it stays so, look at the server's disk")
 }

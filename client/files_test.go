@@ -17,29 +17,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 var content = bytes.Repeat([]byte("0123456789"), 100)
 
-func fileOf(name string, content []byte) orchestrator.File {
+func fileOf(name string, content []byte) api.File {
 	sum := sha256.Sum256(content)
-	return orchestrator.File{Name: name, SizeBytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+	return api.File{Name: name, SizeBytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
 }
 
 func TestFileIsHeldAgainstItsRecord(t *testing.T) {
 	file := fileOf("dir/a b.txt", content)
 	cases := []struct {
 		name, want string
-		change     func(*orchestrator.File)
+		change     func(*api.File)
 	}{
-		{name: "as it is", change: func(*orchestrator.File) {}},
-		{name: "too long", change: func(f *orchestrator.File) { f.SizeBytes-- }, want: "more than the 999 bytes"},
-		{name: "too short", change: func(f *orchestrator.File) { f.SizeBytes++ }, want: "it has 1000 bytes"},
-		{name: "another content", change: func(f *orchestrator.File) { f.SHA256 = strings.Repeat("0", 64) }, want: "SHA-256"},
-		{name: "no digest", change: func(f *orchestrator.File) { f.SHA256 = "" }, want: "SHA-256"},
-		{name: "a size below nothing", change: func(f *orchestrator.File) { f.SizeBytes = -1 }, want: "more than"},
+		{name: "as it is", change: func(*api.File) {}},
+		{name: "too long", change: func(f *api.File) { f.SizeBytes-- }, want: "more than the 999 bytes"},
+		{name: "too short", change: func(f *api.File) { f.SizeBytes++ }, want: "it has 1000 bytes"},
+		{name: "another content", change: func(f *api.File) { f.SHA256 = strings.Repeat("0", 64) }, want: "SHA-256"},
+		{name: "no digest", change: func(f *api.File) { f.SHA256 = "" }, want: "SHA-256"},
+		{name: "a size below nothing", change: func(f *api.File) { f.SizeBytes = -1 }, want: "more than"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDownload(t *testing.T) {
 		t.Error("a directory was made for nothing")
 	}
 	pointer := "/x"
-	wanted := []orchestrator.File{fileOf("a.txt", []byte("a.txt")), fileOf("deep/er/b", []byte("b"))}
+	wanted := []api.File{fileOf("a.txt", []byte("a.txt")), fileOf("deep/er/b", []byte("b"))}
 	wanted[0].Pointer = &pointer
 	got, err := c.Download(t.Context(), runID, wanted, dir)
 	if err != nil {
@@ -178,7 +178,7 @@ func TestDownloadLeavesItsDirectoryForNoName(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
 			c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 			above := t.TempDir()
-			_, err := c.Download(t.Context(), runID, []orchestrator.File{fileOf("good", content), fileOf(name, content)}, filepath.Join(above, "out"))
+			_, err := c.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf(name, content)}, filepath.Join(above, "out"))
 			wantFault(t, err, fault.Unavailable, "is it a server that you trust?")
 			if entries, _ := os.ReadDir(above); len(entries) > 0 {
 				t.Errorf("left %v", entries)
@@ -200,9 +200,9 @@ func TestDownloadFollowsNoLinkOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
-	_, err := c.Download(t.Context(), runID, []orchestrator.File{fileOf("dir/file", content)}, out)
+	_, err := c.Download(t.Context(), runID, []api.File{fileOf("dir/file", content)}, out)
 	wantFault(t, err, fault.Unavailable, "can't be written")
-	got, err := c.Download(t.Context(), runID, []orchestrator.File{fileOf("link", content)}, out)
+	got, err := c.Download(t.Context(), runID, []api.File{fileOf("link", content)}, out)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("files %v, error %v", got, err)
 	}
@@ -220,7 +220,7 @@ func TestNothingHalfIsLeftOfADownload(t *testing.T) {
 		_, _ = w.Write(content[:10])
 	})
 	out := t.TempDir()
-	got, err := c.Download(t.Context(), runID, []orchestrator.File{fileOf("good", content), fileOf("bad", content)}, out)
+	got, err := c.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf("bad", content)}, out)
 	wantFault(t, err, fault.Internal, "it has 10 bytes")
 	entries, _ := os.ReadDir(out)
 	if len(entries) != 1 || entries[0].Name() != "good" || len(got) != 1 {

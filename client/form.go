@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // piece is a part of a multipart body: a text, or the content of a file after it.
 type piece struct {
 	text []byte
-	file *orchestrator.InputFile
+	file *InputFile
 }
 
 // form returns the submission as a multipart body that reads its files as it is read,
@@ -88,7 +87,7 @@ func openPieces(pieces []piece) (io.ReadCloser, int64, error) {
 }
 
 // openRegular never waits for the other end of a FIFO.
-func openRegular(f orchestrator.InputFile) (*os.File, int64, error) {
+func openRegular(f InputFile) (*os.File, int64, error) {
 	file, err := os.OpenFile(f.Path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.Input, err, "the file for %q can't be had: %q", f.Field, f.Path)

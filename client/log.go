@@ -7,21 +7,21 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // Log returns what a run has written, line by line, and with follow also what it writes
 // from now on, to its end. A lost connection is made again and goes on where it was, as
 // with Events.
-func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[orchestrator.LogEntry, error] {
-	return func(yield func(orchestrator.LogEntry, error) bool) {
+func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
+	return func(yield func(api.LogEntry, error) bool) {
 		if err := checkID(id); err != nil {
-			yield(orchestrator.LogEntry{}, err)
+			yield(api.LogEntry{}, err)
 			return
 		}
 		l := logReader{client: c, id: id, follow: follow, patience: c.newPatience(), yield: yield}
 		if err := l.read(ctx); err != nil {
-			yield(orchestrator.LogEntry{}, err)
+			yield(api.LogEntry{}, err)
 		}
 	}
 }
@@ -35,7 +35,7 @@ type logReader struct {
 	seen     int
 	over     bool // no more is wanted
 	patience *patience
-	yield    func(orchestrator.LogEntry, error) bool
+	yield    func(api.LogEntry, error) bool
 }
 
 func (l *logReader) read(ctx context.Context) error {
@@ -85,7 +85,7 @@ func (l *logReader) connection(ctx context.Context) error {
 		case n < l.seen:
 			continue
 		}
-		var entry orchestrator.LogEntry
+		var entry api.LogEntry
 		if err := json.Unmarshal(line, &entry); err != nil {
 			return l.client.strange(err)
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // Prune removes finished runs with their files, or says with DryRun which would go.
-func (c *Client) Prune(ctx context.Context, opts orchestrator.PruneOptions) (orchestrator.PruneReport, error) {
-	var report orchestrator.PruneReport
+func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
+	var report api.PruneReport
 	wish := struct {
 		OlderThan string `json:"older_than,omitempty"`
 		MaxBytes  int64  `json:"max_bytes,omitempty"`
@@ -30,8 +30,8 @@ func (c *Client) Prune(ctx context.Context, opts orchestrator.PruneOptions) (orc
 }
 
 // Pool returns the server's figures of the containers that wait for runs.
-func (c *Client) Pool(ctx context.Context) (orchestrator.PoolStats, error) {
-	var stats orchestrator.PoolStats
+func (c *Client) Pool(ctx context.Context) (api.PoolStats, error) {
+	var stats api.PoolStats
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "pool"}}, &stats)
 	return stats, err
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // idRule is what may stand in a path; the server knows which ids there are.
@@ -27,9 +27,9 @@ func checkID(id string) error {
 }
 
 // Run returns the record of a run as it is now.
-func (c *Client) Run(ctx context.Context, id string) (orchestrator.Record, error) {
+func (c *Client) Run(ctx context.Context, id string) (api.Record, error) {
 	if err := checkID(id); err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return c.record(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id}})
 }
@@ -47,15 +47,15 @@ func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error)
 
 // Cancel asks for the end of a run and doesn't wait for it. The reason may be empty. A
 // Conflict fault says that the run has ended already.
-func (c *Client) Cancel(ctx context.Context, id, reason string) (orchestrator.Record, error) {
+func (c *Client) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
 	if err := checkID(id); err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	body, err := jsonBody(struct {
 		Reason string `json:"reason,omitempty"`
 	}{reason})
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return c.record(ctx, request{
 		method: http.MethodPost, path: []string{"v1", "runs", id, "cancel"}, body: body,
@@ -66,13 +66,13 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (orchestrator.Re
 // Runs lists the runs that the filter chooses, newest first. It asks for a page of
 // Filter.Limit runs at a time and for the next one as it is needed, until there are no
 // more. It ends after an error.
-func (c *Client) Runs(ctx context.Context, f orchestrator.Filter) iter.Seq2[orchestrator.Summary, error] {
-	return func(yield func(orchestrator.Summary, error) bool) {
+func (c *Client) Runs(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
+	return func(yield func(api.Summary, error) bool) {
 		for {
-			var page orchestrator.Page
+			var page api.Page
 			_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs"}, query: queryOf(f)}, &page)
 			if err != nil {
-				yield(orchestrator.Summary{}, err)
+				yield(api.Summary{}, err)
 				return
 			}
 			for _, run := range page.Runs {
@@ -84,7 +84,7 @@ func (c *Client) Runs(ctx context.Context, f orchestrator.Filter) iter.Seq2[orch
 				return
 			}
 			if *page.Next == f.Cursor || len(page.Runs) == 0 {
-				yield(orchestrator.Summary{}, c.strange(errNoProgress))
+				yield(api.Summary{}, c.strange(errNoProgress))
 				return
 			}
 			f.Cursor = *page.Next
@@ -93,7 +93,7 @@ func (c *Client) Runs(ctx context.Context, f orchestrator.Filter) iter.Seq2[orch
 }
 
 // queryOf leaves out what chooses nothing.
-func queryOf(f orchestrator.Filter) url.Values {
+func queryOf(f api.Filter) url.Values {
 	q := url.Values{}
 	set := func(key, value string) {
 		if value != "" {
@@ -131,13 +131,13 @@ func timeText(t time.Time) string {
 }
 
 // record asks for something that is answered with a run's record.
-func (c *Client) record(ctx context.Context, r request) (orchestrator.Record, error) {
-	var record orchestrator.Record
+func (c *Client) record(ctx context.Context, r request) (api.Record, error) {
+	var record api.Record
 	if _, err := c.call(ctx, r, &record); err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	if err := checkID(record.ID); err != nil {
-		return orchestrator.Record{}, c.strange(err)
+		return api.Record{}, c.strange(err)
 	}
 	return record, nil
 }

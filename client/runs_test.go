@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func TestRunsGoOverAllPages(t *testing.T) {
@@ -25,9 +25,9 @@ func TestRunsGoOverAllPages(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"runs":[{"id":"%d-a"},{"id":"%d-b"}],"next":%s}`, page, page, next)
 	})
 	var got []string
-	filter := orchestrator.Filter{
+	filter := api.Filter{
 		Unit: "a&b", Parent: "p", Active: true, Limit: 2,
-		States: []orchestrator.State{orchestrator.Idle, orchestrator.Running},
+		States: []api.State{api.Idle, api.Running},
 		Since:  time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
 	}
 	for run, err := range c.Runs(t.Context(), filter) {
@@ -51,7 +51,7 @@ func TestRunsAskForNoPageThatNobodyReads(t *testing.T) {
 		asked++
 		_, _ = io.WriteString(w, `{"runs":[{"id":"a"},{"id":"b"}],"next":"more"}`)
 	})
-	for range c.Runs(t.Context(), orchestrator.Filter{}) {
+	for range c.Runs(t.Context(), api.Filter{}) {
 		break
 	}
 	if asked != 1 {
@@ -63,7 +63,7 @@ func TestAListThatLeadsNowhere(t *testing.T) {
 	for _, page := range []string{`{"runs":[{"id":"a"}],"next":"same"}`, `{"runs":[],"next":"p"}`} {
 		c := serve(t, answer(200, "application/json", page))
 		var failed error
-		for _, failed = range c.Runs(t.Context(), orchestrator.Filter{}) {
+		for _, failed = range c.Runs(t.Context(), api.Filter{}) {
 		}
 		wantFault(t, failed, fault.Unavailable, "can't be understood")
 	}
@@ -128,9 +128,9 @@ func TestThePoolIsRead(t *testing.T) {
 	if err != nil || asked != "GET /v1/pool" {
 		t.Fatalf("asked %s, error %v", asked, err)
 	}
-	want := orchestrator.PoolStats{Size: 8, Waiting: 1, MemoryBytes: 1024, UsedBytes: 64, Units: []orchestrator.PoolShelf{{
+	want := api.PoolStats{Size: 8, Waiting: 1, MemoryBytes: 1024, UsedBytes: 64, Units: []api.PoolUnit{{
 		Unit: "hello", Wanted: 1, Hits: 3,
-		Waiting: []orchestrator.PooledEntry{{ID: runID, Container: "c1", Loaded: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
+		Waiting: []api.PoolSandbox{{ID: runID, Container: "c1", Loaded: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // Submission asks for one run of a unit.
@@ -16,9 +16,9 @@ type Submission struct {
 	Input json.RawMessage // a JSON object; nil is {}
 	// Files are read while they are sent, one after the other. They must be regular
 	// files that hold still meanwhile.
-	Files   []orchestrator.InputFile
+	Files   []InputFile
 	Timeout time.Duration // 0: the unit's, or the server's
-	// Metadata says what the run is about, to find it by: see orchestrator.CheckMetadata.
+	// Metadata says what the run is about, to find it by: see api.CheckMetadata.
 	Metadata map[string]string
 	// Key makes the submission idempotent for as long as the server remembers it: a
 	// second one with the same key joins the run of the first. "" makes one for this
@@ -26,19 +26,16 @@ type Submission struct {
 	Key string
 }
 
-// submissionJSON is a submission without files as it travels.
-type submissionJSON struct {
-	Unit    string          `json:"unit"`
-	Input   json.RawMessage `json:"input"`
-	Timeout string          `json:"timeout,omitempty"`
-
-	Metadata map[string]string `json:"metadata,omitempty"`
+// InputFile is a file of the caller's for a field of the input.
+type InputFile struct {
+	Field string // dotted path; a list field takes as many files as are given for it
+	Path  string // on this machine
 }
 
 // Submit starts a run and returns its record as it is then. It waits for the server to
 // accept it, not for its end: see Events. When ctx ends before Submit returns, the run
 // may have been started all the same.
-func (c *Client) Submit(ctx context.Context, s Submission) (orchestrator.Record, error) {
+func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	r := request{
 		method: http.MethodPost, path: []string{"v1", "runs"},
 		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
@@ -52,16 +49,16 @@ func (c *Client) Submit(ctx context.Context, s Submission) (orchestrator.Record,
 		r.body, err = jsonBody(s.json())
 	}
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return c.record(ctx, r)
 }
 
 // Rerun starts a finished run once more, with the same input and files, and returns the
 // new one's record.
-func (c *Client) Rerun(ctx context.Context, id string) (orchestrator.Record, error) {
+func (c *Client) Rerun(ctx context.Context, id string) (api.Record, error) {
 	if err := checkID(id); err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return c.record(ctx, request{
 		method: http.MethodPost, path: []string{"v1", "runs", id, "rerun"},
@@ -77,8 +74,8 @@ func keyOr(key string) string {
 	return key
 }
 
-func (s Submission) json() submissionJSON {
-	document := submissionJSON{Unit: s.Unit, Input: s.Input, Metadata: s.Metadata}
+func (s Submission) json() api.Submission {
+	document := api.Submission{Unit: s.Unit, Input: s.Input, Metadata: s.Metadata}
 	if len(s.Input) == 0 {
 		document.Input = json.RawMessage("{}")
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func TestSubmit(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSubmit(t *testing.T) {
 		writeRecord(w, "idle")
 	})
 	record, err := c.Submit(t.Context(), Submission{Unit: "hello", Input: json.RawMessage(`{"n":1e3}`), Timeout: 90 * time.Second})
-	if err != nil || record.ID != runID || record.State != orchestrator.Idle {
+	if err != nil || record.ID != runID || record.State != api.Idle {
 		t.Fatalf("record %+v, error %v", record, err)
 	}
 	if want := `POST /v1/runs application/json {"unit":"hello","input":{"n":1e3},"timeout":"1m30s"}`; got != want {
@@ -54,7 +54,7 @@ func TestMetadataTravels(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub := Submission{Unit: "hello", Metadata: map[string]string{"user_id": "ada"}}
-	for _, files := range [][]orchestrator.InputFile{nil, {{Field: "doc", Path: path}}} {
+	for _, files := range [][]InputFile{nil, {{Field: "doc", Path: path}}} {
 		sub.Files = files
 		if _, err := c.Submit(t.Context(), sub); err != nil || !strings.Contains(got, `{"user_id":"ada"}`) || !strings.Contains(got, `metadata"`) {
 			t.Errorf("%v, sent %s", err, got)
@@ -123,7 +123,7 @@ func TestFilesAreStreamedAsAForm(t *testing.T) {
 		}
 		writeRecord(w, "idle")
 	})
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Timeout: time.Second, Files: []orchestrator.InputFile{
+	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Timeout: time.Second, Files: []InputFile{
 		{Field: "data.table", Path: paths[0]}, {Field: "list", Path: paths[1]}, {Field: "list", Path: paths[0]},
 	}})
 	if err != nil {
@@ -153,7 +153,7 @@ func TestARefusedUploadIsNotSent(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		return counting{conn, &sent}, err
 	}
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []orchestrator.InputFile{{Field: "f", Path: path}}})
+	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 	wantFault(t, err, fault.Forbidden, "not you")
 	if n := sent.Load(); n > 4<<10 {
 		t.Errorf("%d bytes were sent all the same", n)
@@ -181,7 +181,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "can't be had", dir: "not a regular file", fifo: "not a regular file",
 	} {
-		_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []orchestrator.InputFile{{Field: "f", Path: path}}})
+		_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 		wantFault(t, err, fault.Input, want)
 	}
 }
@@ -201,7 +201,7 @@ func TestAFileThatShrinksIsNotSentAsIfItWereWhole(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		writeRecord(w, "idle")
 	})
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []orchestrator.InputFile{{Field: "f", Path: path}}})
+	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 	wantFault(t, err, fault.Input, "became shorter")
 	if tries != 1 {
 		t.Errorf("sent %d times", tries)
@@ -250,11 +250,11 @@ func TestPruneIsAskedOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"runs":2,"bytes":10,"dry_run":true}`)
 	})
-	report, err := c.Prune(t.Context(), orchestrator.PruneOptions{OlderThan: time.Hour, MaxBytes: 5, DryRun: true})
-	if want := (orchestrator.PruneReport{Runs: 2, Bytes: 10, DryRun: true}); err != nil || report != want {
+	report, err := c.Prune(t.Context(), api.PruneOptions{OlderThan: time.Hour, MaxBytes: 5, DryRun: true})
+	if want := (api.PruneReport{Runs: 2, Bytes: 10, DryRun: true}); err != nil || report != want {
 		t.Errorf("report %+v, error %v", report, err)
 	}
-	_, err = c.Prune(t.Context(), orchestrator.PruneOptions{})
+	_, err = c.Prune(t.Context(), api.PruneOptions{})
 	wantFault(t, err, fault.Unavailable, "does not answer")
 	if diff := cmp.Diff([]string{`{"older_than":"1h0m0s","max_bytes":5,"dry_run":true}`, `{"dry_run":false}`}, asked); diff != "" {
 		t.Error(diff)

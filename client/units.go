@@ -6,23 +6,22 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // Units lists what the server can run, also what is broken (UnitInfo.Problem).
-func (c *Client) Units(ctx context.Context) ([]orchestrator.UnitInfo, error) {
+func (c *Client) Units(ctx context.Context) ([]api.Unit, error) {
 	var list struct {
-		Units []orchestrator.UnitInfo `json:"units"`
+		Units []api.Unit `json:"units"`
 	}
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units"}}, &list)
 	return list.Units, err
 }
 
 // Unit returns what the server tells of one unit, with its contract.
-func (c *Client) Unit(ctx context.Context, name string) (orchestrator.UnitInfo, error) {
-	var info orchestrator.UnitInfo
-	if err := capsule.CheckName(name); err != nil {
+func (c *Client) Unit(ctx context.Context, name string) (api.Unit, error) {
+	var info api.Unit
+	if err := api.CheckUnitName(name); err != nil {
 		return info, err
 	}
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name}}, &info)
@@ -31,7 +30,7 @@ func (c *Client) Unit(ctx context.Context, name string) (orchestrator.UnitInfo, 
 
 // Schema returns the schema.json of a unit as it is.
 func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	var schema json.RawMessage
@@ -44,9 +43,9 @@ func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
 // image is built. A Capsule fault tells every problem of the directory. Where the archive
 // can't be read, and its error is a fault, that is the error. A refused archive may be read
 // for a moment after PutUnit has returned.
-func (c *Client) PutUnit(ctx context.Context, name string, archive io.Reader) (orchestrator.UnitInfo, bool, error) {
-	var info orchestrator.UnitInfo
-	if err := capsule.CheckName(name); err != nil {
+func (c *Client) PutUnit(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
+	var info api.Unit
+	if err := api.CheckUnitName(name); err != nil {
 		return info, false, err
 	}
 	status, err := c.call(ctx, request{

@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -96,7 +96,7 @@ func (v taskTypes) add(key, name string) error {
 	if _, err := checkLabel(key); err != nil {
 		return fmt.Errorf("the task type: %w", err)
 	}
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return err
 	}
 	if *v.into == nil {

@@ -12,7 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -126,7 +126,7 @@ func (f *file) pairs(under string, line int, n *yaml.Node) iter.Seq2[*yaml.Node,
 // units reads the settings of single units, by name.
 func (f *file) units(line int, n *yaml.Node) {
 	for key, value := range f.pairs("unit", line, n) {
-		if err := capsule.CheckName(key.Value); err != nil {
+		if err := api.CheckUnitName(key.Value); err != nil {
 			public := fault.Public(err)
 			f.report(f.at(key.Line), named("unit", public.Msg), public.Hint)
 			continue

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // several is a value of any number of texts: a list in the file, a flag that may be
@@ -70,6 +70,6 @@ func (v paths) root(base string) {
 // unitNames is a list of names of units.
 func unitNames(into *[]string) list {
 	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", func(name string) (string, error) {
-		return name, capsule.CheckName(name)
+		return name, api.CheckUnitName(name)
 	}}
 }

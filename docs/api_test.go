@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -105,8 +106,8 @@ func TestTheServersTablesAreWhole(t *testing.T) {
 		{"every state", apiGuide, "GET /v1/runs/{id}", enumOf(t, "run", "state")},
 		{"every event", apiGuide, "GET /v1/runs/{id}/events", enumOf(t, "event", "event")},
 		{"every category", "server.md", "Errors and retries", []string{
-			string(orchestrator.CategoryTransient), string(orchestrator.CategoryPermanent),
-			string(orchestrator.CategoryAgent), string(orchestrator.CategorySystem),
+			string(api.CategoryTransient), string(api.CategoryPermanent),
+			string(api.CategoryAgent), string(api.CategorySystem),
 		}},
 		{"every metric", "server.md", "Watching it", metrics(t)},
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -88,16 +88,16 @@ func size(n int64) string {
 }
 
 var outcomes = []string{
-	string(orchestrator.Success), string(orchestrator.CapsuleError), string(orchestrator.ContractViolation),
-	string(orchestrator.LimitExceeded), string(orchestrator.OutOfMemory), string(orchestrator.TimedOut),
-	string(orchestrator.WasCancelled), string(orchestrator.StartFailed), string(orchestrator.SystemError),
+	string(api.Success), string(api.CapsuleError), string(api.ContractViolation),
+	string(api.LimitExceeded), string(api.OutOfMemory), string(api.TimedOut),
+	string(api.WasCancelled), string(api.StartFailed), string(api.SystemError),
 }
 
 func recordFields() []string {
-	names := jsonNames(reflect.TypeFor[orchestrator.Record]())
-	names = append(names, jsonNames(reflect.TypeFor[orchestrator.Timings]())...)
-	names = append(names, jsonNames(reflect.TypeFor[orchestrator.Usage]())...)
-	return append(names, jsonNames(reflect.TypeFor[orchestrator.File]())...)
+	names := jsonNames(reflect.TypeFor[api.Record]())
+	names = append(names, jsonNames(reflect.TypeFor[api.Timings]())...)
+	names = append(names, jsonNames(reflect.TypeFor[api.Usage]())...)
+	return append(names, jsonNames(reflect.TypeFor[api.File]())...)
 }
 
 func jsonNames(of reflect.Type) []string {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -32,7 +32,7 @@ func (h *Handler) granted(target string) error {
 		return nil
 	}
 	name := "NAME"
-	if capsule.CheckName(target) == nil {
+	if api.CheckUnitName(target) == nil {
 		name = target
 	}
 	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff", quote(h.caller.Unit), quote(target)).

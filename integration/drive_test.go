@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -27,7 +27,7 @@ var probeFiles = map[string]string{
 }
 
 // submit submits and remembers a run.
-func (s *server) submit(t *testing.T, submission client.Submission) orchestrator.Record {
+func (s *server) submit(t *testing.T, submission client.Submission) api.Record {
 	t.Helper()
 	record, err := s.client.Submit(t.Context(), submission)
 	if err != nil {
@@ -37,18 +37,18 @@ func (s *server) submit(t *testing.T, submission client.Submission) orchestrator
 	return record
 }
 
-func (s *server) run(t *testing.T, submission client.Submission) orchestrator.Record {
+func (s *server) run(t *testing.T, submission client.Submission) api.Record {
 	t.Helper()
 	return s.end(t, s.submit(t, submission).ID)
 }
 
-func (s *server) script(t *testing.T, text string) orchestrator.Record {
+func (s *server) script(t *testing.T, text string) api.Record {
 	t.Helper()
 	return s.run(t, scripted(t, text))
 }
 
 // begin submits a script and returns when it has written its first line.
-func (s *server) begin(t *testing.T, text string) orchestrator.Record {
+func (s *server) begin(t *testing.T, text string) api.Record {
 	t.Helper()
 	record := s.submit(t, scripted(t, text))
 	for entry, err := range s.client.Log(t.Context(), record.ID, true) {
@@ -64,9 +64,9 @@ func (s *server) begin(t *testing.T, text string) orchestrator.Record {
 }
 
 // end follows the events of a run to the last one and returns its record.
-func (s *server) end(t *testing.T, id string) orchestrator.Record {
+func (s *server) end(t *testing.T, id string) api.Record {
 	t.Helper()
-	var last orchestrator.StoredEvent
+	var last api.Event
 	for event, err := range s.client.Events(t.Context(), id, 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func (s *server) end(t *testing.T, id string) orchestrator.Record {
 		}
 		last = event
 	}
-	if last.Type != orchestrator.EventEnd {
+	if last.Type != api.EventEnd {
 		t.Errorf("the last event is %q", last.Type)
 	}
 	record, err := s.client.Run(t.Context(), id)
@@ -90,7 +90,7 @@ func (s *server) end(t *testing.T, id string) orchestrator.Record {
 }
 
 // file fetches an output file of a run, which the client holds against its SHA-256.
-func (s *server) file(t *testing.T, record orchestrator.Record, name string) string {
+func (s *server) file(t *testing.T, record api.Record, name string) string {
 	t.Helper()
 	for _, f := range record.Files {
 		if f.Name != name {
@@ -112,7 +112,7 @@ func scripted(t *testing.T, text string) client.Submission {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return client.Submission{Unit: probeName, Files: []orchestrator.InputFile{{Field: "script", Path: path}}}
+	return client.Submission{Unit: probeName, Files: []client.InputFile{{Field: "script", Path: path}}}
 }
 
 func probeArchive(t *testing.T) *bytes.Buffer {
@@ -133,7 +133,7 @@ func probeArchive(t *testing.T) *bytes.Buffer {
 	return &archive
 }
 
-func show(record orchestrator.Record) string {
+func show(record api.Record) string {
 	text, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err.Error()

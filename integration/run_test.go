@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func TestAServerInAContainer(t *testing.T) {
@@ -50,7 +50,7 @@ func (s *server) testUnits(t *testing.T) {
 
 func (s *server) testHello(t *testing.T) {
 	record := s.run(t, client.Submission{Unit: "hello", Input: json.RawMessage(`{"name":"Ada"}`)})
-	if record.Outcome != orchestrator.Success || !strings.Contains(string(record.Output), "Hello, Ada!") {
+	if record.Outcome != api.Success || !strings.Contains(string(record.Output), "Hello, Ada!") {
 		t.Errorf("%s", show(record))
 	}
 }
@@ -58,9 +58,9 @@ func (s *server) testHello(t *testing.T) {
 func (s *server) testFiles(t *testing.T) {
 	record := s.run(t, client.Submission{
 		Unit: "csv-report", Input: json.RawMessage(`{"group_by":"region","chart_column":"revenue"}`),
-		Files: []orchestrator.InputFile{{Field: "table", Path: "../examples/capsules/csv-report/input/sales.csv"}},
+		Files: []client.InputFile{{Field: "table", Path: "../examples/capsules/csv-report/input/sales.csv"}},
 	})
-	if record.Outcome != orchestrator.Success || len(record.Files) != 1 {
+	if record.Outcome != api.Success || len(record.Files) != 1 {
 		t.Fatalf("%s", show(record))
 	}
 	want, err := os.ReadFile("../examples/capsules/csv-report/tests/expected/revenue-by-region.svg")
@@ -84,7 +84,7 @@ func (s *server) testPut(t *testing.T) {
 
 func (s *server) testFailure(t *testing.T) {
 	record := s.script(t, "echo to stdout; echo to stderr >&2; exit 3")
-	if record.Outcome != orchestrator.CapsuleError || record.ExitCode == nil || *record.ExitCode != 3 || record.Retries != 0 {
+	if record.Outcome != api.CapsuleError || record.ExitCode == nil || *record.ExitCode != 3 || record.Retries != 0 {
 		t.Errorf("%s", show(record))
 	}
 	got := map[string]string{}
@@ -106,7 +106,7 @@ mkdir -p /io/output/deep /workspace/a/b
 echo result > /io/output/deep/file; echo scratch > /workspace/a/b/c
 echo '{"file":"deep/file"}' > /io/output.json
 chmod 0 /io/output.json /io/output/deep/file /io/output/deep /workspace/a/b/c /workspace/a/b /workspace/a`)
-	if record.Outcome != orchestrator.Success {
+	if record.Outcome != api.Success {
 		t.Fatalf("%s", show(record))
 	}
 	if got := s.file(t, record, "deep/file"); got != "result\n" {
@@ -125,7 +125,7 @@ func (s *server) testCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	record = s.end(t, record.ID)
-	if record.Outcome != orchestrator.WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
+	if record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
 		t.Errorf("%s", show(record))
 	}
 }
@@ -148,7 +148,7 @@ echo over`)
 	}
 	s.restart()
 	record = s.end(t, record.ID)
-	if record.Outcome != orchestrator.Success || record.Retries != 0 {
+	if record.Outcome != api.Success || record.Retries != 0 {
 		t.Fatalf("%s", show(record))
 	}
 	if got := s.file(t, record, "starts"); got != "start\n" {
@@ -179,7 +179,7 @@ func (s *server) testCommands(t *testing.T) {
 func TestAServerWhoseDataIsInItsContainerAloneSaysSo(t *testing.T) {
 	s := startServer(t, map[string]string{"AOD_DATA": "/tmp/aod", "AOD_TOKEN_FILE": "/data/token", "AOD_MIN_FREE_DISK": "0"})
 	record := s.run(t, client.Submission{Unit: "hello", Input: json.RawMessage(`{"name":"Ada"}`)})
-	if record.Outcome != orchestrator.SystemError || record.Error.Kind != "unsupported" || record.Retries != 0 {
+	if record.Outcome != api.SystemError || record.Error.Kind != "unsupported" || record.Retries != 0 {
 		t.Fatalf("%s", show(record))
 	}
 	if !strings.Contains(record.Error.Message, "must be on a volume or a bind mount") || !strings.Contains(record.Error.Hint, "aod-data:/data") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -68,28 +69,28 @@ func TestHowAUnitMayEnd(t *testing.T) {
 	p := newAUProbe(t)
 	for _, c := range []struct {
 		name, prompt string
-		outcome      Outcome
+		outcome      api.Outcome
 		exit         int
 		kind, says   string
 	}{
-		{"a result", `echo '{"a": 1}'`, Success, 0, "", ""},
-		{"a list", `echo '[1, 2]'`, Success, 0, "", ""},
-		{"its general error", `echo no >&2; exit 1`, CapsuleError, 1, "general_error", "general error (exit code 1)"},
-		{"invalid input", `exit 2`, CapsuleError, 2, "invalid_input", "invalid input"},
-		{"an error of its own", `exit 3`, CapsuleError, 3, "domain_error", "no such page (exit code 3)"},
-		{"another", `exit 77`, CapsuleError, 77, "domain_error", "domain error 77"},
-		{"a crash", `kill -SEGV $$`, CapsuleError, 139, "signal", "SIGSEGV"},
-		{"silence", `true`, ContractViolation, 1, "contract_violation", "empty"},
-		{"text before", `echo hello; echo '{}'`, ContractViolation, 1, "contract_violation", "text_before"},
-		{"text after", `echo '{} done'`, ContractViolation, 1, "contract_violation", "text_after"},
-		{"two documents", `echo '{}{}'`, ContractViolation, 1, "contract_violation", "two_documents"},
-		{"invalid UTF-8", `printf '{"a": "\xff"}'`, ContractViolation, 1, "contract_violation", "not_utf8"},
-		{"half a document", `printf '{"a":'`, ContractViolation, 1, "contract_violation", "truncated"},
-		{"a bare number", `echo 7`, ContractViolation, 1, "contract_violation", "not_structured"},
-		{"11 MB", `printf '{"a":"'; head -c 11M /dev/zero | tr '\0' x; printf '"}'`, ContractViolation, 1, "contract_violation", "too_large"},
-		{"no end of it", `yes`, LimitExceeded, 153, "output_limit", "64 MiB"},
-		{"too much memory", `x=$(head -c 200M /dev/zero | tr '\0' x)`, OutOfMemory, 137, "memory_limit", "64 MiB"},
-		{"a socket for stdout", `rm -f /run/aod/stdout; echo '{}'`, Success, 0, "", ""},
+		{"a result", `echo '{"a": 1}'`, api.Success, 0, "", ""},
+		{"a list", `echo '[1, 2]'`, api.Success, 0, "", ""},
+		{"its general error", `echo no >&2; exit 1`, api.CapsuleError, 1, "general_error", "general error (exit code 1)"},
+		{"invalid input", `exit 2`, api.CapsuleError, 2, "invalid_input", "invalid input"},
+		{"an error of its own", `exit 3`, api.CapsuleError, 3, "domain_error", "no such page (exit code 3)"},
+		{"another", `exit 77`, api.CapsuleError, 77, "domain_error", "domain error 77"},
+		{"a crash", `kill -SEGV $$`, api.CapsuleError, 139, "signal", "SIGSEGV"},
+		{"silence", `true`, api.ContractViolation, 1, "contract_violation", "empty"},
+		{"text before", `echo hello; echo '{}'`, api.ContractViolation, 1, "contract_violation", "text_before"},
+		{"text after", `echo '{} done'`, api.ContractViolation, 1, "contract_violation", "text_after"},
+		{"two documents", `echo '{}{}'`, api.ContractViolation, 1, "contract_violation", "two_documents"},
+		{"invalid UTF-8", `printf '{"a": "\xff"}'`, api.ContractViolation, 1, "contract_violation", "not_utf8"},
+		{"half a document", `printf '{"a":'`, api.ContractViolation, 1, "contract_violation", "truncated"},
+		{"a bare number", `echo 7`, api.ContractViolation, 1, "contract_violation", "not_structured"},
+		{"11 MB", `printf '{"a":"'; head -c 11M /dev/zero | tr '\0' x; printf '"}'`, api.ContractViolation, 1, "contract_violation", "too_large"},
+		{"no end of it", `yes`, api.LimitExceeded, 153, "output_limit", "64 MiB"},
+		{"too much memory", `x=$(head -c 200M /dev/zero | tr '\0' x)`, api.OutOfMemory, 137, "memory_limit", "64 MiB"},
+		{"a socket for stdout", `rm -f /run/aod/stdout; echo '{}'`, api.Success, 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			record, err := p.submit(t.Context(), p.call(c.prompt, ""))
@@ -100,7 +101,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 			if record.Outcome != c.outcome || record.ExitCode == nil || *record.ExitCode != c.exit {
 				t.Fatalf("want %s, exit %d:\n%s", c.outcome, c.exit, show(record))
 			}
-			if c.outcome != Success && (record.Error.Kind != c.kind || !strings.Contains(record.Error.Type+" "+record.Error.Message, c.says)) {
+			if c.outcome != api.Success && (record.Error.Kind != c.kind || !strings.Contains(record.Error.Type+" "+record.Error.Message, c.says)) {
 				t.Errorf("want %s, %q:\n%+v", c.kind, c.says, record.Error)
 			}
 		})
@@ -108,7 +109,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 	t.Run("a hang", func(t *testing.T) {
 		req := p.call(`sleep 100`, "")
 		req.Timeout = 300 * time.Millisecond
-		if record, err := p.submit(t.Context(), req); err != nil || record.Outcome != TimedOut {
+		if record, err := p.submit(t.Context(), req); err != nil || record.Outcome != api.TimedOut {
 			t.Errorf("%v\n%s", err, show(record))
 		}
 	})
@@ -181,7 +182,7 @@ func TestWhatAUnitIsSparedOf(t *testing.T) {
 			told := said(record)
 			if fault.Is(err, fault.Input) { // before there was a run
 				told = err.Error()
-			} else if err != nil || record.Outcome != InvalidInput || record.Error.Category != CategoryPermanent {
+			} else if err != nil || record.Outcome != api.InvalidInput || record.Error.Category != api.CategoryPermanent {
 				t.Errorf("%v\n%s", err, show(record))
 			}
 			if !strings.Contains(told, c.says) {

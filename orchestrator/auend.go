@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -32,16 +33,16 @@ func (r *Run) concludeAU(end runtime.End, layout runtime.Layout, limits runtime.
 	}
 	r.noteLimits(end)
 	success := 0
-	return conclusion{state: Completed, outcome: Success, exit: &success, output: output.JSON()}, nil
+	return conclusion{state: api.Completed, outcome: api.Success, exit: &success, output: output.JSON()}, nil
 }
 
 // refusedBy concludes a unit that failed by itself.
 func refusedBy(exit au.Exit) conclusion {
-	category := CategoryAgent
+	category := api.CategoryAgent
 	if exit.Class == au.ExitInvalidInput {
-		category = CategoryPermanent
+		category = api.CategoryPermanent
 	}
-	return failed(CapsuleError, exit.Code, &RunError{
+	return failed(api.CapsuleError, exit.Code, &api.RunError{
 		Category: category, Kind: string(exit.Class),
 		Message: fmt.Sprintf("the unit failed: %s (exit code %d)", bounded(exit.Name, maxType), exit.Code),
 		Hint:    "its log, which is its stderr, says more",
@@ -50,8 +51,8 @@ func refusedBy(exit au.Exit) conclusion {
 
 // misprinted concludes a unit that exited with 0 without a result.
 func misprinted(wrong *au.OutputError) conclusion {
-	return failed(ContractViolation, exitContract, &RunError{
-		Category: CategoryAgent, Kind: string(ContractViolation), Type: string(wrong.Problem),
+	return failed(api.ContractViolation, exitContract, &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.ContractViolation), Type: string(wrong.Problem),
 		Message: "the unit exited with 0, but its stdout is not one JSON document: " + wrong.Message,
 		Hint:    wrong.Hint,
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
@@ -54,7 +55,7 @@ func (o *Orchestrator) start(ctx context.Context, run *Run, dir string) (*box, e
 		return nil, err
 	}
 	timings := b.sandbox.Timings()
-	run.record.Container = &Container{ID: b.sandbox.ID()}
+	run.record.Container = &api.Container{ID: b.sandbox.ID()}
 	run.record.Timings.Create, run.record.Timings.Start = milliseconds(timings.Create), milliseconds(timings.Start)
 	return b, nil
 }
@@ -127,10 +128,10 @@ var errTimeout = errors.New("the run's time is up")
 // wait enters Running and returns with the end of the container: by itself, at its
 // time limit, or stopped with ctx.
 func (b *box) wait(ctx context.Context) (runtime.End, error) {
-	if b.run.record.State != Running { // as it is when the container was adopted
+	if b.run.record.State != api.Running { // as it is when the container was adopted
 		started := b.startedAt().UTC()
 		b.run.record.StartedAt = &started
-		if err := b.run.enter(Running, ""); err != nil {
+		if err := b.run.enter(api.Running, ""); err != nil {
 			return runtime.End{}, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
@@ -167,7 +168,7 @@ func (c *attachedCalls) Await(ctx context.Context, id string) (handoff.Result, e
 	if !call.run.hasEnded() || !c.slot.Regain(ctx) {
 		return goesOn(id), nil
 	}
-	return resultOf(call.run.record, func(f File) string { return f.Path }), nil
+	return resultOf(call.run.record, func(f api.File) string { return f.Path }), nil
 }
 
 func (c *attachedCalls) call(id string) (*attachedCall, error) {
@@ -219,8 +220,8 @@ func (c *attachedCalls) end(cause error) {
 }
 
 // resultOf tells a caller how its callee ended.
-func resultOf(r Record, path func(File) string) handoff.Result {
-	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == Success, Output: r.Output}
+func resultOf(r api.Record, path func(api.File) string) handoff.Result {
+	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output}
 	for _, f := range r.Files {
 		out := handoff.Output{Name: f.Name, Path: path(f), SizeBytes: f.SizeBytes, SHA256: f.SHA256}
 		if f.Pointer != nil {

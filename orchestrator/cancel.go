@@ -5,24 +5,25 @@ import (
 	"errors"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 // Cancel asks for the end of a run. The wish is stored before it is acted on. A run that
 // has its outcome is a Conflict fault.
-func (s *Service) Cancel(ctx context.Context, id, reason string) (Record, error) {
+func (s *Service) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
 	record, err := s.Get(ctx, id)
 	if err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	j := s.job(id)
 	if record.Outcome != "" || j == nil {
 		return record, fault.New(fault.Conflict, "the run has ended: it is %s", record.State)
 	}
 	reason = bounded(reason, maxMessage)
-	wish := newEvent(EventCancel, time.Now().UTC(), cancelWish{Reason: reason})
+	wish := newEvent(api.EventCancel, time.Now().UTC(), cancelWish{Reason: reason})
 	if err := s.store.Append(ctx, id, wish); err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	j.news.notify()
 	j.cancel(wishOf(reason))

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 // clean removes what isn't kept of the run. Its error is the process's end.
 func (j *job) clean(ctx context.Context) error {
 	again := j.settle(context.WithoutCancel(ctx))
-	if err := j.enter(Cleanup, ""); err != nil {
+	if err := j.enter(api.Cleanup, ""); err != nil {
 		return err
 	}
 	if again != nil {
@@ -22,7 +24,7 @@ func (j *job) clean(ctx context.Context) error {
 	if err := j.removeAttempts(); err != nil {
 		j.service.logger.Error("run's directory can't be cleaned", "run", j.id, about(err))
 	}
-	return j.enter(Idle, "")
+	return j.enter(api.Idle, "")
 }
 
 // removeContainers removes what the engine has of the run; gone says that there is nothing to

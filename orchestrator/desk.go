@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -115,7 +116,7 @@ func (r *Run) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
 
 // timeUp is when the attempt's own time is up: that of an adopted one began earlier.
 func (r *Run) timeUp(limits runtime.Limits) time.Time {
-	if r.record.State == Running && r.record.StartedAt != nil {
+	if r.record.State == api.Running && r.record.StartedAt != nil {
 		return r.record.StartedAt.Add(limits.Timeout)
 	}
 	return time.Now().Add(limits.Timeout)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -19,7 +20,7 @@ import (
 )
 
 // fakeRun runs the probe on a fake engine whose containers do what program does.
-func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) (*enginetest.Fake, *Orchestrator, Record, error) {
+func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) (*enginetest.Fake, *Orchestrator, api.Record, error) {
 	t.Helper()
 	fake := enginetest.NewFake(program)
 	fake.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
@@ -70,7 +71,7 @@ func TestAnEngineThatFailsIsAFaultAndLeavesNothing(t *testing.T) {
 			if !fault.Is(err, fault.Unavailable) {
 				t.Errorf("error %v", err)
 			}
-			if record.Outcome != SystemError || record.State != Failed || record.Error.Category != CategoryTransient {
+			if record.Outcome != api.SystemError || record.State != api.Failed || record.Error.Category != api.CategoryTransient {
 				t.Errorf("record %s", show(record))
 			}
 			if strings.Contains(show(record), "secret cause") {
@@ -84,7 +85,7 @@ func TestAnEngineThatFailsIsAFaultAndLeavesNothing(t *testing.T) {
 
 func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
 	fake, o, record, err := fakeRun(t, map[string]error{"Remove": fault.New(fault.Unavailable, "the engine is away")}, succeed)
-	if err != nil || record.Outcome != Success {
+	if err != nil || record.Outcome != api.Success {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
 	if len(record.Warnings) != 1 || !strings.Contains(record.Warnings[0], "cleaning up") {
@@ -102,7 +103,7 @@ func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
 
 func TestTheCallsOfARunAreInOrder(t *testing.T) {
 	fake, o, record, err := fakeRun(t, nil, succeed)
-	if err != nil || record.Outcome != Success {
+	if err != nil || record.Outcome != api.Success {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
 	calls := strings.Join(fake.Calls(), " ")

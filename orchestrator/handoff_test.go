@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -195,7 +196,7 @@ func (w *works) submitScript(s script) string {
 	return w.submitTo("caller", s)
 }
 
-func depthOf(calls []Call) int {
+func depthOf(calls []api.Call) int {
 	deepest := 0
 	for _, c := range calls {
 		deepest = max(deepest, 1+depthOf(c.Calls))
@@ -207,7 +208,7 @@ func TestHandoffs(t *testing.T) {
 	t.Run("a chain of ten with a single slot comes to its end", func(t *testing.T) {
 		w := newCallWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
 		record := w.await(w.submitScript(chain(10)))
-		if record.Outcome != Success || depthOf(record.Calls) != 9 {
+		if record.Outcome != api.Success || depthOf(record.Calls) != 9 {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -224,7 +225,7 @@ func TestHandoffs(t *testing.T) {
 			fan.Calls = append(fan.Calls, script{Mark: fmt.Sprint("leaf", n)})
 		}
 		record := w.await(w.submitScript(fan))
-		if record.Outcome != Success || len(record.Calls) != 20 {
+		if record.Outcome != api.Success || len(record.Calls) != 20 {
 			t.Errorf("record %s", show(record))
 		}
 		for _, answer := range w.answers["fan"] {
@@ -236,7 +237,7 @@ func TestHandoffs(t *testing.T) {
 	t.Run("files go along and come back", func(t *testing.T) {
 		w := newCallWorks(t)
 		id := w.submitScript(script{Mark: "a", File: "doc.txt", Calls: []script{{Mark: "b"}}, Until: "look"})
-		w.until(id, func(r Record) bool { return w.answered("a") == 1 })
+		w.until(id, func(r api.Record) bool { return w.answered("a") == 1 })
 		dir := filepath.Join(w.service.runPath(id), "1", "incoming")
 		if raw, err := os.ReadFile(filepath.Join(dir, "doc.txt")); err != nil || string(raw) != "from a+" {
 			t.Errorf("in incoming: %q, %v", raw, err)
@@ -278,11 +279,11 @@ func TestHandoffs(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := w.await(id)
-		if record.Outcome != WasCancelled || len(record.Calls) != 3 {
+		if record.Outcome != api.WasCancelled || len(record.Calls) != 3 {
 			t.Errorf("record %s", show(record))
 		}
 		for _, c := range record.Calls {
-			if c.Outcome != WasCancelled {
+			if c.Outcome != api.WasCancelled {
 				t.Errorf("call %+v", c)
 			}
 		}
@@ -302,7 +303,7 @@ func TestHandoffs(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.breaks("Probe", nil)
-		if record := w.await(id); record.Outcome != WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != WasCancelled {
+		if record := w.await(id); record.Outcome != api.WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != api.WasCancelled {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -317,7 +318,7 @@ func TestHandoffs(t *testing.T) {
 		}
 		w.open("go")
 		record := w.await(id)
-		if record.Outcome != Success || depthOf(record.Calls) != 2 {
+		if record.Outcome != api.Success || depthOf(record.Calls) != 2 {
 			t.Errorf("record %s", show(record))
 		}
 		for _, mark := range []string{"c1", "c2", "c3"} {
@@ -354,7 +355,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(ctx context.Context, s script) Record {
+	run := func(ctx context.Context, s script) api.Record {
 		t.Helper()
 		raw, _ := json.Marshal(s)
 		input, err := contract.Decode(raw, contract.DefaultMaxBytes)
@@ -378,13 +379,13 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		return record
 	}
 	t.Run("a chain", func(t *testing.T) {
-		if record := run(t.Context(), chain(5)); record.Outcome != Success || depthOf(record.Calls) != 4 {
+		if record := run(t.Context(), chain(5)); record.Outcome != api.Success || depthOf(record.Calls) != 4 {
 			t.Errorf("record %s", show(record))
 		}
 	})
 	t.Run("with files", func(t *testing.T) {
 		record := run(t.Context(), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
-		if record.Outcome != Success || len(record.Calls) != 1 || record.Calls[0].Files != 1 || !strings.Contains(w.answers["f"][0], "/io/handoff/incoming/doc.txt") {
+		if record.Outcome != api.Success || len(record.Calls) != 1 || record.Calls[0].Files != 1 || !strings.Contains(w.answers["f"][0], "/io/handoff/incoming/doc.txt") {
 			t.Errorf("%q: %s", w.answers["f"], show(record))
 		}
 	})
@@ -397,7 +398,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 			}
 		}()
 		record := run(ctx, script{Mark: "x", Calls: []script{{Mark: "y", Until: "never"}}})
-		if record.Outcome != WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != WasCancelled {
+		if record.Outcome != api.WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != api.WasCancelled {
 			t.Errorf("record %s", show(record))
 		}
 	})

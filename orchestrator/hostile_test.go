@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 // hostile are results that a capsule may leave to hurt us or by mistake: what the
@@ -12,42 +14,42 @@ import (
 var hostile = []struct {
 	name    string
 	script  string
-	outcome Outcome
+	outcome api.Outcome
 	exit    int
 	says    string
 }{
-	{"no result at all", `true`, ContractViolation, 1, "/io/output.json: was not written"},
-	{"a result that isn't JSON", `echo hello > /io/output.json`, ContractViolation, 1, "JSON"},
-	{"an empty result", `: > /io/output.json`, ContractViolation, 1, "/io/output.json"},
-	{"a result that isn't an object", `echo '[1,2]' > /io/output.json`, ContractViolation, 1, "object"},
-	{"two results", `echo '{}{}' > /io/output.json`, ContractViolation, 1, "/io/output.json"},
-	{"a result that breaks the contract", `echo '{"n":"x"}' > /io/output.json`, ContractViolation, 1, "/io/output.json#/n: expected integer, got string"},
-	{"a result that names a missing file", `echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, `names file "x", which is not in /io/output`},
-	{"a link to /etc/passwd", `ln -s /etc/passwd /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "symbolic link"},
-	{"a link to a directory", `ln -s /etc /io/output/d; echo '{"file":"d/passwd"}' > /io/output.json`, ContractViolation, 1, "symbolic link"},
-	{"a directory", `mkdir /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "directory"},
-	{"a FIFO", `mkfifo /io/output/x; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "FIFO"},
-	{"a socket", `perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0);bind(S,sockaddr_un("/io/output/x")) or die'; echo '{"file":"x"}' > /io/output.json`, ContractViolation, 1, "socket"},
-	{"a name that climbs", `echo '{"file":"../output.json"}' > /io/output.json`, ContractViolation, 1, `".."`},
-	{"an absolute name", `echo '{"file":"/etc/passwd"}' > /io/output.json`, ContractViolation, 1, "absolute"},
-	{"invalid UTF-8", `printf '{"s":"\xff\xfe"}' > /io/output.json`, ContractViolation, 1, "UTF-8"},
-	{"JSON nested 100,000 deep", `perl -e 'print "{\"a\":"x100000,1,"}"x100000' > /io/output.json`, ContractViolation, 1, "deep"},
-	{"a result over the limit", `perl -e 'print "{\"a\":\"","x"x(1<<21),"\"}"' > /io/output.json`, ContractViolation, 1, "the limit is 1048576"},
-	{"a result that is a link", `echo '{}' > /io/real; ln -s /io/real /io/output.json`, ContractViolation, 1, "is a symbolic link, not a regular file"},
-	{"a result that links to /etc/passwd", `ln -s /etc/passwd /io/output.json`, ContractViolation, 1, "is a symbolic link, not a regular file"},
-	{"a result that is a FIFO", `mkfifo /io/output.json`, ContractViolation, 1, "is a FIFO, not a regular file"},
-	{"a result that is a directory", `mkdir /io/output.json`, ContractViolation, 1, "is a directory, not a regular file"},
-	{"2,000 files", `cd /io/output; perl -e 'for(1..2000){open F,">",$_}'; echo '{}' > /io/output.json`, LimitExceeded, 1, "holds more than 1000 files"},
-	{"100,000 files", `cd /io/output; perl -e 'for(1..100000){open F,">",$_}'; echo '{}' > /io/output.json`, LimitExceeded, -1, "more than"},
-	{"output over the limit", `head -c 3M /dev/zero > /io/output/x; echo '{}' > /io/output.json`, LimitExceeded, 1, "more than 2097152 bytes"},
-	{"a sparse giant", `truncate -s 1T /io/output/x || truncate -s 3M /io/output/x; echo '{}' > /io/output.json`, LimitExceeded, 1, "more than 2097152 bytes"},
-	{"a tower of directories", `cd /io/output; for i in $(seq 60); do mkdir d; cd d; done; echo '{}' > /io/output.json`, LimitExceeded, 1, "nested more than"},
-	{"the output directory replaced by a link", `rmdir /io/output; ln -s /etc /io/output; echo '{}' > /io/output.json`, LimitExceeded, 1, "/io/output is a symbolic link"},
-	{"the output directory removed", `rmdir /io/output; echo '{}' > /io/output.json`, LimitExceeded, 1, "was removed"},
-	{"a failure with a word about it", `echo '{"error":{"type":"ValueError","message":"no rows"}}' > /io/output.json; exit 3`, CapsuleError, 3, "no rows"},
-	{"a result that the bridge refused", `echo '{"error":{"type":"ContractError","message":"output.n must be integer"}}' > /io/output.json; exit 1`, ContractViolation, 1, "output.n must be integer"},
-	{"a failure without a word", `exit 4`, CapsuleError, 4, "exit code 4"},
-	{"a failure with a hostile word", `ln -s /etc/passwd /io/output.json; exit 5`, CapsuleError, 5, "exit code 5"},
+	{"no result at all", `true`, api.ContractViolation, 1, "/io/output.json: was not written"},
+	{"a result that isn't JSON", `echo hello > /io/output.json`, api.ContractViolation, 1, "JSON"},
+	{"an empty result", `: > /io/output.json`, api.ContractViolation, 1, "/io/output.json"},
+	{"a result that isn't an object", `echo '[1,2]' > /io/output.json`, api.ContractViolation, 1, "object"},
+	{"two results", `echo '{}{}' > /io/output.json`, api.ContractViolation, 1, "/io/output.json"},
+	{"a result that breaks the contract", `echo '{"n":"x"}' > /io/output.json`, api.ContractViolation, 1, "/io/output.json#/n: expected integer, got string"},
+	{"a result that names a missing file", `echo '{"file":"x"}' > /io/output.json`, api.ContractViolation, 1, `names file "x", which is not in /io/output`},
+	{"a link to /etc/passwd", `ln -s /etc/passwd /io/output/x; echo '{"file":"x"}' > /io/output.json`, api.ContractViolation, 1, "symbolic link"},
+	{"a link to a directory", `ln -s /etc /io/output/d; echo '{"file":"d/passwd"}' > /io/output.json`, api.ContractViolation, 1, "symbolic link"},
+	{"a directory", `mkdir /io/output/x; echo '{"file":"x"}' > /io/output.json`, api.ContractViolation, 1, "directory"},
+	{"a FIFO", `mkfifo /io/output/x; echo '{"file":"x"}' > /io/output.json`, api.ContractViolation, 1, "FIFO"},
+	{"a socket", `perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0);bind(S,sockaddr_un("/io/output/x")) or die'; echo '{"file":"x"}' > /io/output.json`, api.ContractViolation, 1, "socket"},
+	{"a name that climbs", `echo '{"file":"../output.json"}' > /io/output.json`, api.ContractViolation, 1, `".."`},
+	{"an absolute name", `echo '{"file":"/etc/passwd"}' > /io/output.json`, api.ContractViolation, 1, "absolute"},
+	{"invalid UTF-8", `printf '{"s":"\xff\xfe"}' > /io/output.json`, api.ContractViolation, 1, "UTF-8"},
+	{"JSON nested 100,000 deep", `perl -e 'print "{\"a\":"x100000,1,"}"x100000' > /io/output.json`, api.ContractViolation, 1, "deep"},
+	{"a result over the limit", `perl -e 'print "{\"a\":\"","x"x(1<<21),"\"}"' > /io/output.json`, api.ContractViolation, 1, "the limit is 1048576"},
+	{"a result that is a link", `echo '{}' > /io/real; ln -s /io/real /io/output.json`, api.ContractViolation, 1, "is a symbolic link, not a regular file"},
+	{"a result that links to /etc/passwd", `ln -s /etc/passwd /io/output.json`, api.ContractViolation, 1, "is a symbolic link, not a regular file"},
+	{"a result that is a FIFO", `mkfifo /io/output.json`, api.ContractViolation, 1, "is a FIFO, not a regular file"},
+	{"a result that is a directory", `mkdir /io/output.json`, api.ContractViolation, 1, "is a directory, not a regular file"},
+	{"2,000 files", `cd /io/output; perl -e 'for(1..2000){open F,">",$_}'; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "holds more than 1000 files"},
+	{"100,000 files", `cd /io/output; perl -e 'for(1..100000){open F,">",$_}'; echo '{}' > /io/output.json`, api.LimitExceeded, -1, "more than"},
+	{"output over the limit", `head -c 3M /dev/zero > /io/output/x; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "more than 2097152 bytes"},
+	{"a sparse giant", `truncate -s 1T /io/output/x || truncate -s 3M /io/output/x; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "more than 2097152 bytes"},
+	{"a tower of directories", `cd /io/output; for i in $(seq 60); do mkdir d; cd d; done; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "nested more than"},
+	{"the output directory replaced by a link", `rmdir /io/output; ln -s /etc /io/output; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "/io/output is a symbolic link"},
+	{"the output directory removed", `rmdir /io/output; echo '{}' > /io/output.json`, api.LimitExceeded, 1, "was removed"},
+	{"a failure with a word about it", `echo '{"error":{"type":"ValueError","message":"no rows"}}' > /io/output.json; exit 3`, api.CapsuleError, 3, "no rows"},
+	{"a result that the bridge refused", `echo '{"error":{"type":"ContractError","message":"output.n must be integer"}}' > /io/output.json; exit 1`, api.ContractViolation, 1, "output.n must be integer"},
+	{"a failure without a word", `exit 4`, api.CapsuleError, 4, "exit code 4"},
+	{"a failure with a hostile word", `ln -s /etc/passwd /io/output.json; exit 5`, api.CapsuleError, 5, "exit code 5"},
 }
 
 func TestHostileResultsAreOutcomes(t *testing.T) {
@@ -81,7 +83,7 @@ func TestWhatIsNotNamedAndNoFileStaysBehind(t *testing.T) {
 	record := p.run(`cd /io/output
 mkdir -p sub loop; echo 1 > sub/a; echo 2 > b; ln -s . loop/loop; ln -s /etc/passwd secret; mkfifo pipe; chmod 0 sub; chmod 4777 b
 echo '{"n":1,"file":"b"}' > /io/output.json`)
-	if record.Outcome != Success {
+	if record.Outcome != api.Success {
 		t.Fatal(show(record))
 	}
 	keepsSchema(t, record)
@@ -117,7 +119,7 @@ func TestDeliveryNeverLeavesTheOutputDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	record, err := run.Wait()
-	if err == nil || record.Outcome != SystemError {
+	if err == nil || record.Outcome != api.SystemError {
 		t.Errorf("delivered through a link: %s", show(record))
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {

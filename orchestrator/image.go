@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
@@ -34,7 +35,7 @@ func (o *Orchestrator) ensureImage(ctx context.Context, run *Run) (runtime.Image
 		return runtime.Image{}, err
 	}
 	image := found.image
-	run.record.Image = ImageRef{Ref: found.ref, ID: image.ID}
+	run.record.Image = api.ImageRef{Ref: found.ref, ID: image.ID}
 	if len(image.Entrypoint)+len(image.Cmd) == 0 {
 		return runtime.Image{}, fault.New(fault.Capsule, "the image of %q says no program to start", run.req.Capsule.Name).
 			WithHint("give its Dockerfile a CMD or an ENTRYPOINT, or build it FROM %s", images.BaseName)

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -16,16 +17,16 @@ import (
 const eventPage = 200
 
 // Get returns a run as it stands, or a NotFound fault.
-func (s *Service) Get(ctx context.Context, id string) (Record, error) {
+func (s *Service) Get(ctx context.Context, id string) (api.Record, error) {
 	row, err := s.store.Run(ctx, id)
 	if err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	return recordOf(row)
 }
 
 // List returns a page of runs, newest first.
-func (s *Service) List(ctx context.Context, f Filter) (Page, error) {
+func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 	states := make([]string, len(f.States))
 	for i, state := range f.States {
 		states[i] = string(state)
@@ -35,13 +36,13 @@ func (s *Service) List(ctx context.Context, f Filter) (Page, error) {
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
-		return Page{}, err
+		return api.Page{}, err
 	}
-	page := Page{Runs: make([]Summary, 0, len(rows.Runs))}
+	page := api.Page{Runs: make([]api.Summary, 0, len(rows.Runs))}
 	for _, row := range rows.Runs {
-		summary := Summary{}
+		summary := api.Summary{}
 		if err := json.Unmarshal(row.Record, &summary); err != nil {
-			return Page{}, err
+			return api.Page{}, err
 		}
 		page.Runs = append(page.Runs, summary)
 	}
@@ -59,7 +60,7 @@ func (s *Service) job(id string) *job {
 }
 
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
-func (s *Service) Await(ctx context.Context, id string) (Record, error) {
+func (s *Service) Await(ctx context.Context, id string) (api.Record, error) {
 	if j := s.job(id); j != nil && !closed(j.ended) {
 		select {
 		case <-j.ended:
@@ -73,22 +74,22 @@ func (s *Service) Await(ctx context.Context, id string) (Record, error) {
 
 // Events returns what happened in a run after the event with the number after, and goes
 // on until the last of all. It ends early with an error, or with ctx.
-func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[StoredEvent, error] {
-	return func(yield func(StoredEvent, error) bool) {
+func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
-			yield(StoredEvent{}, err)
+			yield(api.Event{}, err)
 			return
 		}
 		for {
 			news, live := s.newsOf(id) // before the look, so that nothing comes between
 			events, err := s.store.Events(ctx, id, after, eventPage)
 			if err != nil {
-				yield(StoredEvent{}, err)
+				yield(api.Event{}, err)
 				return
 			}
 			for _, e := range events {
 				after = e.Seq
-				if !yield(StoredEvent{Seq: e.Seq, Type: EventType(e.Type), Data: e.Data}, nil) || e.Type == string(EventEnd) {
+				if !yield(api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}, nil) || e.Type == string(api.EventEnd) {
 					return
 				}
 			}
@@ -101,7 +102,7 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 			select {
 			case <-news:
 			case <-ctx.Done():
-				yield(StoredEvent{}, context.Cause(ctx))
+				yield(api.Event{}, context.Cause(ctx))
 				return
 			}
 		}
@@ -118,10 +119,10 @@ func (s *Service) newsOf(id string) (news <-chan struct{}, live bool) {
 }
 
 // Log returns what a run wrote, and with follow goes on until its end.
-func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[LogEntry, error] {
-	return func(yield func(LogEntry, error) bool) {
+func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
+	return func(yield func(api.LogEntry, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
-			yield(LogEntry{}, err)
+			yield(api.LogEntry{}, err)
 			return
 		}
 		t := &tail{path: newLogFile(s.runPath(id)).path}
@@ -130,7 +131,7 @@ func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[Log
 			news, live := s.newsOf(id)
 			if more, err := t.drain(yield); !more || err != nil {
 				if err != nil {
-					yield(LogEntry{}, err)
+					yield(api.LogEntry{}, err)
 				}
 				return
 			}
@@ -140,7 +141,7 @@ func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[Log
 			select {
 			case <-news:
 			case <-ctx.Done():
-				yield(LogEntry{}, context.Cause(ctx))
+				yield(api.LogEntry{}, context.Cause(ctx))
 				return
 			}
 		}
@@ -155,7 +156,7 @@ type tail struct {
 }
 
 // drain hands over what is there now. It returns false when the reader wants no more.
-func (t *tail) drain(yield func(LogEntry, error) bool) (more bool, err error) {
+func (t *tail) drain(yield func(api.LogEntry, error) bool) (more bool, err error) {
 	if t.file == nil {
 		if t.file, err = os.Open(t.path); err != nil {
 			return true, ignoreMissing(err)
@@ -194,10 +195,10 @@ func ignoreEOF(err error) error {
 }
 
 // OpenFile opens an output file of a run, which is one of its record's, for reading.
-func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, File, error) {
+func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, api.File, error) {
 	record, err := s.Get(ctx, id)
 	if err != nil {
-		return nil, File{}, err
+		return nil, api.File{}, err
 	}
 	for _, file := range record.Files {
 		if file.Name != name {
@@ -205,16 +206,16 @@ func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, File
 		}
 		root, err := os.OpenRoot(s.outputPath(id))
 		if err != nil {
-			return nil, File{}, fault.Wrap(fault.NotFound, err, "the run's files are gone")
+			return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run's files are gone")
 		}
 		defer func() { _ = root.Close() }() // holds no data
 		f, err := root.Open(name)
 		if err != nil {
-			return nil, File{}, fault.Wrap(fault.NotFound, err, "the run's file is gone")
+			return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run's file is gone")
 		}
 		return f, file, nil
 	}
-	return nil, File{}, fault.New(fault.NotFound, "the run has no such file").WithHint("its record lists its files")
+	return nil, api.File{}, fault.New(fault.NotFound, "the run has no such file").WithHint("its record lists its files")
 }
 
 // FilePath returns where an output file lies on this host.

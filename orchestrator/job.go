@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -33,7 +34,7 @@ type job struct {
 	life    context.Context // of the run in this process
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the outcome is stored
-	outcome Record        // what is stored with it; set before
+	outcome api.Record    // what is stored with it; set before
 	gone    chan struct{} // closed when this process has nothing more to do with it
 	news    notifier      // of events and log lines
 }
@@ -119,8 +120,8 @@ func (j *job) attempts(ctx context.Context) (conclusion, error) {
 
 // again says whether the run is tried once more (specification "Agent Wrapper", Retry Logic).
 func (j *job) again(c conclusion) bool {
-	return c.failure != nil && c.failure.Category == CategoryTransient &&
-		c.failure.Kind != kindQueueTimeout && len(j.record.Attempts) < j.private.Retries
+	return c.failure != nil && c.failure.Category == api.CategoryTransient &&
+		c.failure.Kind != api.KindQueueTimeout && len(j.record.Attempts) < j.private.Retries
 }
 
 // giveUp puts an attempt among the earlier ones. What of it can't be removed now is
@@ -131,7 +132,7 @@ func (j *job) giveUp(ctx context.Context, c conclusion) error {
 	if err := removeRun(j.published); err != nil {
 		j.service.logger.Warn("output of a failed attempt not removed", "run", j.id, about(err))
 	}
-	attempt := Attempt{
+	attempt := api.Attempt{
 		Number: j.attempt, Outcome: c.outcome, ExitCode: c.exit, Error: c.failure,
 		Usage: j.record.Usage, FinishedAt: time.Now().UTC(),
 	}
@@ -141,7 +142,7 @@ func (j *job) giveUp(ctx context.Context, c conclusion) error {
 	j.troubled = true
 	j.pending = append(j.pending, Event{Attempt: &attempt, Delay: j.delay()})
 	j.service.metrics.retried(j.record.Unit)
-	return j.enter(Failed, c.reason())
+	return j.enter(api.Failed, c.reason())
 }
 
 // delay is how long to wait before the attempt after those that failed.
@@ -190,8 +191,6 @@ func detached(ctx context.Context, err error) error {
 	return nil
 }
 
-const kindQueueTimeout = "queue_timeout"
-
 var errQueueWait = errors.New("waited too long in the queue")
 
 // takeSlot waits for the run's turn. Its error is why that doesn't come.
@@ -217,8 +216,8 @@ func (j *job) unserved(err error) conclusion {
 	if !errors.Is(err, errQueueWait) {
 		return ended(nil, err)
 	}
-	return conclusion{state: Failed, outcome: SystemError, failure: &RunError{
-		Category: CategoryTransient, Kind: kindQueueTimeout,
+	return conclusion{state: api.Failed, outcome: api.SystemError, failure: &api.RunError{
+		Category: api.CategoryTransient, Kind: api.KindQueueTimeout,
 		Message: fmt.Sprintf("the run waited for more than %v for its turn", j.service.opts.QueueWait),
 		Hint:    "try again later; the settings `concurrency` and `queue_wait` say how many run and how long others wait",
 	}}

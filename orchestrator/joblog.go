@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 const (
@@ -30,7 +32,7 @@ type logFile struct {
 
 func newLogFile(runDir string) *logFile { return &logFile{path: filepath.Join(runDir, logName)} }
 
-func (l *logFile) add(entry LogEntry) {
+func (l *logFile) add(entry api.LogEntry) {
 	line, err := json.Marshal(entry)
 	if err != nil {
 		return // a LogEntry can't fail
@@ -115,8 +117,8 @@ func newLogReader(r io.Reader) *logReader {
 var errBadLog = errors.New("the log's file is damaged")
 
 // next returns the next entry, or io.EOF when there is no whole line yet.
-func (l *logReader) next() (LogEntry, error) {
-	var entry LogEntry
+func (l *logReader) next() (api.LogEntry, error) {
+	var entry api.LogEntry
 	line, err := l.r.ReadBytes('\n')
 	l.part = append(l.part, line...)
 	if err != nil {

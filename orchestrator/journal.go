@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 )
 
 // save stores the job's record and its transition. It doesn't return before both are
 // safe, or the process detaches from its runs.
-func (j *job) save(transition Transition) error {
+func (j *job) save(transition api.Transition) error {
 	row, err := j.row()
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func (j *job) row() (store.Run, error) {
 }
 
 // recordOf is what row made, the other way round.
-func recordOf(row store.Run) (Record, error) {
-	var record Record
+func recordOf(row store.Run) (api.Record, error) {
+	var record api.Record
 	if err := json.Unmarshal(row.Record, &record); err != nil {
 		return record, fmt.Errorf("decode record of run %s: %w", row.ID, err)
 	}
@@ -64,29 +65,29 @@ func recordOf(row store.Run) (Record, error) {
 
 // events are what is stored with a transition: what was pending, the transition, and
 // the last word after the last one.
-func (j *job) events(transition Transition) []store.Event {
+func (j *job) events(transition api.Transition) []store.Event {
 	events := make([]store.Event, 0, len(j.pending)+2)
 	for _, event := range j.pending {
 		events = append(events, stored(event)...)
 	}
 	events = append(events, stored(Event{State: &transition})...)
 	if j.over() {
-		events = append(events, newEvent(EventEnd, transition.At, ending{State: j.record.State, Outcome: j.record.Outcome}))
+		events = append(events, newEvent(api.EventEnd, transition.At, ending{State: j.record.State, Outcome: j.record.Outcome}))
 	}
 	return events
 }
 
 // ending is the data of an EventEnd.
 type ending struct {
-	State   State   `json:"state"`
-	Outcome Outcome `json:"outcome"`
+	State   api.State   `json:"state"`
+	Outcome api.Outcome `json:"outcome"`
 }
 
 // note keeps a log line, a step of a build or a warning.
 func (j *job) note(event Event) {
 	switch {
 	case event.Log != nil:
-		j.log.add(LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.attempt})
+		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.attempt})
 		j.news.notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)
@@ -113,22 +114,22 @@ func stored(event Event) []store.Event {
 	now := time.Now().UTC()
 	switch {
 	case event.State != nil:
-		return []store.Event{newEvent(EventState, event.State.At, event.State)}
+		return []store.Event{newEvent(api.EventState, event.State.At, event.State)}
 	case event.Attempt != nil:
-		return []store.Event{newEvent(EventAttempt, now, failedAttempt{event.Attempt, event.Delay.Milliseconds()})}
+		return []store.Event{newEvent(api.EventAttempt, now, failedAttempt{event.Attempt, event.Delay.Milliseconds()})}
 	case event.Warning != "":
-		return []store.Event{newEvent(EventWarning, now, map[string]string{"message": event.Warning})}
+		return []store.Event{newEvent(api.EventWarning, now, map[string]string{"message": event.Warning})}
 	case event.Progress != nil:
-		return []store.Event{newEvent(EventProgress, now, progress{event.Progress.Percent, event.Progress.Step, event.Progress.Message})}
+		return []store.Event{newEvent(api.EventProgress, now, progress{event.Progress.Percent, event.Progress.Step, event.Progress.Message})}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
-		return []store.Event{newEvent(EventBuild, now, buildStep{event.Build.Step, event.Build.Name, string(event.Build.State)})}
+		return []store.Event{newEvent(api.EventBuild, now, buildStep{event.Build.Step, event.Build.Name, string(event.Build.State)})}
 	}
 	return nil
 }
 
 // failedAttempt is the data of an EventAttempt.
 type failedAttempt struct {
-	*Attempt
+	*api.Attempt
 	RetryInMS int64 `json:"retry_in_ms"`
 }
 
@@ -146,7 +147,7 @@ type buildStep struct {
 	State string `json:"state"`
 }
 
-func newEvent(kind EventType, at time.Time, data any) store.Event {
+func newEvent(kind api.EventType, at time.Time, data any) store.Event {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		raw = []byte("{}") // none of the types above can fail

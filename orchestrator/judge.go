@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -20,16 +21,16 @@ const (
 
 // conclusion is how an attempt ended, and what it gave.
 type conclusion struct {
-	state   State
-	outcome Outcome
+	state   api.State
+	outcome api.Outcome
 	exit    *int // nil: its program never ran to an end
-	failure *RunError
+	failure *api.RunError
 	output  json.RawMessage
-	files   []File
+	files   []api.File
 }
 
-func failed(outcome Outcome, exit int, failure *RunError) conclusion {
-	return conclusion{state: Failed, outcome: outcome, exit: &exit, failure: failure}
+func failed(outcome api.Outcome, exit int, failure *api.RunError) conclusion {
+	return conclusion{state: api.Failed, outcome: outcome, exit: &exit, failure: failure}
 }
 
 // conclude decides what the end of the sandbox means and takes the result of a
@@ -66,7 +67,7 @@ func (r *Run) conclude(end runtime.End, layout runtime.Layout, limits runtime.Li
 
 func (r *Run) measure(end runtime.End) {
 	if end.Reported && r.lease.Number == 0 { // else it tells of other runs as well
-		r.record.Usage = &Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
+		r.record.Usage = &api.Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
 	}
 }
 
@@ -95,20 +96,20 @@ func (r *Run) died(end runtime.End, limits runtime.Limits) (conclusion, bool) {
 	case end.ExitCode == 0:
 		return conclusion{}, false
 	case end.OOMKilled || end.Report.OOMKills > 0:
-		return failed(OutOfMemory, exitKilled, &RunError{
-			Category: CategoryAgent, Kind: "memory_limit",
+		return failed(api.OutOfMemory, exitKilled, &api.RunError{
+			Category: api.CategoryAgent, Kind: api.KindMemoryLimit,
 			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", r.noun(), megabytes(limits.MemoryBytes)),
 			Hint:    "raise limits.memory in agent.yaml if it needs that much",
 		}), true
 	case end.Outside:
-		return failed(SystemError, end.ExitCode, &RunError{
-			Category: CategoryTransient, Kind: "stopped_outside",
+		return failed(api.SystemError, end.ExitCode, &api.RunError{
+			Category: api.CategoryTransient, Kind: api.KindStoppedOutside,
 			Message: fmt.Sprintf("the container was stopped from outside (exit code %d)", end.ExitCode),
 			Hint:    "somebody, or the engine when it was shut down, stopped it; run it again",
 		}), true
 	case end.Report.StartError != "":
-		return failed(StartFailed, end.ExitCode, &RunError{
-			Category: CategoryPermanent, Kind: string(StartFailed),
+		return failed(api.StartFailed, end.ExitCode, &api.RunError{
+			Category: api.CategoryPermanent, Kind: string(api.StartFailed),
 			Message: "the image's program could not be started: " + end.Report.StartError,
 			Hint:    "check CMD and ENTRYPOINT of the Dockerfile",
 		}), true
@@ -140,14 +141,14 @@ func exceeded(exit int, over *runtime.LimitError) conclusion {
 	if exit == 0 {
 		exit = exitContract
 	}
-	return failed(LimitExceeded, exit, &RunError{
-		Category: CategoryAgent, Kind: over.Limit + "_limit", Message: over.Message, Hint: over.Hint,
+	return failed(api.LimitExceeded, exit, &api.RunError{
+		Category: api.CategoryAgent, Kind: over.Limit + "_limit", Message: over.Message, Hint: over.Hint,
 	})
 }
 
 func timedOut(exit *int, limit time.Duration) conclusion {
-	return conclusion{state: Timeout, outcome: TimedOut, exit: exit, failure: &RunError{
-		Category: CategoryAgent, Kind: string(TimedOut),
+	return conclusion{state: api.Timeout, outcome: api.TimedOut, exit: exit, failure: &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.TimedOut),
 		Message: fmt.Sprintf("the run was stopped after %v, its time limit", limit),
 		Hint:    "give it more with --timeout, or limits.timeout in agent.yaml",
 	}}
@@ -156,8 +157,8 @@ func timedOut(exit *int, limit time.Duration) conclusion {
 // ended concludes a run whose context ended.
 func ended(exit *int, cause error) conclusion {
 	if errors.Is(cause, errDeadline) {
-		return conclusion{state: Timeout, outcome: TimedOut, exit: exit, failure: &RunError{
-			Category: CategoryAgent, Kind: string(TimedOut),
+		return conclusion{state: api.Timeout, outcome: api.TimedOut, exit: exit, failure: &api.RunError{
+			Category: api.CategoryAgent, Kind: string(api.TimedOut),
 			Message: "the run was stopped when the time of the run that called it was up",
 			Hint:    "give the caller more with --timeout, or limits.timeout in its agent.yaml",
 		}}
@@ -170,8 +171,8 @@ func cancelled(exit *int, cause error) conclusion {
 	if cause != nil && !errors.Is(cause, context.Canceled) {
 		message += ": " + cause.Error()
 	}
-	return conclusion{state: Cancelled, outcome: WasCancelled, exit: exit, failure: &RunError{
-		Category: CategoryPermanent, Kind: string(WasCancelled), Message: message,
+	return conclusion{state: api.Cancelled, outcome: api.WasCancelled, exit: exit, failure: &api.RunError{
+		Category: api.CategoryPermanent, Kind: string(api.WasCancelled), Message: message,
 	}}
 }
 
@@ -182,11 +183,11 @@ func failure(ctx context.Context, err error) conclusion {
 		return ended(nil, context.Cause(ctx))
 	}
 	public := fault.Public(err)
-	outcome := SystemError
+	outcome := api.SystemError
 	if public.Kind == fault.Input { // an Agentic Unit's: its model card is known by then
-		outcome = InvalidInput
+		outcome = api.InvalidInput
 	}
-	return conclusion{state: Failed, outcome: outcome, failure: &RunError{
+	return conclusion{state: api.Failed, outcome: outcome, failure: &api.RunError{
 		Category: categoryOf(public.Kind), Kind: public.Kind.String(),
 		Message: public.Msg, Hint: public.Hint, Findings: public.Findings,
 	}}
@@ -203,14 +204,14 @@ func (r *Run) noteLimits(end runtime.End) {
 }
 
 // categoryOf says whether trying again can help after a fault.
-func categoryOf(kind fault.Kind) Category {
+func categoryOf(kind fault.Kind) api.Category {
 	switch kind {
 	case fault.Unavailable, fault.Deadline, fault.Busy:
-		return CategoryTransient
+		return api.CategoryTransient
 	case fault.Internal:
-		return CategorySystem
+		return api.CategorySystem
 	}
-	return CategoryPermanent
+	return api.CategoryPermanent
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -7,36 +7,30 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// UnitProblem says what is wrong with a unit's newest state, which isn't served.
-type UnitProblem struct {
-	Message  string          `json:"message"`
-	Hint     string          `json:"hint,omitempty"`
-	Findings []fault.Finding `json:"findings,omitempty"`
-}
-
-func problemOf(f *fault.Error) *UnitProblem {
+func problemOf(f *fault.Error) *api.UnitProblem {
 	if f == nil {
 		return nil
 	}
-	return &UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
+	return &api.UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
 }
 
 // Units lists all units, also those that have never been good.
-func (s *Service) Units(ctx context.Context) ([]UnitInfo, error) {
+func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 	listed, err := s.units.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]UnitInfo, 0, len(listed))
+	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
 		if l.Unit == nil {
-			infos = append(infos, UnitInfo{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Problem: problemOf(l.Problem)})
+			infos = append(infos, api.Unit{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Problem: problemOf(l.Problem)})
 			continue
 		}
 		infos = append(infos, s.info(l.Unit))
@@ -45,15 +39,15 @@ func (s *Service) Units(ctx context.Context) ([]UnitInfo, error) {
 }
 
 // Unit returns one unit with its contract.
-func (s *Service) Unit(ctx context.Context, name string) (UnitInfo, error) {
+func (s *Service) Unit(ctx context.Context, name string) (api.Unit, error) {
 	u, err := s.units.Get(ctx, name)
 	if err != nil {
-		return UnitInfo{}, err
+		return api.Unit{}, err
 	}
 	return s.withSchemas(u)
 }
 
-func (s *Service) withSchemas(u *unit.Unit) (UnitInfo, error) {
+func (s *Service) withSchemas(u *unit.Unit) (api.Unit, error) {
 	info := s.info(u)
 	raw, err := u.Capsule.Schema()
 	if err != nil {
@@ -82,9 +76,9 @@ const (
 	readWrite = "read-write"
 )
 
-func (s *Service) info(u *unit.Unit) UnitInfo {
+func (s *Service) info(u *unit.Unit) api.Unit {
 	settings := s.opts.Units[u.Name]
-	info := UnitInfo{
+	info := api.Unit{
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Capsule.Description,
 		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
 		Concurrency: cmp.Or(settings.Concurrency, u.Capsule.Agent.Concurrency), Access: readOnly,
@@ -101,13 +95,13 @@ func (s *Service) info(u *unit.Unit) UnitInfo {
 // PutUnit takes a capsule's directory as a tar, checks it, builds its image and makes it
 // the unit's current version. Nothing changes when any of that fails. It reports whether
 // another version was current before.
-func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (UnitInfo, bool, error) {
+func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
 	if err := s.admits(); err != nil {
-		return UnitInfo{}, false, err
+		return api.Unit{}, false, err
 	}
 	u, created, err := s.units.Put(ctx, name, archive)
 	if err != nil {
-		return UnitInfo{}, false, err
+		return api.Unit{}, false, err
 	}
 	info, err := s.withSchemas(u)
 	return info, created, err

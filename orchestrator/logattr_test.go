@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -36,7 +37,7 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	w.await(w.submit(orders{Mark: canary, Exit: 3}))
 	w.breaks("Create", fault.New(fault.Unavailable, "the engine is away"))
 	id := w.submit(orders{Mark: canary})
-	w.until(id, func(r Record) bool { return len(r.Attempts) > 0 })
+	w.until(id, func(r api.Record) bool { return len(r.Attempts) > 0 })
 	w.breaks("Create", nil)
 	w.await(id)
 	_, _, err = w.service.Submit(t.Context(), Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})

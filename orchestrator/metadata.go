@@ -4,55 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/agent-on-demand/aod/fault"
 )
-
-// The bounds of metadata, which says what a run is about: words to find it by, no payload.
-const (
-	MaxMetadata      = 16  // entries of one run
-	MaxMetadataValue = 200 // bytes
-)
-
-var metadataKey = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
-
-// CheckMetadata returns an Input fault unless metadata keeps its bounds. It tells keys by
-// their rule or their place among the keys, and never a value.
-func CheckMetadata(metadata map[string]string) error {
-	if len(metadata) > MaxMetadata {
-		return fault.New(fault.Input, "there are %d entries of metadata; %d are allowed", len(metadata), MaxMetadata)
-	}
-	var found []fault.Finding
-	for i, key := range slices.Sorted(maps.Keys(metadata)) {
-		switch {
-		case !metadataKey.MatchString(key):
-			found = append(found, fault.Finding{
-				Pointer: "/metadata", Message: fmt.Sprintf("key %d of its sorted keys is not valid", i+1),
-				Hint: "a key is 1 to 40 lower-case letters, digits and _, and begins with a letter",
-			})
-		case !IsMetadataValue(metadata[key]):
-			found = append(found, fault.Finding{Pointer: "/metadata/" + key, Message: MetadataValueRule})
-		}
-	}
-	if len(found) > 0 {
-		return fault.New(fault.Input, "the metadata is not valid").WithFindings(found)
-	}
-	return nil
-}
-
-// MetadataValueRule is what a value that is none doesn't keep.
-const MetadataValueRule = "it is not 1 to 200 bytes of UTF-8 without control characters"
-
-// IsMetadataValue reports whether a text can be a value of metadata.
-func IsMetadataValue(text string) bool {
-	return text != "" && len(text) <= MaxMetadataValue && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
 
 // hashMetadata makes metadata a part of what a key stands for. None is none: the keys of
 // submissions without it are what they always were.

@@ -2,47 +2,13 @@ package orchestrator
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
-
-func TestMetadataIsBounded(t *testing.T) {
-	many := map[string]string{}
-	for i := range MaxMetadata + 1 {
-		many["k"+strings.Repeat("x", i)] = "v"
-	}
-	const canary = "canary"
-	for name, bad := range map[string]map[string]string{
-		"too many":                 {},
-		"an empty key":             {"": canary},
-		"a key in capitals":        {"Canary": canary},
-		"a key with a line end":    {"canary\n": canary},
-		"a key that is too long":   {strings.Repeat("k", 41): canary},
-		"an empty value":           {"k": ""},
-		"a value that is too long": {"k": canary + strings.Repeat("v", 195)},
-		"a control character":      {"k": canary + "\x1b"},
-		"a line end":               {"k": canary + "\u0085"},
-		"no UTF-8":                 {"k": canary + "\xff"},
-	} {
-		if len(bad) == 0 {
-			bad = many
-		}
-		err := CheckMetadata(bad)
-		text, _ := json.Marshal(fault.Public(err))
-		if !fault.Is(err, fault.Input) || strings.Contains(strings.ToLower(string(text)), canary) {
-			t.Errorf("%s: %v %s", name, err, text)
-		}
-	}
-	for _, good := range []map[string]string{nil, {"a": "1"}, {strings.Repeat("k", 40): strings.Repeat("é", 100)}, {"a_1": "any text: \"<>\""}} {
-		if err := CheckMetadata(good); err != nil {
-			t.Errorf("%v: %v", good, err)
-		}
-	}
-}
 
 func TestARunIsFoundByItsMetadata(t *testing.T) {
 	w := newWorks(t)
@@ -71,7 +37,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 	if diff := cmp.Diff(want, w.found(ada.Metadata)); diff != "" {
 		t.Errorf("after another start: %s", diff)
 	}
-	if _, err := w.service.Prune(t.Context(), PruneOptions{}); err != nil {
+	if _, err := w.service.Prune(t.Context(), api.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if found := w.found(ada.Metadata); len(found) > 0 {
@@ -83,7 +49,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 // their records.
 func (w *works) found(metadata map[string]string) (ids []string) {
 	w.t.Helper()
-	page, err := w.service.List(w.t.Context(), Filter{Metadata: metadata})
+	page, err := w.service.List(w.t.Context(), api.Filter{Metadata: metadata})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -119,7 +85,7 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
 	w := newWorks(t)
 	_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
-	if page, listed := w.service.List(t.Context(), Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
+	if page, listed := w.service.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
 		t.Errorf("%v %v, %d runs", err, listed, len(page.Runs))
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 // metrics are a Service's figures for Prometheus. Their labels are the operator's own
@@ -54,7 +56,7 @@ func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"unit"})
 }
 
-func (m *metrics) ended(r Record) {
+func (m *metrics) ended(r api.Record) {
 	m.runs.WithLabelValues(r.Unit, string(r.Outcome)).Inc()
 	m.total.WithLabelValues(r.Unit).Observe(time.Since(r.CreatedAt).Seconds())
 	m.queued.WithLabelValues(r.Unit).Observe(r.Timings.Queue / 1000)

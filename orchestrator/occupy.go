@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -45,7 +46,7 @@ func (j *job) occupy(ctx context.Context, p *parked) error {
 		}
 	}
 	j.box, j.record.Image = b, p.image
-	j.record.Container = &Container{ID: p.sandbox.ID(), WaitedMS: milliseconds(began.Sub(p.since)), Served: j.lease.Number}
+	j.record.Container = &api.Container{ID: p.sandbox.ID(), WaitedMS: milliseconds(began.Sub(p.since)), Served: j.lease.Number}
 	j.record.Timings.Create = 0
 	j.record.Timings.Start = milliseconds(time.Since(began))
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -33,8 +34,8 @@ func (j *job) open(ctx context.Context) (err error) {
 		return err
 	}
 	j.box.waited = j.private.Boxes[j.attempt] != ""
-	if j.record.State != Running { // the earlier process stored no more
-		j.record.Container = &Container{ID: container, WaitedMS: milliseconds(j.box.startedAt().Sub(j.box.sandbox.StartedAt())), Served: j.lease.Number}
+	if j.record.State != api.Running { // the earlier process stored no more
+		j.record.Container = &api.Container{ID: container, WaitedMS: milliseconds(j.box.startedAt().Sub(j.box.sandbox.StartedAt())), Served: j.lease.Number}
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (j *job) launch(ctx context.Context) error {
 	}
 	j.borrow(waiting.id)
 	j.leased(waiting.lease())
-	if err := j.enter(Starting, ""); err != nil {
+	if err := j.enter(api.Starting, ""); err != nil {
 		return errors.Join(err, waiting.discard(ctx))
 	}
 	err := j.occupy(ctx, waiting)
@@ -60,7 +61,7 @@ func (j *job) launch(ctx context.Context) error {
 	}
 	j.service.logger.Warn("waiting sandbox not claimed", "run", j.id, "sandbox", waiting.id, about(err))
 	j.giveBack(waiting.discard(ctx) == nil)
-	if err := j.enter(Failed, "the waiting sandbox could not be claimed"); err != nil {
+	if err := j.enter(api.Failed, "the waiting sandbox could not be claimed"); err != nil {
 		return err
 	}
 	return j.launchCold(ctx)
@@ -94,13 +95,13 @@ func (j *job) refuse(ctx context.Context) error {
 	j.service.logger.Warn(reason, "run", j.id, "sandbox", j.private.Boxes[j.attempt])
 	j.giveBack(j.discard(ctx))
 	j.private.Refused = j.log.seen(j.attempt)
-	return j.enter(Failed, reason)
+	return j.enter(api.Failed, reason)
 }
 
 // launchCold starts a container for the attempt.
 func (j *job) launchCold(ctx context.Context) error {
 	defer j.service.pool.starts()()
-	if err := j.enter(Starting, ""); err != nil {
+	if err := j.enter(api.Starting, ""); err != nil {
 		return err
 	}
 	if err := j.makeDir(); err != nil {
@@ -172,7 +173,7 @@ func (j *job) reconcile(ctx context.Context) (container string, err error) {
 	if err := j.removeOthers(ctx, j.attempt); err != nil {
 		return "", err
 	}
-	if container == "" && j.record.State == Running {
+	if container == "" && j.record.State == api.Running {
 		return "", vanished(nil)
 	}
 	j.troubled = false
@@ -204,7 +205,7 @@ func (j *job) borrowed(ctx context.Context) (container string, err error) {
 	if err != nil || len(refs) == 0 {
 		return "", err
 	}
-	if j.record.State == Running || j.furnished() {
+	if j.record.State == api.Running || j.furnished() {
 		return refs[0].ID, nil
 	}
 	err = runtime.RemoveAll(ctx, exec.engine, id, exec.owner)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
@@ -28,7 +29,7 @@ type parked struct {
 	id      string // in the place of a run's, in its labels
 	key     string // of the unit's content, see Run.imageKey
 	deep    bool   // the program is loaded and asks for its run; else the init waits before it
-	image   ImageRef
+	image   api.ImageRef
 	spec    runtime.Spec
 	layout  runtime.Layout
 	sandbox *runtime.Sandbox

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -42,7 +43,7 @@ func TestAPoolServesRuns(t *testing.T) {
 		}
 		for _, id := range ids {
 			record := w.await(id)
-			if record.Outcome != Success || seen[record.Container.ID] {
+			if record.Outcome != api.Success || seen[record.Container.ID] {
 				t.Errorf("record %s", show(record))
 			}
 			seen[record.Container.ID] = true
@@ -60,7 +61,7 @@ func TestAPoolServesRuns(t *testing.T) {
 	})
 	t.Run("something does for one that was called twice", func(t *testing.T) {
 		w.await(w.submitTo("asker", orders{Mark: "c"}))
-		w.awaitShelf("asker", "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+		w.awaitShelf("asker", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 	})
 }
 
@@ -77,12 +78,12 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 		write(t, filepath.Join(w.opts.Sources[0], "worker", "agent.yaml"), "name: worker\ndescription: Another.\n")
 		record := w.await(w.submit(orders{Mark: "a"}))
 		isOld := func(id string) bool {
-			return slices.ContainsFunc(old, func(e PooledEntry) bool { return e.Container == id })
+			return slices.ContainsFunc(old, func(e api.PoolSandbox) bool { return e.Container == id })
 		}
-		if record.Outcome != Success || isOld(record.Container.ID) {
+		if record.Outcome != api.Success || isOld(record.Container.ID) {
 			t.Errorf("record %s", show(record))
 		}
-		w.awaitShelf("worker", "new ones wait", func(s PoolShelf) bool {
+		w.awaitShelf("worker", "new ones wait", func(s api.PoolUnit) bool {
 			return len(s.Waiting) == 2 && !isOld(s.Waiting[0].Container) && !isOld(s.Waiting[1].Container)
 		})
 		within(t, func() bool {
@@ -98,10 +99,10 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := w.await(w.submit(orders{Mark: "a"}))
-		if record.Outcome != Success || record.Container.ID == dead.Container || w.starts("a") != 1 {
+		if record.Outcome != api.Success || record.Container.ID == dead.Container || w.starts("a") != 1 {
 			t.Errorf("record %s", show(record))
 		}
-		w.awaitShelf("worker", "another waits", func(s PoolShelf) bool { return len(s.Waiting) == 1 && s.Waiting[0].ID != dead.ID })
+		w.awaitShelf("worker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) == 1 && s.Waiting[0].ID != dead.ID })
 	})
 }
 
@@ -133,12 +134,12 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 			return 0
 		})
 		w.await(w.submitTo("asker", orders{Mark: "first"}))
-		shelf := w.awaitShelf("asker", "it is started less far", func(s PoolShelf) bool { return s.Failures == 1 && len(s.Waiting) == 1 })
+		shelf := w.awaitShelf("asker", "it is started less far", func(s api.PoolUnit) bool { return s.Failures == 1 && len(s.Waiting) == 1 })
 		if shelf.Waiting[0].Loaded {
 			t.Errorf("%+v", shelf)
 		}
 		w.wantWaited(w.await(w.submitTo("asker", orders{Mark: "a"})))
-		shelf = w.awaitShelf("asker", "another waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 && s.Refills > shelf.Refills })
+		shelf = w.awaitShelf("asker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Refills > shelf.Refills })
 		if shelf.Failures != 1 || shelf.Waiting[0].Loaded {
 			t.Errorf("it was tried again: %+v", shelf)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
@@ -15,7 +17,7 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 		o.Units["reader"] = settings
 	})
 	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
-		w.awaitShelf("reader", "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+		w.awaitShelf("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 		spool, err := w.service.NewSpool()
 		if err != nil {
 			t.Fatal(err)

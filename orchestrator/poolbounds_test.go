@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestAPoolKeepsToItsBounds(t *testing.T) {
@@ -43,7 +45,7 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 		w.open("go")
 		w.await(first)
 		w.await(second)
-		w.awaitShelf("worker", "it is filled again", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+		w.awaitShelf("worker", "it is filled again", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 	})
 	t.Run("and gives way to a container that is being started", func(t *testing.T) {
 		w := newPoolWorks(t, map[string]int{"worker": 1})
@@ -54,7 +56,7 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 			t.Errorf("%q is to be filled", name)
 		}
 		started()
-		w.awaitShelf("worker", "it is filled again", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+		w.awaitShelf("worker", "it is filled again", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 	})
 	t.Run("and stops for a while where it fails", func(t *testing.T) {
 		w := newPoolWorks(t, nil, func(o *ServiceOptions) { o.Pool.Size = 2 })
@@ -63,7 +65,7 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 		p := w.service.pool
 		p.survey(t.Context())
 		p.nudge()
-		w.awaitShelf("worker", "it has failed", func(s PoolShelf) bool { return s.Failures == 1 && s.Starting == 0 })
+		w.awaitShelf("worker", "it has failed", func(s api.PoolUnit) bool { return s.Failures == 1 && s.Starting == 0 })
 		if name, _ := p.next(); name != "" {
 			t.Errorf("%q is tried again at once", name)
 		}
@@ -91,7 +93,7 @@ func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
 		return 0
 	})
 	w.await(w.submitTo("asker", orders{Mark: "a"}))
-	w.awaitShelf("asker", "one is being loaded, and never asks", func(s PoolShelf) bool { return s.Starting == 1 })
+	w.awaitShelf("asker", "one is being loaded, and never asks", func(s api.PoolUnit) bool { return s.Starting == 1 })
 	w.stop() // at once, also then
 	w.start()
 }
@@ -107,11 +109,11 @@ func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
 		return 0
 	})
 	w.await(w.submitTo("asker", orders{Mark: "first"}))
-	shelf := w.awaitShelf("asker", "one is loaded, goes, and another waits less far", func(s PoolShelf) bool {
+	shelf := w.awaitShelf("asker", "one is loaded, goes, and another waits less far", func(s api.PoolUnit) bool {
 		return w.muted("asker") && len(s.Waiting) == 1 && !s.Waiting[0].Loaded
 	})
 	w.wantWaited(w.await(w.submitTo("asker", orders{Mark: "a"})))
-	w.awaitShelf("asker", "and none is loaded again", func(s PoolShelf) bool {
+	w.awaitShelf("asker", "and none is loaded again", func(s api.PoolUnit) bool {
 		return s.Refills > shelf.Refills && len(s.Waiting) > 0 && !s.Waiting[0].Loaded
 	})
 }

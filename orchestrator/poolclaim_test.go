@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 // submitDoc has a run accepted that copies an input file of this name.
@@ -27,7 +29,7 @@ func (w *works) submitDoc(unit, name, content string) string {
 	return record.ID
 }
 
-func (w *works) wantCopy(r Record, content string) {
+func (w *works) wantCopy(r api.Record, content string) {
 	w.t.Helper()
 	f, _, err := w.service.OpenFile(w.t.Context(), r.ID, "copy")
 	if err != nil {
@@ -45,7 +47,7 @@ func TestInputFilesReachAWaitingSandbox(t *testing.T) {
 	for _, unit := range []string{"worker", "asker"} {
 		for _, name := range []string{"in.txt", "some/where/in.txt"} {
 			t.Run(unit+" "+name, func(t *testing.T) {
-				w.awaitShelf(unit, "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+				w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 				record := w.await(w.submitDoc(unit, name, "hello "+name))
 				w.wantWaited(record)
 				w.wantCopy(record, "hello "+name)

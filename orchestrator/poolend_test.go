@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -22,12 +23,12 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 			if _, err := w.service.Cancel(t.Context(), id, "not wanted"); err != nil {
 				t.Fatal(err)
 			}
-			if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
+			if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
 				t.Errorf("record %s", show(record))
 			}
 
-			timed := func(o orders) Record {
-				w.awaitShelf(unit, "one has waited for longer than the run may take", func(s PoolShelf) bool {
+			timed := func(o orders) api.Record {
+				w.awaitShelf(unit, "one has waited for longer than the run may take", func(s api.PoolUnit) bool {
 					return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit
 				})
 				record, _, err := w.service.Submit(t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
@@ -38,7 +39,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 			}
 			w.wantWaited(timed(orders{Mark: "b"}))
 			record := timed(orders{Mark: "c", Until: "never"})
-			if record.Outcome != TimedOut || record.Container.WaitedMS <= milliseconds(limit) || record.Timings.Run < milliseconds(limit)*0.9 {
+			if record.Outcome != api.TimedOut || record.Container.WaitedMS <= milliseconds(limit) || record.Timings.Run < milliseconds(limit)*0.9 {
 				t.Errorf("record %s", show(record))
 			}
 		})
@@ -52,14 +53,14 @@ func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
 	first := w.stocked("worker", 1).Waiting[0]
 	away := fault.New(fault.Unavailable, "the engine is away")
 	id := w.submit(orders{Mark: "a", Until: "go"})
-	w.until(id, func(r Record) bool { return running(r) && w.starts("a") == 1 })
+	w.until(id, func(r api.Record) bool { return running(r) && w.starts("a") == 1 })
 	w.breaks("Remove", away)
 	if err := w.engine.Kill(t.Context(), first.Container); err != nil {
 		t.Fatal(err)
 	}
-	w.until(id, func(r Record) bool { return len(r.Attempts) > 0 })
+	w.until(id, func(r api.Record) bool { return len(r.Attempts) > 0 })
 	w.breaks("Remove", nil)
-	w.until(id, func(r Record) bool { return running(r) && w.starts("a") == 2 })
+	w.until(id, func(r api.Record) bool { return running(r) && w.starts("a") == 2 })
 	if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: first.ID}); len(refs) > 0 {
 		t.Errorf("left beside the next attempt: %v", refs)
 	}
@@ -87,11 +88,11 @@ func TestAnEarlySuccessStays(t *testing.T) {
 				hold := make(chan struct{})
 				end(func(int) int { <-hold; return c.code })
 				id := w.submitTo(unit, orders{Mark: "a", File: "f"})
-				w.until(id, func(r Record) bool { return r.Outcome != "" })
+				w.until(id, func(r api.Record) bool { return r.Outcome != "" })
 				within(t, func() bool { running, _ := w.service.queue.Counts(); return running == 0 }, func() string { return "it holds its slot" })
 				close(hold)
 				record := w.await(id)
-				if said := strings.Join(record.Warnings, "\n"); record.Outcome != Success || *record.ExitCode != 0 || len(record.Files) != 1 ||
+				if said := strings.Join(record.Warnings, "\n"); record.Outcome != api.Success || *record.ExitCode != 0 || len(record.Files) != 1 ||
 					!strings.Contains(said, c.says) || (said == "") != (c.says == "") {
 					t.Errorf("record %s", show(record))
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
@@ -28,7 +29,7 @@ func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duratio
 	w.t.Helper()
 	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
 	w.until(blocker, running)
-	w.awaitShelf(unit, "one has waited", func(s PoolShelf) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
+	w.awaitShelf(unit, "one has waited", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
 	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 	if err != nil {
 		w.t.Fatal(err)
@@ -66,7 +67,7 @@ func (w *works) suppose(id string, waiting *parked, m claimed) {
 	}
 	j.attempt = 1
 	j.borrow(waiting.id)
-	if err := j.enter(Starting, ""); err != nil {
+	if err := j.enter(api.Starting, ""); err != nil {
 		w.t.Fatal(err)
 	}
 	if m == begun {
@@ -126,7 +127,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 			if unit == "asker" {
 				w.asking()
 			}
-			w.awaitShelf(unit, "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 })
+			w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 			id := w.submitTo(unit, orders{Mark: "a", Until: "go", File: "f", Lines: 2})
 			record := w.until(id, running)
 			w.stop()

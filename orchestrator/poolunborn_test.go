@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -26,7 +27,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 	w.asking()
 	for unit, most := range map[string]int{"worker": 1, "asker": 0} { // of a killed init nobody may know how far it came
 		t.Run(unit+": the run starts one of its own", func(t *testing.T) {
-			waiting := w.awaitShelf(unit, "one waits", func(s PoolShelf) bool { return len(s.Waiting) > 0 }).Waiting[0]
+			waiting := w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 }).Waiting[0]
 			w.remember()
 			w.claiming(func(*Run) {
 				if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
@@ -38,7 +39,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 				}
 			})
 			record := w.await(w.submitTo(unit, orders{Mark: unit, File: "f"}))
-			if record.Outcome != Success || w.starts(unit) != 1 || record.Retries > most || len(record.Files) != 1 {
+			if record.Outcome != api.Success || w.starts(unit) != 1 || record.Retries > most || len(record.Files) != 1 {
 				t.Errorf("started %d times: %s", w.starts(unit), show(record))
 			}
 			w.wantLegal(record)
@@ -58,7 +59,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 		})
 		id := w.submitTo("asker", orders{Mark: "z", Until: "z"})
 		w.until(id, running)
-		w.until(id, func(r Record) bool { return w.starts("z") == 1 })
+		w.until(id, func(r api.Record) bool { return w.starts("z") == 1 })
 		w.breaks("Remove", nil)
 		w.open("z")
 		w.wantCold(w.await(id))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -94,16 +95,16 @@ func (w *works) ended(program enginetest.Program) enginetest.Program {
 }
 
 // shelf returns what there is of a unit in the pool.
-func (w *works) shelf(unit string) PoolShelf {
+func (w *works) shelf(unit string) api.PoolUnit {
 	for _, shelf := range w.service.Pool().Units {
 		if shelf.Unit == unit {
 			return shelf
 		}
 	}
-	return PoolShelf{Unit: unit}
+	return api.PoolUnit{Unit: unit}
 }
 
-func (w *works) awaitShelf(unit, what string, is func(PoolShelf) bool) (shelf PoolShelf) {
+func (w *works) awaitShelf(unit, what string, is func(api.PoolUnit) bool) (shelf api.PoolUnit) {
 	w.t.Helper()
 	within(w.t, func() bool { shelf = w.shelf(unit); return is(shelf) }, func() string {
 		return what + ": " + strings.TrimSpace(string(mustJSON(w.service.Pool())))
@@ -112,37 +113,37 @@ func (w *works) awaitShelf(unit, what string, is func(PoolShelf) bool) (shelf Po
 }
 
 // stocked returns when so many sandboxes of a unit wait, and no more are to come.
-func (w *works) stocked(unit string, n int) PoolShelf {
+func (w *works) stocked(unit string, n int) api.PoolUnit {
 	w.t.Helper()
-	return w.awaitShelf(unit, "sandboxes wait", func(s PoolShelf) bool { return len(s.Waiting) == n && s.Starting == 0 })
+	return w.awaitShelf(unit, "sandboxes wait", func(s api.PoolUnit) bool { return len(s.Waiting) == n && s.Starting == 0 })
 }
 
 // loaded returns when a sandbox of the unit waits whose program is loaded.
-func (w *works) loaded(unit string) PooledEntry {
+func (w *works) loaded(unit string) api.PoolSandbox {
 	w.t.Helper()
-	return w.awaitShelf(unit, "a program is loaded", func(s PoolShelf) bool { return len(s.Waiting) > 0 && s.Waiting[0].Loaded }).Waiting[0]
+	return w.awaitShelf(unit, "a program is loaded", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Waiting[0].Loaded }).Waiting[0]
 }
 
 // asking has the pool learn that the unit "asker" asks for its runs.
-func (w *works) asking() PooledEntry {
+func (w *works) asking() api.PoolSandbox {
 	w.t.Helper()
 	w.await(w.submitTo("asker", orders{Mark: "first"}))
 	return w.loaded("asker")
 }
 
 // wantWaited checks a run that was to get a waiting sandbox.
-func (w *works) wantWaited(r Record) {
+func (w *works) wantWaited(r api.Record) {
 	w.t.Helper()
-	if r.Outcome != Success || r.Container == nil || r.Container.WaitedMS <= 0 || states(r) != "idle starting running completed cleanup idle" {
+	if r.Outcome != api.Success || r.Container == nil || r.Container.WaitedMS <= 0 || states(r) != "idle starting running completed cleanup idle" {
 		w.t.Errorf("record %s", show(r))
 	}
 	keepsSchema(w.t, r)
 }
 
 // wantCold checks a run that was to start a container of its own in the end.
-func (w *works) wantCold(r Record) {
+func (w *works) wantCold(r api.Record) {
 	w.t.Helper()
-	if r.Outcome != Success || r.Container == nil || r.Container.WaitedMS != 0 || r.Retries != 0 {
+	if r.Outcome != api.Success || r.Container == nil || r.Container.WaitedMS != 0 || r.Retries != 0 {
 		w.t.Errorf("record %s", show(r))
 	}
 	w.wantLegal(r)
@@ -151,11 +152,11 @@ func (w *works) wantCold(r Record) {
 
 // wantLegal checks a run's way through its states (specification "Agent Wrapper", State
 // Machine Rules).
-func (w *works) wantLegal(r Record) {
+func (w *works) wantLegal(r api.Record) {
 	w.t.Helper()
-	next := map[State]string{
-		Idle: "starting cancelled failed", Starting: "running failed cancelled timeout", Running: "completed failed timeout cancelled",
-		Completed: "cleanup", Failed: "starting cleanup", Timeout: "cleanup", Cancelled: "cleanup", Cleanup: "idle",
+	next := map[api.State]string{
+		api.Idle: "starting cancelled failed", api.Starting: "running failed cancelled timeout", api.Running: "completed failed timeout cancelled",
+		api.Completed: "cleanup", api.Failed: "starting cleanup", api.Timeout: "cleanup", api.Cancelled: "cleanup", api.Cleanup: "idle",
 	}
 	for i, tr := range r.Transitions[1:] {
 		from := r.Transitions[i].State

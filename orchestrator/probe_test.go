@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/runtime"
@@ -93,7 +94,7 @@ func (p *probe) request(script string) Request {
 }
 
 // run runs the script to its end; a fault of AOD's fails the test.
-func (p *probe) run(script string) Record {
+func (p *probe) run(script string) api.Record {
 	p.t.Helper()
 	record, err := p.submit(p.t.Context(), p.request(script))
 	if err != nil {
@@ -102,17 +103,17 @@ func (p *probe) run(script string) Record {
 	return record
 }
 
-func (p *probe) submit(ctx context.Context, req Request) (Record, error) {
+func (p *probe) submit(ctx context.Context, req Request) (api.Record, error) {
 	p.t.Helper()
 	run, err := p.o.Submit(ctx, req)
 	if err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	return run.Wait()
 }
 
 // keepsSchema proves that a record is what schemas/run.schema.json says of it.
-func keepsSchema(t *testing.T, record Record) {
+func keepsSchema(t *testing.T, record api.Record) {
 	t.Helper()
 	schema, findings := contract.Compile(schemas.Run())
 	if len(findings) > 0 {
@@ -132,7 +133,7 @@ func keepsSchema(t *testing.T, record Record) {
 }
 
 // logs runs the script and returns what it wrote.
-func (p *probe) logs(script string) (string, Record) {
+func (p *probe) logs(script string) (string, api.Record) {
 	p.t.Helper()
 	var lines logLines
 	req := p.request(script + "\necho '{}' > /io/output.json\n")
@@ -199,7 +200,7 @@ func (l *logLines) text() string {
 }
 
 // said is everything that a user is told of a run's failure.
-func said(r Record) string {
+func said(r api.Record) string {
 	if r.Error == nil {
 		return ""
 	}
@@ -220,7 +221,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func show(r Record) string {
+func show(r api.Record) string {
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Sprint(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -12,8 +13,8 @@ import (
 const pruneBatch = 200
 
 // Prune removes finished runs with all that is kept of them, oldest first.
-func (s *Service) Prune(ctx context.Context, opts PruneOptions) (PruneReport, error) {
-	report := PruneReport{DryRun: opts.DryRun}
+func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
+	report := api.PruneReport{DryRun: opts.DryRun}
 	totals, err := s.store.Totals(ctx)
 	if err != nil {
 		return report, err
@@ -30,10 +31,10 @@ func (s *Service) Prune(ctx context.Context, opts PruneOptions) (PruneReport, er
 // pruning goes through the finished runs.
 type pruning struct {
 	service *Service
-	opts    PruneOptions
+	opts    api.PruneOptions
 	old     store.Old
 	kept    int64
-	report  *PruneReport
+	report  *api.PruneReport
 }
 
 func (p *pruning) run(ctx context.Context) error {
@@ -106,11 +107,11 @@ func (s *Service) sweepAlways(ctx context.Context) {
 func (s *Service) sweepOnce(ctx context.Context) error {
 	var failures []error
 	if s.opts.RetentionAge > 0 {
-		_, err := s.Prune(ctx, PruneOptions{OlderThan: s.opts.RetentionAge})
+		_, err := s.Prune(ctx, api.PruneOptions{OlderThan: s.opts.RetentionAge})
 		failures = append(failures, err)
 	}
 	if s.opts.RetentionSize > 0 {
-		_, err := s.Prune(ctx, PruneOptions{MaxBytes: s.opts.RetentionSize})
+		_, err := s.Prune(ctx, api.PruneOptions{MaxBytes: s.opts.RetentionSize})
 		failures = append(failures, err)
 	}
 	needed := s.neededVersions()

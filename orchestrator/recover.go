@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -29,7 +30,7 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees forest) {
 	s.mu.Unlock()
 	switch {
 	case j.record.Outcome != "": // only its cleaning up is left
-	case j.record.State == Starting || j.record.State == Running:
+	case j.record.State == api.Starting || j.record.State == api.Running:
 		j.ticket = s.queue.Occupy(j.record.Unit, j.private.Concurrency)
 	default:
 		j.ticket = s.queue.Reenter(j.record.Unit, j.private.Concurrency)
@@ -53,7 +54,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees forest) (*jo
 	run := &Run{id: row.ID, done: make(chan struct{}), record: record}
 	run.family = family{parent: record.Parent, root: record.Root}
 	j := s.blankJob(run)
-	j.troubled, j.spent = record.State != Idle, record.Outcome != ""
+	j.troubled, j.spent = record.State != api.Idle, record.Outcome != ""
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		return j, fmt.Errorf("decode run: %w", err)
 	}
@@ -106,7 +107,7 @@ func (s *Service) wishFor(ctx context.Context, id string) error {
 		for _, event := range events {
 			after = event.Seq
 			var wish cancelWish
-			if event.Type == string(EventCancel) && json.Unmarshal(event.Data, &wish) == nil {
+			if event.Type == string(api.EventCancel) && json.Unmarshal(event.Data, &wish) == nil {
 				return wishOf(wish.Reason)
 			}
 		}
@@ -187,8 +188,8 @@ func (s *Service) isLive(id string) bool { return s.job(id) != nil || s.pool.has
 // brokenRun concludes a run with which this process can't go on.
 func brokenRun(err error) conclusion {
 	public := fault.Public(err)
-	return conclusion{state: Failed, outcome: SystemError, failure: &RunError{
-		Category: CategoryPermanent, Kind: public.Kind.String(),
+	return conclusion{state: api.Failed, outcome: api.SystemError, failure: &api.RunError{
+		Category: api.CategoryPermanent, Kind: public.Kind.String(),
 		Message: "the run can't go on after a restart: " + public.Msg, Hint: public.Hint,
 	}}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -59,7 +60,7 @@ func TestServiceRecovers(t *testing.T) {
 		}
 		w.start()
 		w.open("go")
-		if record := w.await(id); record.Outcome != Success || record.Retries != 1 || !strings.Contains(record.Attempts[0].Error.Message, "vanished") {
+		if record := w.await(id); record.Outcome != api.Success || record.Retries != 1 || !strings.Contains(record.Attempts[0].Error.Message, "vanished") {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -70,7 +71,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.stop()
 		w.dieWishing(id)
 		w.start()
-		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
+		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -129,7 +130,7 @@ func TestServiceRecovers(t *testing.T) {
 func (w *works) wantOnce(id, mark string) {
 	w.t.Helper()
 	record := w.await(id)
-	if record.Outcome != Success || record.Retries != 0 || len(record.Files) != 1 || w.starts(mark) != 1 {
+	if record.Outcome != api.Success || record.Retries != 0 || len(record.Files) != 1 || w.starts(mark) != 1 {
 		w.t.Errorf("started %d times: %s", w.starts(mark), show(record))
 	}
 	n := 0
@@ -148,13 +149,13 @@ func (w *works) wantOnce(id, mark string) {
 			w.t.Errorf("events have a gap: %+v", events)
 		}
 	}
-	if events[len(events)-1].Type != EventEnd {
+	if events[len(events)-1].Type != api.EventEnd {
 		w.t.Errorf("the last event is %+v", events[len(events)-1])
 	}
 }
 
-func (w *works) events(id string, after int64) []StoredEvent {
-	var events []StoredEvent
+func (w *works) events(id string, after int64) []api.Event {
+	var events []api.Event
 	for e, err := range w.service.Events(w.t.Context(), id, after) {
 		if err != nil {
 			w.t.Error(err)
@@ -174,7 +175,7 @@ func TestServiceEventsResume(t *testing.T) {
 		if n == 3 {
 			w.open("go")
 		}
-		var last StoredEvent
+		var last api.Event
 		for e, err := range w.service.Events(t.Context(), id, after) {
 			if err != nil {
 				t.Fatal(err)
@@ -183,7 +184,7 @@ func TestServiceEventsResume(t *testing.T) {
 			break
 		}
 		seen, after = append(seen, last.Seq), last.Seq
-		if last.Type == EventEnd {
+		if last.Type == api.EventEnd {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
@@ -29,10 +30,10 @@ func (o *Orchestrator) settleRemote(ctx context.Context, run *Run) error {
 // process had under way is over, since its connection is: whether the agent did the task,
 // nobody can say. One that was only starting had sent nothing yet.
 func (j *job) callRemote(ctx context.Context) (conclusion, error) {
-	if j.record.State == Running {
+	if j.record.State == api.Running {
 		return j.cutOff(ctx)
 	}
-	if err := j.enter(Starting, ""); err != nil {
+	if err := j.enter(api.Starting, ""); err != nil {
 		return conclusion{}, err
 	}
 	return j.service.exec.callRemote(ctx, j.Run)
@@ -60,7 +61,7 @@ func (o *Orchestrator) callRemote(ctx context.Context, run *Run) (conclusion, er
 	}
 	began := time.Now().UTC()
 	run.record.StartedAt = &began
-	if err := run.enter(Running, ""); err != nil { // from here on the agent may have the task
+	if err := run.enter(api.Running, ""); err != nil { // from here on the agent may have the task
 		return conclusion{}, err
 	}
 	ctx, span := tracer.Start(ctx, "call")

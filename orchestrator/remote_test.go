@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -25,7 +26,7 @@ echo '{"file":"a/b/twice"}' > /io/output.json`)
 	write(t, data, strings.Repeat("0123456789abcdef", 64<<10))
 	req.Files = append(req.Files, InputFile{Field: "data", Path: data})
 	record, err := p.submit(t.Context(), req)
-	if err != nil || record.Outcome != Success || len(record.Files) != 1 || record.Files[0].SizeBytes != 2<<20 {
+	if err != nil || record.Outcome != api.Success || len(record.Files) != 1 || record.Files[0].SizeBytes != 2<<20 {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
 	if record.Usage == nil || record.Usage.PeakMemoryBytes == 0 {
@@ -44,7 +45,7 @@ func TestTheDiskOfAnEngineElsewhereIsWatched(t *testing.T) {
 	p := newRemoteProbe(t, "") // 64 MiB, see probe.orchestrator
 	began := time.Now()
 	record := p.run(`mkdir -m 0 /workspace/closed; head -c 70M /dev/zero | split -b 8M - /workspace/part; sleep 60`)
-	if record.Outcome != LimitExceeded || !strings.Contains(said(record), "wrote more than 67108864 bytes to /io and /workspace") {
+	if record.Outcome != api.LimitExceeded || !strings.Contains(said(record), "wrote more than 67108864 bytes to /io and /workspace") {
 		t.Error(show(record))
 	}
 	if took := time.Since(began); took > 25*time.Second {

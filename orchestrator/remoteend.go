@@ -8,17 +8,10 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
-)
-
-// The kinds of error that only runs of agents elsewhere have, beside RemoteError's own.
-const (
-	kindRemoteRefused   = "remote_refused"   // the agent doesn't take the request
-	kindRemoteBusy      = "remote_busy"      // it does, later
-	kindRemoteUntrusted = "remote_untrusted" // TLS says that it may be somebody else
-	kindSecret          = "secret_unavailable"
 )
 
 const (
@@ -47,8 +40,8 @@ func (r *Run) concludeRemote(answer agenthttp.Response, err error, limits runtim
 }
 
 // remoteEnd concludes a run of an agent elsewhere, which has no exit code.
-func remoteEnd(outcome Outcome, failure RunError) conclusion {
-	return conclusion{state: Failed, outcome: outcome, failure: &failure}
+func remoteEnd(outcome api.Outcome, failure api.RunError) conclusion {
+	return conclusion{state: api.Failed, outcome: outcome, failure: &failure}
 }
 
 // takeOutputs holds what the agent gave against the unit's contract.
@@ -62,7 +55,7 @@ func (r *Run) takeOutputs(outputs agenthttp.Object, limits runtime.Limits) concl
 	if findings := r.req.Capsule.Contract.Output.Validate(output); len(findings) > 0 {
 		return outputsBreak(findings...)
 	}
-	return conclusion{state: Completed, outcome: Success, output: output.JSON()}
+	return conclusion{state: api.Completed, outcome: api.Success, output: output.JSON()}
 }
 
 func outputsBreak(findings ...fault.Finding) conclusion {
@@ -77,13 +70,13 @@ func outputsBreak(findings ...fault.Finding) conclusion {
 
 // misspoke concludes a run whose agent broke a contract: that of all agents, or the unit's.
 func misspoke(message, hint string) conclusion {
-	return remoteEnd(ContractViolation, RunError{Category: CategoryAgent, Kind: string(ContractViolation), Message: message, Hint: hint})
+	return remoteEnd(api.ContractViolation, api.RunError{Category: api.CategoryAgent, Kind: string(api.ContractViolation), Message: message, Hint: hint})
 }
 
 // saidFailed concludes a run whose agent says that it failed.
 func saidFailed(answer agenthttp.Response) conclusion {
-	return remoteEnd(RemoteError, RunError{
-		Category: CategoryAgent, Kind: string(RemoteError), Message: inItsWords("the agent says that it failed", answer),
+	return remoteEnd(api.RemoteError, api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: inItsWords("the agent says that it failed", answer),
 	})
 }
 
@@ -98,37 +91,37 @@ func inItsWords(message string, answer agenthttp.Response) string {
 
 // refusedWith concludes a run whose agent answered with a status that is no success.
 func refusedWith(answer agenthttp.Response, refused *agenthttp.Refusal) conclusion {
-	failure := RunError{
-		Category: CategoryPermanent, Kind: kindRemoteRefused,
+	failure := api.RunError{
+		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
 		Message: inItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
 	}
 	switch status := refused.Status; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
-		failure.Category, failure.Kind = CategoryTransient, kindRemoteBusy
+		failure.Category, failure.Kind = api.CategoryTransient, api.KindRemoteBusy
 	case status < http.StatusInternalServerError || status == http.StatusNotImplemented:
 	case answer.RequestID != "": // the agent itself, in the contract's shape
 		return saidFailed(answer)
 	case status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
-		failure.Category, failure.Kind = CategoryTransient, fault.Unavailable.String()
-		return remoteEnd(SystemError, failure)
+		failure.Category, failure.Kind = api.CategoryTransient, fault.Unavailable.String()
+		return remoteEnd(api.SystemError, failure)
 	default:
-		failure.Category, failure.Kind = CategoryAgent, string(RemoteError)
+		failure.Category, failure.Kind = api.CategoryAgent, string(api.RemoteError)
 	}
-	return remoteEnd(RemoteError, failure)
+	return remoteEnd(api.RemoteError, failure)
 }
 
 // unreached concludes a run that has no answer, or not the whole of one.
 func unreached(err error) conclusion {
 	public := fault.Public(err)
-	failure := RunError{Category: categoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
+	failure := api.RunError{Category: categoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
 	switch {
 	case errors.Is(err, agenthttp.ErrCertificate), errors.Is(err, agenthttp.ErrHandshake):
-		failure.Category, failure.Kind = CategoryPermanent, kindRemoteUntrusted
+		failure.Category, failure.Kind = api.CategoryPermanent, api.KindRemoteUntrusted
 		failure.Hint = "is the address right? a certificate of one's own is trusted with remote.ca_file in agent.yaml"
 	case public.Kind == fault.Input: // it can't be asked so
-		return remoteEnd(InvalidInput, failure)
+		return remoteEnd(api.InvalidInput, failure)
 	}
-	return remoteEnd(SystemError, failure)
+	return remoteEnd(api.SystemError, failure)
 }
 
 // reasonOf is a fault of package agenthttp with its cause, which is in words of ours.
@@ -143,13 +136,13 @@ func reasonOf(err error) string {
 // notAsked concludes a run for whose agent there is no secret.
 func notAsked(err error) conclusion {
 	public := fault.Public(err)
-	return remoteEnd(SystemError, RunError{Category: CategoryPermanent, Kind: kindSecret, Message: public.Msg, Hint: public.Hint})
+	return remoteEnd(api.SystemError, api.RunError{Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable, Message: public.Msg, Hint: public.Hint})
 }
 
 // cutOff concludes an attempt that ended with an earlier process.
 func cutOff() conclusion {
-	return remoteEnd(SystemError, RunError{
-		Category: CategoryTransient, Kind: fault.Unavailable.String(),
+	return remoteEnd(api.SystemError, api.RunError{
+		Category: api.CategoryTransient, Kind: fault.Unavailable.String(),
 		Message: "the server ended while the agent was at work",
 		Hint:    "the agent may have done the task: it was asked with the run's id as its request_id",
 	})

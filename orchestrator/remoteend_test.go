@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
@@ -14,29 +15,29 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 	cases := []struct {
 		name     string
 		answer   func(http.ResponseWriter, agenthttp.Request)
-		outcome  Outcome
-		category Category
+		outcome  api.Outcome
+		category api.Category
 		kind     string
 		says     string // a part of the message
 	}{
-		{"it says that it failed", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no such table"}}`), RemoteError, CategoryAgent, "remote_error", "the agent says that it failed: no such table"},
-		{"it warns of its failure", says(200, `{"request_id":"$ID","ok":false,"warnings":["a","b"]}`), RemoteError, CategoryAgent, "remote_error", "failed: a; b"},
-		{"it fails with a status, in the contract's shape", says(502, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["w"]}`), RemoteError, CategoryAgent, "remote_error", "failed: w"},
-		{"it breaks", says(500, `oops`), RemoteError, CategoryAgent, "remote_error", "answers 500"},
-		{"it refuses", says(422, `{"detail":{"request_id":"$ID","ok":false,"outputs":{},"warnings":["task_type"]}}`), RemoteError, CategoryPermanent, "remote_refused", "answers 422: task_type"},
-		{"it doesn't know us", says(401, ``), RemoteError, CategoryPermanent, "remote_refused", "answers 401"},
-		{"it sends us elsewhere", says(307, ``), RemoteError, CategoryPermanent, "remote_refused", "answers 307"},
-		{"it is busy", says(429, ``), RemoteError, CategoryTransient, "remote_busy", "answers 429"},
-		{"it isn't ready", says(503, ``), RemoteError, CategoryTransient, "remote_busy", "answers 503"},
-		{"a gateway without it", says(502, ``), SystemError, CategoryTransient, "unavailable", "answers 502"},
-		{"its connection breaks", cutsOff, SystemError, CategoryTransient, "unavailable", "does not answer"},
-		{"it breaks a rule", says(200, `{"request_id":"other","status":"ok","outputs":{}}`), ContractViolation, CategoryAgent, "contract_violation", "(rule sync-request-id)"},
-		{"no JSON", says(200, `<html>`), ContractViolation, CategoryAgent, "contract_violation", "(rule sync-json)"},
-		{"outputs without a field", says(200, ok+`{}}`), ContractViolation, CategoryAgent, "contract_violation", "the agent's outputs break the contract"},
-		{"a field of another type", says(200, ok+`{"words":"three"}}`), ContractViolation, CategoryAgent, "contract_violation", "break the contract at /words"},
-		{"a name that stands twice", says(200, ok+`{"words":1,"words":2}}`), ContractViolation, CategoryAgent, "contract_violation", "break the contract"},
-		{"outputs that are too large", says(200, ok+`{"words":3,"more":"`+strings.Repeat("x", 1<<20)+`"}}`), ContractViolation, CategoryAgent, "contract_violation", "break the contract"},
-		{"an answer that is far too large", says(200, ok+`{"words":3,"more":"`+strings.Repeat("x", 3<<20)+`"}}`), ContractViolation, CategoryAgent, "contract_violation", "more than is taken"},
+		{"it says that it failed", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no such table"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "the agent says that it failed: no such table"},
+		{"it warns of its failure", says(200, `{"request_id":"$ID","ok":false,"warnings":["a","b"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed: a; b"},
+		{"it fails with a status, in the contract's shape", says(502, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["w"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed: w"},
+		{"it breaks", says(500, `oops`), api.RemoteError, api.CategoryAgent, "remote_error", "answers 500"},
+		{"it refuses", says(422, `{"detail":{"request_id":"$ID","ok":false,"outputs":{},"warnings":["task_type"]}}`), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 422: task_type"},
+		{"it doesn't know us", says(401, ``), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 401"},
+		{"it sends us elsewhere", says(307, ``), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 307"},
+		{"it is busy", says(429, ``), api.RemoteError, api.CategoryTransient, "remote_busy", "answers 429"},
+		{"it isn't ready", says(503, ``), api.RemoteError, api.CategoryTransient, "remote_busy", "answers 503"},
+		{"a gateway without it", says(502, ``), api.SystemError, api.CategoryTransient, "unavailable", "answers 502"},
+		{"its connection breaks", cutsOff, api.SystemError, api.CategoryTransient, "unavailable", "does not answer"},
+		{"it breaks a rule", says(200, `{"request_id":"other","status":"ok","outputs":{}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "(rule sync-request-id)"},
+		{"no JSON", says(200, `<html>`), api.ContractViolation, api.CategoryAgent, "contract_violation", "(rule sync-json)"},
+		{"outputs without a field", says(200, ok+`{}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "the agent's outputs break the contract"},
+		{"a field of another type", says(200, ok+`{"words":"three"}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "break the contract at /words"},
+		{"a name that stands twice", says(200, ok+`{"words":1,"words":2}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "break the contract"},
+		{"outputs that are too large", says(200, ok+`{"words":3,"more":"`+strings.Repeat("x", 1<<20)+`"}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "break the contract"},
+		{"an answer that is far too large", says(200, ok+`{"words":3,"more":"`+strings.Repeat("x", 3<<20)+`"}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "more than is taken"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 			before := len(agent.requests())
 			record := w.await(w.ask("a"))
 			e := record.Error
-			if record.Outcome != c.outcome || record.State != Failed || e == nil || e.Category != c.category || e.Kind != c.kind || !strings.Contains(e.Message, c.says) || record.ExitCode != nil {
+			if record.Outcome != c.outcome || record.State != api.Failed || e == nil || e.Category != c.category || e.Kind != c.kind || !strings.Contains(e.Message, c.says) || record.ExitCode != nil {
 				t.Errorf("record %s", show(record))
 			}
 			keepsSchema(t, record)
@@ -56,7 +57,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 	t.Run("nobody is there", func(t *testing.T) {
 		agent.Close()
 		record := w.await(w.ask("a"))
-		if e := record.Error; record.Outcome != SystemError || e.Category != CategoryTransient || e.Kind != "unavailable" || !strings.Contains(e.Message, "refused") {
+		if e := record.Error; record.Outcome != api.SystemError || e.Category != api.CategoryTransient || e.Kind != "unavailable" || !strings.Contains(e.Message, "refused") {
 			t.Errorf("record %s", show(record))
 		}
 	})

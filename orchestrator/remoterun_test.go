@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -19,7 +20,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	w.noEngine()
 	t.Run("its run goes through the states of all runs and needs no engine", func(t *testing.T) {
 		record := w.await(w.ask("a b c"))
-		if record.Outcome != Success || states(record) != "idle starting running completed cleanup idle" || string(record.Output) != `{"words":3}` || record.Kind != "remote" {
+		if record.Outcome != api.Success || states(record) != "idle starting running completed cleanup idle" || string(record.Output) != `{"words":3}` || record.Kind != "remote" {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -61,7 +62,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		}
 		record = w.await(record.ID)
 		asked := agent.requests()
-		if last := asked[len(asked)-1]; record.Outcome != Success || record.RerunOf != first.ID || last.RequestID != record.ID || string(last.Inputs) != `{"text":"a b c"}` {
+		if last := asked[len(asked)-1]; record.Outcome != api.Success || record.RerunOf != first.ID || last.RequestID != record.ID || string(last.Inputs) != `{"text":"a b c"}` {
 			t.Errorf("%+v\n%s", last, show(record))
 		}
 	})
@@ -116,9 +117,9 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 }
 
 // newest returns the run that was accepted last.
-func (w *works) newest() Record {
+func (w *works) newest() api.Record {
 	w.t.Helper()
-	page, err := w.service.List(w.t.Context(), Filter{Limit: 1})
+	page, err := w.service.List(w.t.Context(), api.Filter{Limit: 1})
 	if err != nil || len(page.Runs) != 1 {
 		w.t.Fatal(page, err)
 	}
@@ -129,7 +130,7 @@ func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
 	w, agent := newFarWorks(t, "")
 	record := w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "words"}}}))
 	calls := record.Calls
-	if record.Outcome != Success || len(calls) != 1 || calls[0].Unit != "words" || calls[0].Outcome != Success {
+	if record.Outcome != api.Success || len(calls) != 1 || calls[0].Unit != "words" || calls[0].Outcome != api.Success {
 		t.Fatal(show(record))
 	}
 	if asked := agent.requests(); len(asked) != 1 || asked[0].RequestID != calls[0].ID {
@@ -148,7 +149,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if event.Type == EventProgress {
+			if event.Type == api.EventProgress {
 				var p progress
 				_ = json.Unmarshal(event.Data, &p)
 				all = append(all, p)
@@ -159,7 +160,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	t.Run("progress", func(t *testing.T) {
 		agent.answers(streams(`{"percent":50,"step":"half\u001b[2J","message":"m"}`, `{"percent":1e9,"step":["x"],"message":"`+long+`"}`, `{"state":"x"}`, `[1]`, `"x"`, `{"percent":"50"}`))
 		id := w.ask("")
-		if record := w.await(id); record.Outcome != Success {
+		if record := w.await(id); record.Outcome != api.Success {
 			t.Fatal(show(record))
 		}
 		half := 50.0
@@ -191,7 +192,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 		})
 		record := w.await(w.ask(""))
 		got := record.Warnings
-		if record.Outcome != Success || len(got) != 21 || got[0] != "the agent: w [2J" || len(got[1]) > 1100 || got[20] != "the agent has 12 more warnings" {
+		if record.Outcome != api.Success || len(got) != 21 || got[0] != "the agent: w [2J" || len(got[1]) > 1100 || got[20] != "the agent has 12 more warnings" {
 			t.Errorf("%d warnings: %s", len(got), show(record))
 		}
 	})
@@ -215,7 +216,7 @@ func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
 	}
 	agent.answers(failing(2))
 	record := w.await(w.ask("a"))
-	if record.Outcome != Success || record.Retries != 2 || states(record) != "idle starting running failed starting running failed starting running completed cleanup idle" {
+	if record.Outcome != api.Success || record.Retries != 2 || states(record) != "idle starting running failed starting running failed starting running completed cleanup idle" {
 		t.Errorf("record %s", show(record))
 	}
 	for _, asked := range agent.requests() {
@@ -236,7 +237,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		w, agent := newFarWorks(t, "limits: {timeout: 100ms}\n")
 		agent.answers(hangs)
 		record := w.await(w.ask("a"))
-		if record.Outcome != TimedOut || record.State != Timeout || !strings.Contains(record.Error.Message, "100ms") {
+		if record.Outcome != api.TimedOut || record.State != api.Timeout || !strings.Contains(record.Error.Message, "100ms") {
 			t.Errorf("record %s", show(record))
 		}
 		agent.sawItBreak(t, 1)
@@ -254,7 +255,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
 			t.Fatal(err)
 		}
-		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
+		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))
 		}
 		agent.sawItBreak(t, 1)
@@ -267,7 +268,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
 			t.Fatal(err)
 		}
-		if record := w.await(id); record.Outcome != WasCancelled {
+		if record := w.await(id); record.Outcome != api.WasCancelled {
 			t.Errorf("record %s", show(record))
 		}
 		agent.sawItBreak(t, 1)

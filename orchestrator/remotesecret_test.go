@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -36,7 +37,7 @@ func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
 	} {
 		change, _ := withSecret(t, "s3cret\n")
 		w, agent := newFarWorks(t, "  auth: "+c.auth+"\n", change)
-		if record := w.await(w.ask("a")); record.Outcome != Success {
+		if record := w.await(w.ask("a")); record.Outcome != api.Success {
 			t.Fatal(show(record))
 		}
 		if got := agent.lastHeader()[c.header]; len(got) != 1 || got[0] != c.want {
@@ -65,7 +66,7 @@ func TestASecretIsReadAtEachCall(t *testing.T) {
 			before := len(agent.requests())
 			record := w.await(w.ask("a"))
 			e := record.Error
-			if record.Outcome != SystemError || e.Category != CategoryPermanent || e.Kind != "secret_unavailable" || e.Hint == "" || record.Retries != 0 || len(agent.requests()) != before {
+			if record.Outcome != api.SystemError || e.Category != api.CategoryPermanent || e.Kind != "secret_unavailable" || e.Hint == "" || record.Retries != 0 || len(agent.requests()) != before {
 				t.Errorf("%d requests, record %s", len(agent.requests())-before, show(record))
 			}
 			_ = os.WriteFile(path, []byte("new"), 0o600)
@@ -101,7 +102,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if record = w.await(record.ID); record.Outcome != Success {
+	if record = w.await(record.ID); record.Outcome != api.Success {
 		t.Error(show(record))
 	}
 }
@@ -113,26 +114,26 @@ func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
 	agent := newFarAgent(t, (*httptest.Server).StartTLS)
 	w, plain := newFarWorks(t, "")
 	dir := filepath.Join(w.opts.Sources[0], "words")
-	ends := func(t *testing.T, url, more string, outcome Outcome, kind, says string) {
+	ends := func(t *testing.T, url, more string, outcome api.Outcome, kind, says string) {
 		t.Helper()
 		writeWords(t, dir, url, more)
 		record := w.await(w.ask("a"))
 		if record.Outcome != outcome || record.Retries != 0 {
 			t.Fatal(show(record))
 		}
-		if e := record.Error; kind != "" && (e.Kind != kind || e.Category != CategoryPermanent || !strings.Contains(e.Message, says) || !strings.Contains(e.Hint, "ca_file")) {
+		if e := record.Error; kind != "" && (e.Kind != kind || e.Category != api.CategoryPermanent || !strings.Contains(e.Message, says) || !strings.Contains(e.Hint, "ca_file")) {
 			t.Error(show(record))
 		}
 	}
 	t.Run("one of an unknown authority isn't", func(t *testing.T) {
-		ends(t, agent.URL, "", SystemError, "remote_untrusted", "certificate")
+		ends(t, agent.URL, "", api.SystemError, "remote_untrusted", "certificate")
 	})
 	t.Run("one in its directory is", func(t *testing.T) {
 		write(t, filepath.Join(dir, "ca.pem"), string(certificate(agent.Server)))
-		ends(t, agent.URL, "  ca_file: ca.pem\n", Success, "", "")
+		ends(t, agent.URL, "  ca_file: ca.pem\n", api.Success, "", "")
 	})
 	t.Run("an agent that speaks no TLS isn't", func(t *testing.T) {
-		ends(t, strings.Replace(plain.URL, "http:", "https:", 1), "", SystemError, "remote_untrusted", "TLS")
+		ends(t, strings.Replace(plain.URL, "http:", "https:", 1), "", api.SystemError, "remote_untrusted", "TLS")
 	})
 }
 

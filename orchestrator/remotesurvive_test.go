@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -29,7 +30,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		agent.answers(wordStats)
 		w.start()
 		record := w.await(id)
-		if record.Outcome != Success || record.Retries != 1 || record.Attempts[0].Error.Category != CategoryTransient ||
+		if record.Outcome != api.Success || record.Retries != 1 || record.Attempts[0].Error.Category != api.CategoryTransient ||
 			!strings.Contains(record.Attempts[0].Error.Message, "the server ended") {
 			t.Errorf("record %s", show(record))
 		}
@@ -45,7 +46,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		w.stop()
 		w.start()
 		record := w.await(id)
-		if record.Outcome != SystemError || record.Error.Category != CategoryTransient || len(agent.requests()) != 1 {
+		if record.Outcome != api.SystemError || record.Error.Category != api.CategoryTransient || len(agent.requests()) != 1 {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -55,10 +56,10 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		first := begun(t, w, agent)
 		second := w.ask("b")
 		w.stop()
-		w.rewind(second, Starting)
+		w.rewind(second, api.Starting)
 		agent.answers(wordStats)
 		w.start()
-		if record := w.await(second); record.Outcome != Success || record.Retries != 0 {
+		if record := w.await(second); record.Outcome != api.Success || record.Retries != 0 {
 			t.Errorf("record %s", show(record))
 		}
 		w.await(first)
@@ -69,7 +70,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		w.stop()
 		w.dieWishing(id)
 		w.start()
-		if record := w.await(id); record.Outcome != WasCancelled || !strings.Contains(record.Error.Message, "because") {
+		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -77,12 +78,12 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		w, _ := newFarWorks(t, "")
 		w.noEngine()
 		id := w.ask("a")
-		w.until(id, func(r Record) bool { return r.Outcome != "" })
+		w.until(id, func(r api.Record) bool { return r.Outcome != "" })
 		w.await(id)
 		w.stop()
-		w.rewind(id, Completed)
+		w.rewind(id, api.Completed)
 		w.start()
-		if record := w.await(id); record.Outcome != Success {
+		if record := w.await(id); record.Outcome != api.Success {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -90,7 +91,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 
 // rewind lets a run that is stored stand in an earlier state, as a process leaves it that
 // dies there.
-func (w *works) rewind(id string, state State) {
+func (w *works) rewind(id string, state api.State) {
 	w.t.Helper()
 	s, err := NewService(w.engine, w.opts)
 	if err != nil {
@@ -105,7 +106,7 @@ func (w *works) rewind(id string, state State) {
 		w.t.Fatal(err)
 	}
 	j := s.blankJob(&Run{id: id, record: record})
-	if state == Completed { // all that came after it is undone
+	if state == api.Completed { // all that came after it is undone
 		j.record.Transitions = j.record.Transitions[:len(j.record.Transitions)-2]
 	}
 	j.record.State = state
@@ -145,7 +146,7 @@ func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	record, err := run.Wait()
-	if err != nil || record.Outcome != Success || string(record.Output) != `{"words":3}` {
+	if err != nil || record.Outcome != api.Success || string(record.Output) != `{"words":3}` {
 		t.Errorf("%v %s", err, show(record))
 	}
 	keepsSchema(t, record)

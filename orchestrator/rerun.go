@@ -8,20 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
 )
 
 // Rerun submits the input of an earlier run again, to the unit as it is now.
-func (s *Service) Rerun(ctx context.Context, id, key string) (record Record, joined bool, err error) {
+func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record, joined bool, err error) {
 	old, err := s.Get(ctx, id)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	spool, err := s.spoolInputs(id)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	defer func() { err = errors.Join(err, spool.Remove()) }()
 	k := store.Key{Value: clientKey(key), Fingerprint: "rerun of " + id}
@@ -29,21 +30,21 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record Record, joi
 		return record, joined, err
 	}
 	if err := s.admits(); err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	u, err := s.units.Get(ctx, old.Unit)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	req, ready, err := s.prepareAgain(u, old, spool)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	return s.accept(ctx, u, req, ready, k, accepted{rerunOf: id, metadata: old.Metadata})
 }
 
 // prepareAgain checks an input whose files have their names already.
-func (s *Service) prepareAgain(u *unit.Unit, old Record, spool *Spool) (Request, prepared, error) {
+func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (Request, prepared, error) {
 	input, err := contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes)
 	if err != nil {
 		return Request{}, prepared{}, err

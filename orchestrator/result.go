@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -76,7 +77,7 @@ func (r *Run) deliver(output contract.Payload, listing runtime.Listing, layout r
 	}
 	success := 0
 	return conclusion{
-		state: Completed, outcome: Success, exit: &success,
+		state: api.Completed, outcome: api.Success, exit: &success,
 		output: output.JSON(), files: r.named(delivered, output),
 	}, nil
 }
@@ -90,14 +91,14 @@ func (r *Run) moveOut(found []runtime.Found, layout runtime.Layout) ([]runtime.F
 }
 
 // named says of each file which field of the output names it.
-func (r *Run) named(delivered []runtime.File, output contract.Payload) []File {
+func (r *Run) named(delivered []runtime.File, output contract.Payload) []api.File {
 	pointers := map[string]string{}
 	for _, ref := range r.req.Capsule.Contract.Output.FileRefs(output) {
 		pointers[ref.Name] = ref.Pointer
 	}
-	files := make([]File, 0, len(delivered))
+	files := make([]api.File, 0, len(delivered))
 	for _, f := range delivered {
-		file := File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
+		file := api.File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
 		if r.published == "" {
 			file.Path = f.Path
 		}
@@ -123,8 +124,8 @@ func violated(findings ...fault.Finding) conclusion {
 			findings[i].File = resultPath
 		}
 	}
-	return failed(ContractViolation, exitContract, &RunError{
-		Category: CategoryAgent, Kind: string(ContractViolation),
+	return failed(api.ContractViolation, exitContract, &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.ContractViolation),
 		Message:  "the capsule exited with 0, but its result breaks the contract",
 		Hint:     "see `output` in the capsule's schema.json",
 		Findings: findings,
@@ -141,8 +142,8 @@ func undecodable(err error) fault.Finding {
 // takeError concludes a run whose program failed by itself. It may have left word in
 // /io/output.json: {"error": {"type": …, "message": …}} or {"error": "…"}.
 func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (conclusion, error) {
-	failure := &RunError{
-		Category: CategoryAgent,
+	failure := &api.RunError{
+		Category: api.CategoryAgent,
 		Message:  fmt.Sprintf("the capsule failed with exit code %d", end.ExitCode),
 		Hint:     "its log says more",
 	}
@@ -156,9 +157,9 @@ func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (c
 	if kind, message := toldError(raw, limits.ResultBytes); message != "" {
 		failure.Type, failure.Message, failure.Hint = kind, message, ""
 	}
-	outcome := CapsuleError
+	outcome := api.CapsuleError
 	if failure.Type == contractError && end.ExitCode == exitContract {
-		outcome = ContractViolation
+		outcome = api.ContractViolation
 	}
 	failure.Kind = string(outcome)
 	return failed(outcome, end.ExitCode, failure), nil

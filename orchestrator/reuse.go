@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
@@ -74,7 +75,7 @@ func (j *job) settle(ctx context.Context) *parked {
 	over := b.log.Over()
 	whole := j.waitFor(lastLineTime, func() bool { return closed(over) })
 	b.noteLog()
-	if !whole || b.parked == nil || j.record.Outcome != Success {
+	if !whole || b.parked == nil || j.record.Outcome != api.Success {
 		return nil
 	}
 	if err := j.reclaim(ctx); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -52,7 +53,7 @@ func newSeveral(t *testing.T, agent string) *works {
 		}
 		o.Pool.Size = 8
 	})
-	if record := w.await(w.send(errand{Mark: "cold"})); record.Outcome != Success || record.Container.Served != 0 {
+	if record := w.await(w.send(errand{Mark: "cold"})); record.Outcome != api.Success || record.Container.Served != 0 {
 		t.Fatal(show(record))
 	}
 	w.lone()
@@ -132,9 +133,9 @@ type told struct {
 	Seen  []string `json:"seen"`
 }
 
-func toldBy(t *testing.T, r Record) (out told) {
+func toldBy(t *testing.T, r api.Record) (out told) {
 	t.Helper()
-	if r.Outcome != Success || json.Unmarshal(r.Output, &out) != nil {
+	if r.Outcome != api.Success || json.Unmarshal(r.Output, &out) != nil {
 		t.Fatal(show(r))
 	}
 	return out
@@ -294,7 +295,7 @@ func TestRunsAtOnceHaveContainersOfTheirOwnForAsLongAsTheyLast(t *testing.T) {
 	w := newSeveral(t, "reuse: 4\n")
 	w.refills(true)
 	const callers, calls = 3, 12
-	records := make([][]Record, callers)
+	records := make([][]api.Record, callers)
 	var all sync.WaitGroup
 	for n := range callers {
 		all.Go(func() {
@@ -325,7 +326,7 @@ func TestRunsAtOnceHaveContainersOfTheirOwnForAsLongAsTheyLast(t *testing.T) {
 }
 
 // content is that of a run's one file.
-func (w *works) content(r Record) string {
+func (w *works) content(r api.Record) string {
 	raw, err := os.ReadFile(w.service.FilePath(r.ID, r.Files[0].Name))
 	if err != nil {
 		w.t.Error(err)
@@ -337,14 +338,14 @@ func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
 	cases := []struct {
 		name    string
 		errand  errand
-		outcome Outcome
+		outcome api.Outcome
 	}{
-		{"one that failed", errand{Mark: "a", Exit: 3}, CapsuleError},
-		{"one whose posted result breaks the contract", errand{Mark: "a", Bad: true}, ContractViolation},
-		{"one that was cancelled", errand{Mark: "a", Until: "never"}, WasCancelled},
-		{"one that took too long", errand{Mark: "a", Until: "never"}, TimedOut},
-		{"one that did well, and doesn't end its log", errand{Mark: "a", Mute: true}, Success},
-		{"one that did well, and rebuilt its directories", errand{Mark: "a", Link: true}, Success},
+		{"one that failed", errand{Mark: "a", Exit: 3}, api.CapsuleError},
+		{"one whose posted result breaks the contract", errand{Mark: "a", Bad: true}, api.ContractViolation},
+		{"one that was cancelled", errand{Mark: "a", Until: "never"}, api.WasCancelled},
+		{"one that took too long", errand{Mark: "a", Until: "never"}, api.TimedOut},
+		{"one that did well, and doesn't end its log", errand{Mark: "a", Mute: true}, api.Success},
+		{"one that did well, and rebuilt its directories", errand{Mark: "a", Link: true}, api.Success},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -352,14 +353,14 @@ func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
 			w := newSeveral(t, "reuse: 3\n")
 			raw, _ := json.Marshal(c.errand)
 			submission := Submission{Unit: "several", Input: raw}
-			if c.outcome == TimedOut {
+			if c.outcome == api.TimedOut {
 				submission.Timeout = 300 * time.Millisecond
 			}
 			accepted, _, err := w.service.Submit(t.Context(), submission)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.outcome == WasCancelled {
+			if c.outcome == api.WasCancelled {
 				w.until(accepted.ID, running)
 				if _, err := w.service.Cancel(t.Context(), accepted.ID, ""); err != nil {
 					t.Fatal(err)
@@ -389,7 +390,7 @@ func TestWithoutReuseAPostedResultIsNoEnd(t *testing.T) {
 	if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
 		t.Fatal(err)
 	}
-	if record := w.await(id); record.Outcome != WasCancelled {
+	if record := w.await(id); record.Outcome != api.WasCancelled {
 		t.Error(show(record))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -34,14 +35,14 @@ type Run struct {
 	lease     lease
 
 	observing sync.Mutex // one call of the observer at a time
-	record    Record
+	record    api.Record
 }
 
 // journal is the memory of a run that outlives its process.
 type journal interface {
 	// save stores the record as it is now, and the transition that made it so. It
 	// returns when both are safe, or an error with the end of the run's process.
-	save(transition Transition) error
+	save(transition api.Transition) error
 	// note keeps what would be no great loss.
 	note(event Event)
 }
@@ -49,7 +50,7 @@ type journal interface {
 func newRun(id string, ready prepared, req Request) *Run {
 	r := &Run{
 		id: id, req: req, ready: ready, done: make(chan struct{}),
-		record: Record{ID: id, Unit: req.Capsule.Name, State: Idle, Files: []File{}, CreatedAt: time.Now().UTC()},
+		record: api.Record{ID: id, Unit: req.Capsule.Name, State: api.Idle, Files: []api.File{}, CreatedAt: time.Now().UTC()},
 	}
 	if req.family == nil {
 		r.family = newFamily(id, req.Capsule)
@@ -67,7 +68,7 @@ func (r *Run) ID() string { return r.id }
 // Wait returns when everything of the run is over, its cleaning up as well. The
 // record is whole in any case; the error is a fault of AOD's or the engine's, or
 // tells that what was left behind could not be removed.
-func (r *Run) Wait() (Record, error) {
+func (r *Run) Wait() (api.Record, error) {
 	<-r.done
 	return r.record, r.err
 }
@@ -89,16 +90,16 @@ func (r *Run) KeptAt() string { return r.kept }
 func (o *Orchestrator) execute(ctx context.Context, run *Run) error {
 	ctx, stop := run.family.bound(ctx)
 	defer stop()
-	_ = run.enter(Starting, "") // there is no journal that could fail
+	_ = run.enter(api.Starting, "") // there is no journal that could fail
 	err := o.attemptIn(ctx, run)
 	if run.record.Outcome == "" {
 		_ = run.end(failure(ctx, err))
-	} else if err != nil && run.record.Outcome != SystemError && run.record.Outcome != InvalidInput { // that is the outcome
+	} else if err != nil && run.record.Outcome != api.SystemError && run.record.Outcome != api.InvalidInput { // that is the outcome
 		run.warn("cleaning up: %s", fault.Public(err).Msg)
 	}
-	_ = run.enter(Idle, "")
+	_ = run.enter(api.Idle, "")
 	o.logger.Info("run ended", "run", run.id, "outcome", run.record.Outcome, "total_ms", run.record.Timings.Total)
-	if run.record.Outcome == SystemError {
+	if run.record.Outcome == api.SystemError {
 		return err
 	}
 	return nil
@@ -169,7 +170,7 @@ func (b *box) settle(end runtime.End) error {
 // tells the next sweep of the container.
 func (o *Orchestrator) dispose(run *Run, dir *runDir, leftBehind bool) (err error) {
 	defer func() { err = errors.Join(err, dir.release()) }()
-	_ = run.enter(Cleanup, "")
+	_ = run.enter(api.Cleanup, "")
 	switch {
 	case leftBehind:
 		return nil
@@ -182,13 +183,13 @@ func (o *Orchestrator) dispose(run *Run, dir *runDir, leftBehind bool) (err erro
 
 // enter stores a transition and tells of it. What the new state is for may be done
 // when it returns without an error.
-func (r *Run) enter(state State, reason string) error {
-	transition := Transition{State: state, At: time.Now().UTC(), Reason: reason}
+func (r *Run) enter(state api.State, reason string) error {
+	transition := api.Transition{State: state, At: time.Now().UTC(), Reason: reason}
 	if r.attempt > 1 {
 		transition.Attempt = r.attempt
 	}
 	r.record.Transitions = append(r.record.Transitions, transition)
-	if state != Cleanup && state != Idle { // then the record goes on showing how the run ended
+	if state != api.Cleanup && state != api.Idle { // then the record goes on showing how the run ended
 		r.record.State = state
 	}
 	event := Event{State: &transition, Files: len(r.record.Files)}
@@ -205,7 +206,7 @@ func (r *Run) enter(state State, reason string) error {
 // over reports whether all is done, the cleaning up as well.
 func (r *Run) over() bool {
 	last := len(r.record.Transitions) - 1
-	return r.record.Outcome != "" && r.record.Transitions[last].State == Idle
+	return r.record.Outcome != "" && r.record.Transitions[last].State == api.Idle
 }
 
 // end enters one of the four states in which a run can end.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestTheSandboxFromInside(t *testing.T) {
@@ -25,7 +27,7 @@ perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalAddr =>
 perl -MIO::Socket::INET -e 'IO::Socket::INET->new(PeerAddr => "192.0.2.1:80", Timeout => 2) or print "outside: $!\n"'
 echo "volume: $(stat -f -c %T /var/spool)"
 `)
-	if record.Outcome != Success {
+	if record.Outcome != api.Success {
 		t.Fatal(show(record))
 	}
 	for _, want := range []string{
@@ -50,14 +52,14 @@ func TestLimitsEndAsOutcomes(t *testing.T) {
 	p := newProbe(t, "limits: {memory: 64MiB, pids: 64, output: 8MiB, log: 4KiB, timeout: 20s}\n")
 	cases := []struct {
 		name, script string
-		outcome      Outcome
+		outcome      api.Outcome
 		exit         int
 		says         string
 	}{
-		{"a memory hog", `tail /dev/zero`, OutOfMemory, 137, "its memory limit of 64 MiB"},
-		{"a fork bomb", `b() { b | b & }; trap 'exit 9' TERM; for i in $(seq 200); do sleep 30 & done; wait; exit 9`, LimitExceeded, -1, "its limit of 64 processes and threads"},
-		{"one file over the limit", `head -c 100M /dev/zero > /workspace/x`, LimitExceeded, 153, "a file of more than 64 MiB"},
-		{"a full disk", `while :; do head -c 1M /dev/zero >> /workspace/x; sleep 0.01; done`, LimitExceeded, -1, "wrote more than"},
+		{"a memory hog", `tail /dev/zero`, api.OutOfMemory, 137, "its memory limit of 64 MiB"},
+		{"a fork bomb", `b() { b | b & }; trap 'exit 9' TERM; for i in $(seq 200); do sleep 30 & done; wait; exit 9`, api.LimitExceeded, -1, "its limit of 64 processes and threads"},
+		{"one file over the limit", `head -c 100M /dev/zero > /workspace/x`, api.LimitExceeded, 153, "a file of more than 64 MiB"},
+		{"a full disk", `while :; do head -c 1M /dev/zero >> /workspace/x; sleep 0.01; done`, api.LimitExceeded, -1, "wrote more than"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestLimitsEndAsOutcomes(t *testing.T) {
 func TestALogFloodIsCut(t *testing.T) {
 	p := newProbe(t, "limits: {log: 64KiB}\n")
 	log, record := p.logs(`yes "a line of the flood" | head -c 20M; head -c 1M /dev/zero | tr '\0' x; echo; echo done >&2`)
-	if record.Outcome != Success || !record.Log.Truncated || record.Log.Bytes > 64<<10 {
+	if record.Outcome != api.Success || !record.Log.Truncated || record.Log.Bytes > 64<<10 {
 		t.Errorf("%s", show(record))
 	}
 	if len(log) > 64<<10 || len(log) < 32<<10 {
@@ -89,7 +91,7 @@ func TestATimeoutKillsTheWholeTree(t *testing.T) {
 	req.Timeout = 300 * time.Millisecond
 	began := time.Now()
 	record, err := p.submit(t.Context(), req)
-	if err != nil || record.Outcome != TimedOut || record.State != Timeout {
+	if err != nil || record.Outcome != api.TimedOut || record.State != api.Timeout {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
 	if took := time.Since(began); took > 15*time.Second {
@@ -119,7 +121,7 @@ func TestCancellingEndsTheRun(t *testing.T) {
 		}
 	}
 	record, err := p.submit(ctx, req)
-	if err != nil || record.Outcome != WasCancelled || record.State != Cancelled {
+	if err != nil || record.Outcome != api.WasCancelled || record.State != api.Cancelled {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
 	if !strings.Contains(said(record), "nobody waits") {

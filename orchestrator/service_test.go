@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -20,7 +21,7 @@ func TestServiceRuns(t *testing.T) {
 	t.Run("a run goes through its states and gives its result", func(t *testing.T) {
 		id := w.submit(orders{Mark: "a", File: "sub-a.txt", Lines: 3})
 		record := w.await(id)
-		if record.Outcome != Success || states(record) != "idle starting running completed cleanup idle" || string(record.Output) != `{"file":"sub-a.txt","mark":"a"}` {
+		if record.Outcome != api.Success || states(record) != "idle starting running completed cleanup idle" || string(record.Output) != `{"file":"sub-a.txt","mark":"a"}` {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -45,7 +46,7 @@ func TestServiceRuns(t *testing.T) {
 	})
 	t.Run("a run that fails by itself isn't tried again", func(t *testing.T) {
 		record := w.await(w.submit(orders{Mark: "b", Exit: 3}))
-		if record.Outcome != CapsuleError || *record.ExitCode != 3 || record.Retries != 0 || w.starts("b") != 1 {
+		if record.Outcome != api.CapsuleError || *record.ExitCode != 3 || record.Retries != 0 || w.starts("b") != 1 {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -85,7 +86,7 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	record = w.await(again.ID)
-	if record.Outcome != Success || record.RerunOf == "" || len(record.Files) != 1 || record.Files[0].SizeBytes != 5 || w.starts("a") != 2 {
+	if record.Outcome != api.Success || record.RerunOf == "" || len(record.Files) != 1 || record.Files[0].SizeBytes != 5 || w.starts("a") != 2 {
 		t.Errorf("record %s", show(record))
 	}
 	keepsSchema(t, record)
@@ -137,13 +138,13 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		w := newWorks(t)
 		w.breaks("Create", away)
 		id := w.submit(orders{Mark: "a"})
-		w.until(id, func(r Record) bool { return len(r.Attempts) == 1 })
+		w.until(id, func(r api.Record) bool { return len(r.Attempts) == 1 })
 		w.breaks("Create", nil)
 		record := w.await(id)
-		if record.Outcome != Success || record.Retries == 0 || record.Retries != len(record.Attempts) || w.starts("a") != 1 {
+		if record.Outcome != api.Success || record.Retries == 0 || record.Retries != len(record.Attempts) || w.starts("a") != 1 {
 			t.Errorf("record %s", show(record))
 		}
-		if e := record.Attempts[0].Error; e == nil || e.Category != CategoryTransient {
+		if e := record.Attempts[0].Error; e == nil || e.Category != api.CategoryTransient {
 			t.Errorf("attempts %+v", record.Attempts)
 		}
 		keepsSchema(t, record)
@@ -152,7 +153,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		w := newWorks(t)
 		w.breaks("Start", away)
 		record := w.await(w.submit(orders{Mark: "a"}))
-		if record.Outcome != SystemError || record.Retries != 3 || record.Error.Category != CategoryTransient {
+		if record.Outcome != api.SystemError || record.Retries != 3 || record.Error.Category != api.CategoryTransient {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -168,9 +169,9 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		if err := w.engine.Kill(t.Context(), refs[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		w.until(id, func(r Record) bool { return len(r.Attempts) == 1 && running(r) })
+		w.until(id, func(r api.Record) bool { return len(r.Attempts) == 1 && running(r) })
 		w.open("go")
-		if record := w.await(id); record.Outcome != Success || w.starts("a") != 2 {
+		if record := w.await(id); record.Outcome != api.Success || w.starts("a") != 2 {
 			t.Errorf("record %s", show(record))
 		}
 	})
@@ -185,7 +186,7 @@ func TestServiceCancels(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := w.await(id)
-		if record.Outcome != WasCancelled || record.State != Cancelled || !strings.Contains(record.Error.Message, "not wanted") {
+		if record.Outcome != api.WasCancelled || record.State != api.Cancelled || !strings.Contains(record.Error.Message, "not wanted") {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
@@ -207,7 +208,7 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 		t.Errorf("a third: %v", err)
 	}
 	record := w.await(second)
-	if record.Outcome != SystemError || record.Error.Kind != kindQueueTimeout || w.starts("b") != 0 {
+	if record.Outcome != api.SystemError || record.Error.Kind != api.KindQueueTimeout || w.starts("b") != 0 {
 		t.Errorf("record %s", show(record))
 	}
 	w.open("go")
@@ -239,7 +240,7 @@ func TestServiceLists(t *testing.T) {
 	}
 	slices.Reverse(ids)
 	var got []string
-	f := Filter{Unit: "worker", States: []State{Completed}, Limit: 2}
+	f := api.Filter{Unit: "worker", States: []api.State{api.Completed}, Limit: 2}
 	for {
 		page, err := w.service.List(t.Context(), f)
 		if err != nil {
@@ -265,11 +266,11 @@ func TestServicePrunes(t *testing.T) {
 		ids = append(ids, w.await(w.submit(orders{Mark: "a", File: "f"})).ID)
 	}
 	going := w.submit(orders{Mark: "b", Until: "go"})
-	dry, err := w.service.Prune(t.Context(), PruneOptions{DryRun: true})
+	dry, err := w.service.Prune(t.Context(), api.PruneOptions{DryRun: true})
 	if err != nil || dry.Runs != 4 || dry.Bytes == 0 {
 		t.Fatal(dry, err)
 	}
-	report, err := w.service.Prune(t.Context(), PruneOptions{MaxBytes: dry.Bytes / 2})
+	report, err := w.service.Prune(t.Context(), api.PruneOptions{MaxBytes: dry.Bytes / 2})
 	if err != nil || report.Runs != 2 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
@@ -284,7 +285,7 @@ func TestServicePrunes(t *testing.T) {
 	} else {
 		f.Close()
 	}
-	if report, err := w.service.Prune(t.Context(), PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
+	if report, err := w.service.Prune(t.Context(), api.PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
 	w.open("go")

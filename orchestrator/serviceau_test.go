@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -81,7 +82,7 @@ func given(spec runtime.ContainerSpec, dir map[string]string) string {
 	return fmt.Sprintf(`, "stdin": %q, "args": %q, "mood": %q`, stdin, strings.Join(spec.Cmd, " "), strings.Join(mood, " "))
 }
 
-func (w *works) submitReader(stdin string) (Record, error) {
+func (w *works) submitReader(stdin string) (api.Record, error) {
 	w.t.Helper()
 	spool, err := w.service.NewSpool()
 	if err != nil {
@@ -225,7 +226,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 	})
 	t.Run("is had although somebody removed its image", func(t *testing.T) {
 		w := newReaderWorks(t)
-		if record, err := w.submitReader(""); err != nil || w.await(record.ID).Outcome != Success {
+		if record, err := w.submitReader(""); err != nil || w.await(record.ID).Outcome != api.Success {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(w.service.path("cards")); err != nil {

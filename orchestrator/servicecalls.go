@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -65,7 +66,7 @@ func (c *serviceCalls) Start(ctx context.Context, call handoff.Call) (id string,
 		trace: c.job.private.TraceParent, metadata: c.job.record.Metadata,
 	})
 	if err == nil && !joined {
-		c.job.append(newEvent(EventCall, time.Now().UTC(), callOf(record)))
+		c.job.append(newEvent(api.EventCall, time.Now().UTC(), callOf(record)))
 	}
 	return record.ID, err
 }
@@ -114,7 +115,7 @@ func (c *serviceCalls) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (R
 
 // Await implements handoff.Runs.
 func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, error) {
-	var record Record
+	var record api.Record
 	var err error
 	if !c.waitsFor(ctx, id) {
 		record, err = c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
@@ -133,7 +134,7 @@ func (c *serviceCalls) Await(ctx context.Context, id string) (handoff.Result, er
 	if record.Outcome != "" && !c.slot.Regain(ctx) {
 		return goesOn(id), nil
 	}
-	return resultOf(record, func(f File) string { return c.service.FilePath(id, f.Name) }), nil
+	return resultOf(record, func(f api.File) string { return c.service.FilePath(id, f.Name) }), nil
 }
 
 // waitsFor reports whether a run that this one asked for is known to go on, and somebody
@@ -144,13 +145,13 @@ func (c *serviceCalls) waitsFor(ctx context.Context, id string) bool {
 }
 
 // goesOn is what a caller hears that has to ask again.
-func goesOn(id string) handoff.Result { return handoff.Result{ID: id, State: string(Running)} }
+func goesOn(id string) handoff.Result { return handoff.Result{ID: id, State: string(api.Running)} }
 
 // own returns a run that this one asked for.
-func (c *serviceCalls) own(ctx context.Context, id string) (Record, error) {
+func (c *serviceCalls) own(ctx context.Context, id string) (api.Record, error) {
 	record, err := c.service.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.id {
-		return Record{}, noSuchCall()
+		return api.Record{}, noSuchCall()
 	}
 	return record, err
 }
@@ -223,13 +224,13 @@ func (s *Service) childrenOf(id string) []*job {
 }
 
 // callsOf lists the runs that a run asked for, as its record shows them.
-func (s *Service) callsOf(ctx context.Context, id string) ([]Call, error) {
+func (s *Service) callsOf(ctx context.Context, id string) ([]api.Call, error) {
 	const most = 1000
 	page, err := s.store.Runs(ctx, store.Filter{Parent: id, Limit: most})
 	if err != nil {
 		return nil, err
 	}
-	var calls []Call
+	var calls []api.Call
 	for _, row := range page.Runs {
 		record, err := recordOf(row)
 		if err != nil {
@@ -244,7 +245,7 @@ func (s *Service) callsOf(ctx context.Context, id string) ([]Call, error) {
 // tellCaller notes the end of a call among the events of the run that made it.
 func (s *Service) tellCaller(j *job) {
 	if caller := s.job(j.family.parent); caller != nil {
-		caller.append(newEvent(EventCall, time.Now().UTC(), callOf(j.record)))
+		caller.append(newEvent(api.EventCall, time.Now().UTC(), callOf(j.record)))
 	}
 }
 

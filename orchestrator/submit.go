@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/store"
@@ -23,32 +24,32 @@ import (
 // run is stored, and comes to its end whatever becomes of this process or of ctx. When
 // the submission's key was seen before, the run that it made is returned, and joined is
 // true.
-func (s *Service) Submit(ctx context.Context, sub Submission) (record Record, joined bool, err error) {
+func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record, joined bool, err error) {
 	defer func() {
 		if sub.Files != nil {
 			err = errors.Join(err, sub.Files.Remove())
 		}
 	}()
-	if err := CheckMetadata(sub.Metadata); err != nil {
-		return Record{}, false, err
+	if err := api.CheckMetadata(sub.Metadata); err != nil {
+		return api.Record{}, false, err
 	}
 	key, err := sub.key()
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	if record, joined, err = s.join(ctx, key); joined || err != nil {
 		return record, joined, err
 	}
 	if err := s.admits(); err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	u, err := s.units.Get(ctx, sub.Unit)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	req, ready, err := s.prepare(u, sub)
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	return s.accept(ctx, u, req, ready, key, accepted{trace: sub.TraceParent, metadata: sub.Metadata})
 }
@@ -94,23 +95,23 @@ func orEmpty(input json.RawMessage) json.RawMessage {
 }
 
 // join returns the run that was made with the key.
-func (s *Service) join(ctx context.Context, key store.Key) (Record, bool, error) {
+func (s *Service) join(ctx context.Context, key store.Key) (api.Record, bool, error) {
 	if key.Value == "" {
-		return Record{}, false, nil
+		return api.Record{}, false, nil
 	}
 	id, fingerprint, err := s.store.ByKey(ctx, key.Value)
 	if fault.Is(err, fault.NotFound) {
-		return Record{}, false, nil
+		return api.Record{}, false, nil
 	}
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	return s.joinTo(ctx, key, store.Taken{Run: id, Fingerprint: fingerprint})
 }
 
-func (s *Service) joinTo(ctx context.Context, key store.Key, taken store.Taken) (Record, bool, error) {
+func (s *Service) joinTo(ctx context.Context, key store.Key, taken store.Taken) (api.Record, bool, error) {
 	if taken.Fingerprint != key.Fingerprint {
-		return Record{}, false, fault.New(fault.Input, "the idempotency key belongs to another submission").
+		return api.Record{}, false, fault.New(fault.Input, "the idempotency key belongs to another submission").
 			WithHint("use a new key for each thing that is asked for")
 	}
 	record, err := s.Get(ctx, taken.Run)
@@ -145,21 +146,21 @@ func (s *Service) request(u *unit.Unit) Request {
 }
 
 // accept gives the run a place in the queue, stores it and lets it go.
-func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready prepared, key store.Key, more accepted) (Record, bool, error) {
+func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready prepared, key store.Key, more accepted) (api.Record, bool, error) {
 	id, err := newRunID("")
 	if err != nil {
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	j := s.newJob(id, u, req, ready, more)
 	settings := s.opts.Units[u.Name]
 	j.ticket, err = s.queue.Enter(u.Name, j.private.Concurrency, cmp.Or(settings.Queue, s.opts.Queue))
 	if err != nil {
 		s.metrics.refused(u.Name)
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	if err := s.register(j); err != nil {
 		j.ticket.Leave()
-		return Record{}, false, err
+		return api.Record{}, false, err
 	}
 	err = s.insert(ctx, j, key)
 	if err == nil {
@@ -174,7 +175,7 @@ func (s *Service) accept(ctx context.Context, u *unit.Unit, req Request, ready p
 	if errors.As(err, &taken) {
 		return s.joinTo(ctx, key, *taken)
 	}
-	return Record{}, false, err
+	return api.Record{}, false, err
 }
 
 // newJob makes a job of an accepted request. Its record is whole before it is stored.
@@ -197,7 +198,7 @@ func (s *Service) newJob(id string, u *unit.Unit, req Request, ready prepared, m
 	j.record.Kind, j.record.Version, j.record.Root, j.record.RerunOf = string(u.Kind), u.Version, j.family.root, more.rerunOf
 	j.private.Path, j.private.Deadline = j.family.path, j.family.deadline
 	j.record.Metadata, j.record.Input = maps.Clone(more.metadata), ready.input.JSON()
-	j.record.Transitions = []Transition{{State: Idle, At: j.record.CreatedAt, Reason: "accepted"}}
+	j.record.Transitions = []api.Transition{{State: api.Idle, At: j.record.CreatedAt, Reason: "accepted"}}
 	return j
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -114,7 +115,7 @@ func (w *works) dieWishing(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := s.store.Append(w.t.Context(), id, newEvent(EventCancel, time.Now(), cancelWish{"because"})); err != nil {
+	if err := s.store.Append(w.t.Context(), id, newEvent(api.EventCancel, time.Now(), cancelWish{"because"})); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -218,14 +219,14 @@ func encoded(input any) json.RawMessage {
 }
 
 // await returns a run at its very end.
-func (w *works) await(id string) Record {
+func (w *works) await(id string) api.Record {
 	w.t.Helper()
-	return w.until(id, func(r Record) bool { return (&Run{record: r}).over() })
+	return w.until(id, func(r api.Record) bool { return (&Run{record: r}).over() })
 }
 
-func (w *works) until(id string, is func(Record) bool) Record {
+func (w *works) until(id string, is func(api.Record) bool) api.Record {
 	w.t.Helper()
-	var record Record
+	var record api.Record
 	within(w.t, func() bool {
 		var err error
 		if record, err = w.service.Get(w.t.Context(), id); err != nil {
@@ -246,7 +247,7 @@ func within(t *testing.T, is func() bool, otherwise func() string) {
 	}
 }
 
-func running(r Record) bool { return r.State == Running }
+func running(r api.Record) bool { return r.State == api.Running }
 
 // starts returns how often a program began.
 func (w *works) starts(mark string) int {
@@ -278,7 +279,7 @@ func (w *works) nothingLeft() {
 	}
 }
 
-func states(r Record) string {
+func states(r api.Record) string {
 	var all []string
 	for _, tr := range r.Transitions {
 		all = append(all, string(tr.State))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -96,7 +97,7 @@ func (d *directory) brokenName(h *home) string {
 		return name
 	}
 	raw, err := readSmall(filepath.Join(d.path, "agent.yaml"))
-	if m := nameLine.FindSubmatch(raw); err == nil && m != nil && capsule.CheckName(string(m[1])) == nil {
+	if m := nameLine.FindSubmatch(raw); err == nil && m != nil && api.CheckUnitName(string(m[1])) == nil {
 		return string(m[1])
 	}
 	return filepath.Base(d.path)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -100,7 +100,7 @@ func (h *home) names() []string {
 	entries, _ := os.ReadDir(h.path) // where it can't be read, there is nothing to serve from it
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && capsule.CheckName(e.Name()) == nil {
+		if e.IsDir() && api.CheckUnitName(e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -21,7 +22,7 @@ import (
 // limits, Capsule with every problem of the capsule, Conflict where a directory has the
 // name. Nothing is left of an upload that isn't taken.
 func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *Unit, created bool, err error) {
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, false, err
 	}
 	if err := r.mayPut(ctx, name); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -87,7 +88,7 @@ func sourceDir(source string) (string, error) {
 // where a name near it is known; Input for what can't be a name; or the Capsule fault of
 // a directory that never was in order.
 func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	found, err := r.lookFor(ctx, name)
@@ -108,7 +109,7 @@ func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
 // Version returns a given version of a unit, for a run that was accepted with it, also
 // when the unit itself is gone. The error is NotFound where it was pruned.
 func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, error) {
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

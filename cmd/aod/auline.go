@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -27,12 +28,12 @@ type stage struct {
 	req    orchestrator.Request
 	in     *io.PipeReader // nil: the first
 	out    *io.PipeWriter // nil: the last
-	record orchestrator.Record
+	record api.Record
 	err    error
 }
 
 // atOnce runs the tasks of a line at the same time. With the first that fails all end.
-func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]orchestrator.Record, error) {
+func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]api.Record, error) {
 	stages, err := p.stages(tasks)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]orchestrator.Rec
 		})
 	}
 	all.Wait()
-	var records []orchestrator.Record
+	var records []api.Record
 	for _, s := range stages {
 		if s.record.ID != "" {
 			records = append(records, s.record)
@@ -88,7 +89,7 @@ func (p *auPipe) stages(tasks []auTask) (stages []*stage, err error) {
 // a result.
 func (s *stage) end(cancel context.CancelCauseFunc) {
 	var failed error
-	if s.err != nil || s.record.Outcome != orchestrator.Success {
+	if s.err != nil || s.record.Outcome != api.Success {
 		failed = errPipeEnded
 		cancel(failed)
 	}
@@ -102,14 +103,14 @@ func (s *stage) end(cancel context.CancelCauseFunc) {
 
 // decisive is the record by which a pipeline's end is told: the first that failed by
 // itself, else the last.
-func decisive(records []orchestrator.Record) orchestrator.Record {
+func decisive(records []api.Record) api.Record {
 	for _, r := range records {
-		if r.Outcome != orchestrator.Success && r.Outcome != orchestrator.WasCancelled {
+		if r.Outcome != api.Success && r.Outcome != api.WasCancelled {
 			return r
 		}
 	}
 	for _, r := range records { // somebody cancelled all of it
-		if r.Outcome != orchestrator.Success {
+		if r.Outcome != api.Success {
 			return r
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -51,7 +52,7 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 	if flags.stdin, err = a.receiveOnce(flags, filepath.Join(dir, "stdin")); err != nil {
 		return err
 	}
-	var records []orchestrator.Record
+	var records []api.Record
 	err = a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
 		p := auPipe{a: a, o: o, flags: flags, dir: dir, view: newView(a.stderr, tasks[0].Unit, a.quiet)}
 		defer p.view.close()
@@ -69,7 +70,7 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 }
 
 // reportPipe prints what came of a pipeline, which ended with its last record.
-func (a *app) reportPipe(records []orchestrator.Record, all bool, failure error) error {
+func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
 	last := decisive(records)
 	if !all {
 		return a.report(last, "", false, failure)
@@ -94,13 +95,13 @@ type auPipe struct {
 
 // inTurn runs the tasks one after the other, each on a result that is there. It returns
 // the records of all that were run: the last of them failed, or all is done.
-func (p *auPipe) inTurn(ctx context.Context, tasks []auTask) (records []orchestrator.Record, err error) {
+func (p *auPipe) inTurn(ctx context.Context, tasks []auTask) (records []api.Record, err error) {
 	for _, task := range tasks {
 		record, err := p.onFile(ctx, task)
 		if record.ID != "" {
 			records = append(records, record)
 		}
-		if err != nil || record.Outcome != orchestrator.Success {
+		if err != nil || record.Outcome != api.Success {
 			return records, err
 		}
 		if err := os.WriteFile(p.result(task.ID), record.Output, 0o600); err != nil {
@@ -112,14 +113,14 @@ func (p *auPipe) inTurn(ctx context.Context, tasks []auTask) (records []orchestr
 
 func (p *auPipe) result(id string) string { return filepath.Join(p.dir, id+".json") }
 
-func (p *auPipe) onFile(ctx context.Context, task auTask) (orchestrator.Record, error) {
+func (p *auPipe) onFile(ctx context.Context, task auTask) (api.Record, error) {
 	flags := p.flags
 	if task.From != "" {
 		flags.stdin = p.result(task.From)
 	}
 	req, err := p.request(task, flags)
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return p.wait(ctx, req)
 }
@@ -136,10 +137,10 @@ func (p *auPipe) request(task auTask, flags auRunFlags) (orchestrator.Request, e
 	return req, err
 }
 
-func (p *auPipe) wait(ctx context.Context, req orchestrator.Request) (orchestrator.Record, error) {
+func (p *auPipe) wait(ctx context.Context, req orchestrator.Request) (api.Record, error) {
 	run, err := p.o.Submit(ctx, req)
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return run.Wait()
 }

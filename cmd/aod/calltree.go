@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
@@ -13,7 +14,7 @@ import (
 // callNode is a run in the tree of calls, as a person sees it.
 type callNode struct {
 	unit     string
-	state    orchestrator.State
+	state    api.State
 	outcome  string // what went wrong; "" if nothing did
 	since    time.Time
 	took     time.Duration // 0 while it goes on
@@ -22,7 +23,7 @@ type callNode struct {
 }
 
 // nodesOf turns the calls of a record into nodes.
-func nodesOf(calls []orchestrator.Call) []*callNode {
+func nodesOf(calls []api.Call) []*callNode {
 	nodes := make([]*callNode, 0, len(calls))
 	for _, c := range calls {
 		node := &callNode{
@@ -35,7 +36,7 @@ func nodesOf(calls []orchestrator.Call) []*callNode {
 }
 
 // nodeOf is the node of a record, with those of its calls.
-func nodeOf(r orchestrator.Record) *callNode {
+func nodeOf(r api.Record) *callNode {
 	node := &callNode{
 		unit: r.Unit, state: r.State, since: r.CreatedAt, files: len(r.Files),
 		took: time.Duration(r.Timings.Total * float64(time.Millisecond)), children: nodesOf(r.Calls),
@@ -48,7 +49,7 @@ func nodeOf(r orchestrator.Record) *callNode {
 
 // showTree draws a run with all that it called. The record of one that goes on doesn't
 // tell of its calls yet: the server is asked for them.
-func (a *app) showTree(ctx context.Context, server *client.Client, record orchestrator.Record) error {
+func (a *app) showTree(ctx context.Context, server *client.Client, record api.Record) error {
 	node := nodeOf(record)
 	if record.Outcome == "" {
 		var err error
@@ -69,7 +70,7 @@ func callsOf(ctx context.Context, server *client.Client, id string, depth int) (
 		return nil, nil
 	}
 	var nodes []*callNode
-	for run, err := range server.Runs(ctx, orchestrator.Filter{Parent: id}) {
+	for run, err := range server.Runs(ctx, api.Filter{Parent: id}) {
 		if err != nil {
 			return nil, err
 		}
@@ -122,11 +123,11 @@ func (n *callNode) line(o *output, now time.Time) string {
 
 func (n *callNode) mark(o *output) string {
 	switch n.state {
-	case orchestrator.Completed:
+	case api.Completed:
 		return o.style(green, "✓")
-	case orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled:
+	case api.Failed, api.Timeout, api.Cancelled:
 		return o.style(red, "✗")
-	case orchestrator.Idle:
+	case api.Idle:
 		return o.style(dim, "·")
 	}
 	return o.style(yellow, "▸")
@@ -139,7 +140,7 @@ type callTree struct {
 }
 
 func newCallTree(unit string) *callTree {
-	root := &callNode{unit: unit, state: orchestrator.Idle, since: time.Now()}
+	root := &callNode{unit: unit, state: api.Idle, since: time.Now()}
 	return &callTree{root: root, nodes: map[string]*callNode{}}
 }
 
@@ -150,13 +151,13 @@ func (t *callTree) note(e orchestrator.Event) (node *callNode, called bool) {
 	if node == nil {
 		node, called = t.add(e)
 	}
-	if e.State == nil || e.State.State == orchestrator.Cleanup || e.State.State == orchestrator.Idle {
+	if e.State == nil || e.State.State == api.Cleanup || e.State.State == api.Idle {
 		return node, called
 	}
 	node.state = e.State.State
 	if ended(node.state) {
 		node.took, node.files = max(e.State.At.Sub(node.since), time.Millisecond), e.Files
-		if node.state != orchestrator.Completed {
+		if node.state != api.Completed {
 			node.outcome = e.Outcome
 		}
 	}
@@ -168,7 +169,7 @@ func (t *callTree) add(e orchestrator.Event) (node *callNode, called bool) {
 		t.nodes[e.Run] = t.root
 		return t.root, false
 	}
-	node = &callNode{unit: e.Unit, state: orchestrator.Idle, since: time.Now()}
+	node = &callNode{unit: e.Unit, state: api.Idle, since: time.Now()}
 	t.nodes[e.Run] = node
 	if parent := t.nodes[e.Parent]; parent != nil {
 		parent.children = append(parent.children, node)
@@ -176,9 +177,9 @@ func (t *callTree) add(e orchestrator.Event) (node *callNode, called bool) {
 	return node, true
 }
 
-func ended(s orchestrator.State) bool {
+func ended(s api.State) bool {
 	switch s {
-	case orchestrator.Completed, orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled:
+	case api.Completed, api.Failed, api.Timeout, api.Cancelled:
 		return true
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -14,24 +15,24 @@ func TestCallTreeFollowsItsRuns(t *testing.T) {
 	out, _ := screen(true)
 	tree := newCallTree("root")
 	start := time.Now()
-	entered := func(run, unit, parent string, state orchestrator.State, after time.Duration) orchestrator.Event {
-		at := orchestrator.Transition{State: state, At: start.Add(after)}
+	entered := func(run, unit, parent string, state api.State, after time.Duration) orchestrator.Event {
+		at := api.Transition{State: state, At: start.Add(after)}
 		return orchestrator.Event{Run: run, Unit: unit, Parent: parent, State: &at}
 	}
-	tree.note(entered("r", "root", "", orchestrator.Running, 0))
-	if _, called := tree.note(entered("a", "first", "r", orchestrator.Starting, 0)); !called {
+	tree.note(entered("r", "root", "", api.Running, 0))
+	if _, called := tree.note(entered("a", "first", "r", api.Starting, 0)); !called {
 		t.Error("a new call isn't told as one")
 	}
-	tree.note(entered("b", "second", "r", orchestrator.Running, 0))
-	tree.note(entered("c", "below", "a", orchestrator.Running, 0))
-	tree.note(entered("x", "stranger\x1b[2J", "nobody", orchestrator.Running, 0))
-	end := entered("c", "below", "a", orchestrator.Failed, 2*time.Second)
+	tree.note(entered("b", "second", "r", api.Running, 0))
+	tree.note(entered("c", "below", "a", api.Running, 0))
+	tree.note(entered("x", "stranger\x1b[2J", "nobody", api.Running, 0))
+	end := entered("c", "below", "a", api.Failed, 2*time.Second)
 	end.Outcome = "timeout"
 	tree.note(end)
-	end = entered("a", "first", "r", orchestrator.Completed, 3*time.Second)
+	end = entered("a", "first", "r", api.Completed, 3*time.Second)
 	end.Files = 1
 	tree.note(end)
-	if _, called := tree.note(entered("a", "first", "r", orchestrator.Cleanup, 4*time.Second)); called {
+	if _, called := tree.note(entered("a", "first", "r", api.Cleanup, 4*time.Second)); called {
 		t.Error("a known call is told as a new one")
 	}
 	tree.nodes["a"].took, tree.nodes["c"].took = 3*time.Second, 2*time.Second
@@ -44,9 +45,9 @@ func TestCallTreeFollowsItsRuns(t *testing.T) {
 
 func TestTheTreeOfARecordIsDrawn(t *testing.T) {
 	out, _ := screen(true)
-	record := orchestrator.Record{
-		Unit: "root", State: orchestrator.Completed, Timings: orchestrator.Timings{Total: 1500}, Files: make([]orchestrator.File, 2),
-		Calls: []orchestrator.Call{{Unit: "a\x1b[31m", State: orchestrator.Cancelled, ErrorKind: "cancelled", TotalMS: 100}},
+	record := api.Record{
+		Unit: "root", State: api.Completed, Timings: api.Timings{Total: 1500}, Files: make([]api.File, 2),
+		Calls: []api.Call{{Unit: "a\x1b[31m", State: api.Cancelled, ErrorKind: "cancelled", TotalMS: 100}},
 	}
 	lines := nodeOf(record).lines(out.plain(), time.Now())
 	if len(lines) != 2 || lines[0] != "✓ root 1.5s 2 files" || strings.Contains(lines[1], "\x1b") {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // AOD_CUT is for how long the engine is away, in seconds. The long form is:
@@ -51,7 +51,7 @@ func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 		record := s.await(id)
 		retries += record.Retries
 		s.checkAttempts(record)
-		if want := string(work{Mark: i}.input()); record.Outcome != orchestrator.Success || string(record.Output) != want {
+		if want := string(work{Mark: i}.input()); record.Outcome != api.Success || string(record.Output) != want {
 			t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
 		}
 	}
@@ -84,7 +84,7 @@ func TestACutAtAnyMomentIsTriedAgain(t *testing.T) {
 		for i, id := range ids {
 			record := s.await(id)
 			s.checkAttempts(record)
-			if want := string(work{Mark: i}.input()); record.Outcome != orchestrator.Success || string(record.Output) != want {
+			if want := string(work{Mark: i}.input()); record.Outcome != api.Success || string(record.Output) != want {
 				t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
 			}
 		}
@@ -93,11 +93,11 @@ func TestACutAtAnyMomentIsTriedAgain(t *testing.T) {
 
 // checkAttempts wants every attempt that failed to have done so for the engine's absence,
 // and a program that was started once in each of those in which it was.
-func (s *server) checkAttempts(record orchestrator.Record) {
+func (s *server) checkAttempts(record api.Record) {
 	s.t.Helper()
 	for _, attempt := range record.Attempts {
 		got := []any{attempt.Outcome, attempt.Error.Category, attempt.Error.Kind}
-		if diff := cmp.Diff([]any{orchestrator.SystemError, orchestrator.CategoryTransient, "unavailable"}, got); diff != "" {
+		if diff := cmp.Diff([]any{api.SystemError, api.CategoryTransient, "unavailable"}, got); diff != "" {
 			s.t.Errorf("run %s, attempt %d: %s", record.ID, attempt.Number, diff)
 		}
 	}

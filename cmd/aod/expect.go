@@ -6,12 +6,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // compare says, a line each, how a run differs from what its test case expects.
-func compare(want capsule.Expect, got orchestrator.Record) []string {
+func compare(want capsule.Expect, got api.Record) []string {
 	lines := compareEnd(want, got)
 	if want.Error != nil {
 		return append(lines, compareError(*want.Error, got.Error)...)
@@ -30,11 +30,11 @@ func compare(want capsule.Expect, got orchestrator.Record) []string {
 
 // compareEnd checks outcome and exit code. Where a case says neither and expects no
 // error, the run has to succeed.
-func compareEnd(want capsule.Expect, got orchestrator.Record) []string {
+func compareEnd(want capsule.Expect, got api.Record) []string {
 	var lines []string
-	outcome := orchestrator.Outcome(want.Outcome)
+	outcome := api.Outcome(want.Outcome)
 	if outcome == "" && want.Error == nil && want.ExitCode == nil {
-		outcome = orchestrator.Success
+		outcome = api.Success
 	}
 	if outcome != "" && outcome != got.Outcome {
 		lines = append(lines, fmt.Sprintf("outcome: want %s, got %s", outcome, got.Outcome))
@@ -52,7 +52,7 @@ func codeText(code *int) string {
 	return fmt.Sprint(*code)
 }
 
-func compareError(want capsule.ExpectError, got *orchestrator.RunError) []string {
+func compareError(want capsule.ExpectError, got *api.RunError) []string {
 	if got == nil {
 		return []string{"error: want one, got success"}
 	}
@@ -66,7 +66,7 @@ func compareError(want capsule.ExpectError, got *orchestrator.RunError) []string
 	return lines
 }
 
-func describeError(e orchestrator.RunError) []string {
+func describeError(e api.RunError) []string {
 	lines := strings.Split(e.Message, "\n")
 	for _, f := range e.Findings {
 		lines = append(lines, f.String())
@@ -75,7 +75,7 @@ func describeError(e orchestrator.RunError) []string {
 }
 
 // compareFile checks the output file that a field of the output names.
-func compareFile(field string, want capsule.ExpectFile, files []orchestrator.File) []string {
+func compareFile(field string, want capsule.ExpectFile, files []api.File) []string {
 	got, found := fileOf(field, files)
 	if !found {
 		return []string{fmt.Sprintf("file %s: want one, got none", field)}
@@ -94,14 +94,14 @@ func compareFile(field string, want capsule.ExpectFile, files []orchestrator.Fil
 }
 
 // fileOf finds a file by the top-level or dotted field that names it.
-func fileOf(field string, files []orchestrator.File) (orchestrator.File, bool) {
+func fileOf(field string, files []api.File) (api.File, bool) {
 	pointer := "/" + strings.ReplaceAll(strings.TrimPrefix(field, "/"), ".", "/")
 	for _, f := range files {
 		if f.Pointer != nil && *f.Pointer == pointer {
 			return f, true
 		}
 	}
-	return orchestrator.File{}, false
+	return api.File{}, false
 }
 
 func sameContent(field, wantPath, gotPath string) []string {

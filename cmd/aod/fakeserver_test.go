@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const fakeID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
@@ -25,7 +25,7 @@ const fakeID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
 // record says.
 type fakeServer struct {
 	*httptest.Server
-	record orchestrator.Record
+	record api.Record
 	files  map[string]string // content by name
 	log    []string
 	events []string      // data by "type data", before the end
@@ -43,8 +43,8 @@ func newFakeServer(t *testing.T) *fakeServer {
 	t.Helper()
 	code := 0
 	s := &fakeServer{
-		record: orchestrator.Record{
-			ID: fakeID, Unit: "hello", Kind: "capsule", State: orchestrator.Completed, Outcome: orchestrator.Success,
+		record: api.Record{
+			ID: fakeID, Unit: "hello", Kind: "capsule", State: api.Completed, Outcome: api.Success,
 			ExitCode: &code, Output: json.RawMessage(`{"n":3}`),
 		},
 		files: map[string]string{}, tokens: map[string]bool{},
@@ -83,7 +83,7 @@ func say(text string) http.HandlerFunc {
 func (s *fakeServer) addFile(name, content string) {
 	sum := sha256.Sum256([]byte(content))
 	s.files[name] = content
-	s.record.Files = append(s.record.Files, orchestrator.File{Name: name, SizeBytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])})
+	s.record.Files = append(s.record.Files, api.File{Name: name, SizeBytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])})
 }
 
 func (s *fakeServer) noted(r *http.Request, body string) {
@@ -119,7 +119,7 @@ func (s *fakeServer) submit(w http.ResponseWriter, r *http.Request) {
 		s.asked()
 	}
 	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(orchestrator.Record{ID: fakeID, Unit: "hello", State: orchestrator.Idle})
+	_ = json.NewEncoder(w).Encode(api.Record{ID: fakeID, Unit: "hello", State: api.Idle})
 }
 
 func (s *fakeServer) get(w http.ResponseWriter, _ *http.Request) {
@@ -149,7 +149,7 @@ func (s *fakeServer) follow(w http.ResponseWriter, r *http.Request) {
 
 func (s *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 	for _, text := range s.log {
-		_ = json.NewEncoder(w).Encode(orchestrator.LogEntry{Stream: "stdout", Text: text})
+		_ = json.NewEncoder(w).Encode(api.LogEntry{Stream: "stdout", Text: text})
 	}
 	_ = http.NewResponseController(w).Flush()
 	if s.hold != nil && r.URL.Query().Get("follow") == "true" {
@@ -170,7 +170,7 @@ func (s *fakeServer) cancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code := 143
-	s.record.State, s.record.Outcome, s.record.ExitCode, s.record.Output = orchestrator.Cancelled, orchestrator.WasCancelled, &code, nil
+	s.record.State, s.record.Outcome, s.record.ExitCode, s.record.Output = api.Cancelled, api.WasCancelled, &code, nil
 	close(s.hold)
 	_ = json.NewEncoder(w).Encode(s.record)
 }

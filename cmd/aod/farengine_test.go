@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // newRemoteServer returns a server whose engine is reached by TCP, and so taken for one that
@@ -75,7 +75,7 @@ func portedBy(s *server) map[string]string {
 		s.t.Fatal(err)
 	}
 	record = s.await(record.ID)
-	if record.Outcome != orchestrator.Success {
+	if record.Outcome != api.Success {
 		s.t.Fatalf("porter is %s: %+v", record.Outcome, record.Error)
 	}
 	found := map[string]string{}

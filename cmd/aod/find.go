@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -48,7 +49,7 @@ func (a *app) callees(c *capsule.Capsule) func(name string) (*capsule.Capsule, e
 }
 
 func (a *app) loadCallee(places []string, name string) (*capsule.Capsule, error) {
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	for _, place := range places {

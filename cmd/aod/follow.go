@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -21,7 +22,7 @@ const (
 )
 
 // follow shows a run on a server to its end and reports it as one on this machine.
-func (a *app) follow(ctx context.Context, server *client.Client, run orchestrator.Record, flags runFlags) error {
+func (a *app) follow(ctx context.Context, server *client.Client, run api.Record, flags runFlags) error {
 	f := follower{server: server, id: run.ID, view: newView(a.stderr, printable(run.Unit), a.quiet), quiet: a.quiet}
 	err := f.watch(ctx)
 	f.view.close()
@@ -40,7 +41,7 @@ func (a *app) follow(ctx context.Context, server *client.Client, run orchestrato
 		return err
 	}
 	if record.Files == nil {
-		record.Files = []orchestrator.File{} // as the record is written
+		record.Files = []api.File{} // as the record is written
 	}
 	return a.report(record, "", flags.json, nil)
 }
@@ -102,23 +103,23 @@ func (f *follower) showEvents(ctx context.Context) error {
 }
 
 // show leaves out what it doesn't know: servers may be newer than we are.
-func (f *follower) show(event orchestrator.StoredEvent) {
+func (f *follower) show(event api.Event) {
 	shown := orchestrator.Event{Run: f.id}
 	var err error
 	switch event.Type {
-	case orchestrator.EventState:
+	case api.EventState:
 		err = json.Unmarshal(event.Data, &shown.State)
-	case orchestrator.EventWarning:
+	case api.EventWarning:
 		var told struct{ Message string }
 		err = json.Unmarshal(event.Data, &told)
 		shown.Warning = told.Message
-	case orchestrator.EventBuild:
+	case api.EventBuild:
 		err = json.Unmarshal(event.Data, &shown.Build) // its names are those of the fields
-	case orchestrator.EventProgress:
+	case api.EventProgress:
 		err = json.Unmarshal(event.Data, &shown.Progress) // its names are those of the fields
-	case orchestrator.EventCall:
+	case api.EventCall:
 		shown, err = f.callEvent(event.Data)
-	case orchestrator.EventAttempt:
+	case api.EventAttempt:
 		f.showAttempt(event.Data)
 		return
 	}
@@ -129,9 +130,9 @@ func (f *follower) show(event orchestrator.StoredEvent) {
 
 // callEvent makes of a call that began or ended what its own run would have told.
 func (f *follower) callEvent(data json.RawMessage) (orchestrator.Event, error) {
-	var call orchestrator.Call
+	var call api.Call
 	err := json.Unmarshal(data, &call)
-	state := orchestrator.Transition{State: call.State, At: time.Now()}
+	state := api.Transition{State: call.State, At: time.Now()}
 	return orchestrator.Event{
 		Run: call.ID, Unit: call.Unit, Parent: f.id, State: &state, Files: call.Files, Outcome: call.ErrorKind,
 	}, err
@@ -140,7 +141,7 @@ func (f *follower) callEvent(data json.RawMessage) (orchestrator.Event, error) {
 // showAttempt tells of a try that failed and is made again.
 func (f *follower) showAttempt(data json.RawMessage) {
 	var told struct {
-		orchestrator.Attempt
+		api.Attempt
 		RetryInMS int64 `json:"retry_in_ms"`
 	}
 	if json.Unmarshal(data, &told) != nil {

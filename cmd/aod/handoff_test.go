@@ -6,8 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -65,8 +65,8 @@ func (s *server) call(unit, input string) string {
 }
 
 // callees are the runs that a run asked for, as far as a server answers.
-func (s *server) callees(id string) (runs []orchestrator.Summary) {
-	for run, err := range s.client.Runs(context.Background(), orchestrator.Filter{Parent: id}) {
+func (s *server) callees(id string) (runs []api.Summary) {
+	for run, err := range s.client.Runs(context.Background(), api.Filter{Parent: id}) {
 		if err == nil {
 			runs = append(runs, run)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -89,7 +89,7 @@ func (s *server) awaitNoneRuns() {
 func (s *server) judgeCancelled(root string) {
 	s.t.Helper()
 	for _, id := range s.links(root) {
-		if record := s.await(id); record.Outcome != orchestrator.WasCancelled {
+		if record := s.await(id); record.Outcome != api.WasCancelled {
 			s.t.Errorf("run %s is %s: %+v", id, record.Outcome, record.Error)
 		}
 	}

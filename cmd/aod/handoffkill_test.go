@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // linkScript calls itself n-1 times, one below the other, and works before and after that.
@@ -112,13 +112,13 @@ func (s *server) judgeChain(root string) {
 	}
 }
 
-func (s *server) judgeLink(record orchestrator.Record) error {
+func (s *server) judgeLink(record api.Record) error {
 	starts, err := s.startsOf(record.ID)
 	file, unread := s.file(record, "starts")
 	switch err := errors.Join(err, unread); {
 	case err != nil:
 		return err
-	case record.Outcome != orchestrator.Success || record.Retries != 0:
+	case record.Outcome != api.Success || record.Retries != 0:
 		return fmt.Errorf("it is %s after %d retries: %+v", record.Outcome, record.Retries, record.Error)
 	case starts != 1 || string(file) != "x":
 		return fmt.Errorf("its program was started %d times by its log, and wrote %q", starts, file)

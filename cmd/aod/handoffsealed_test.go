@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // spyScript looks for whatever a sealed capsule shouldn't find. With "host" it is the other
@@ -109,7 +109,7 @@ func (s *server) spyOn(other string) map[string]string {
 		}
 		found[file.Name] = string(content)
 	}
-	if record.Outcome != orchestrator.Success {
+	if record.Outcome != api.Success {
 		s.t.Errorf("the spy is %s: %+v", record.Outcome, record.Error)
 	}
 	return found

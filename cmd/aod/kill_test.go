@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // AOD_KILLS is how often the server is killed, AOD_SEED what the moments are made of. The
@@ -85,26 +85,26 @@ type order struct {
 	content string // of its file
 	unit    string // a directory to be uploaded before
 	cancel  bool
-	outcome orchestrator.Outcome
+	outcome api.Outcome
 
 	mu     sync.Mutex
 	id     string // "" until it is accepted
 	taken  int    // containers that were taken from it
 	err    error
-	record orchestrator.Record
+	record api.Record
 	starts int
 }
 
 // kinds are cycled through; the order is one of a queue with all of them in it.
 var kinds = []order{
-	{kind: "short", outcome: orchestrator.Success},
-	{kind: "long", work: work{Ticks: 25}, outcome: orchestrator.Success},
-	{kind: "files", work: work{Ticks: 3}, content: "x", outcome: orchestrator.Success},
-	{kind: "failing", work: work{Ticks: 2, Exit: 3}, outcome: orchestrator.CapsuleError},
-	{kind: "short", outcome: orchestrator.Success},
-	{kind: "overdue", work: work{Ticks: 600}, outcome: orchestrator.TimedOut},
-	{kind: "long", work: work{Ticks: 12}, outcome: orchestrator.Success},
-	{kind: "cancelled", work: work{Ticks: 600}, cancel: true, outcome: orchestrator.WasCancelled},
+	{kind: "short", outcome: api.Success},
+	{kind: "long", work: work{Ticks: 25}, outcome: api.Success},
+	{kind: "files", work: work{Ticks: 3}, content: "x", outcome: api.Success},
+	{kind: "failing", work: work{Ticks: 2, Exit: 3}, outcome: api.CapsuleError},
+	{kind: "short", outcome: api.Success},
+	{kind: "overdue", work: work{Ticks: 600}, outcome: api.TimedOut},
+	{kind: "long", work: work{Ticks: 12}, outcome: api.Success},
+	{kind: "cancelled", work: work{Ticks: 600}, cancel: true, outcome: api.WasCancelled},
 }
 
 // makeOrders makes them of all kinds, and longer ones where they have to last longer.
@@ -119,9 +119,9 @@ func (c *killing) makeOrders(n, longer int) {
 			o.content = strings.Repeat(fmt.Sprintf("line of order %d\n", i), 50_000)
 			path := filepath.Join(dir, strconv.Itoa(i), "doc")
 			write(c.t, o.content, path)
-			o.Files = []orchestrator.InputFile{{Field: "doc", Path: path}}
+			o.Files = []client.InputFile{{Field: "doc", Path: path}}
 		}
-		if o.outcome == orchestrator.TimedOut {
+		if o.outcome == api.TimedOut {
 			o.Timeout = 1500 * time.Millisecond
 		}
 		c.orders = append(c.orders, o)
@@ -196,7 +196,7 @@ func (c *killing) judge() {
 			c.t.Errorf("%s, a %s one, run %s: %v\n%+v", o.Key, o.kind, o.id, err, o.record)
 		}
 	}
-	for run, err := range c.client.Runs(context.Background(), orchestrator.Filter{Unit: "survivor"}) {
+	for run, err := range c.client.Runs(context.Background(), api.Filter{Unit: "survivor"}) {
 		if err != nil || ids[run.ID] == "" {
 			c.t.Errorf("nobody has ordered run %s: %v", run.ID, err)
 		}
@@ -221,9 +221,9 @@ func (c *killing) compare(o *order) error {
 	case o.starts > o.attempts() || o.starts < o.attempts()-o.taken && !o.cancel:
 		// what was cancelled may not have begun, and what was taken away took its log along
 		return fmt.Errorf("its program was started %d times in %d attempts", o.starts, o.attempts())
-	case o.outcome == orchestrator.CapsuleError && *o.record.ExitCode != o.work.Exit:
+	case o.outcome == api.CapsuleError && *o.record.ExitCode != o.work.Exit:
 		return fmt.Errorf("its exit code is %d", *o.record.ExitCode)
-	case o.outcome == orchestrator.Success:
+	case o.outcome == api.Success:
 		return c.compareResult(o)
 	}
 	return nil

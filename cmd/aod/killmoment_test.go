@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -59,14 +59,14 @@ func (c *killing) lastLog() string { return c.log()[c.logged:] }
 // submitted by its key afterwards.
 func (c *killing) killWhileItReceives() {
 	o := &order{
-		kind: "uploading", outcome: orchestrator.Success, work: work{Mark: len(c.orders)},
+		kind: "uploading", outcome: api.Success, work: work{Mark: len(c.orders)},
 		content: strings.Repeat("uploaded while the server was killed\n", 30_000),
 	}
 	path := filepath.Join(c.t.TempDir(), "doc")
 	write(c.t, o.content, path)
 	o.Submission = client.Submission{
 		Unit: "survivor", Input: o.work.input(), Key: fmt.Sprintf("upload-%d", c.round),
-		Files: []orchestrator.InputFile{{Field: "doc", Path: path}},
+		Files: []client.InputFile{{Field: "doc", Path: path}},
 	}
 	ended := make(chan error, 1)
 	hold := make(chan struct{})
@@ -125,7 +125,7 @@ func (c *killing) killWhileItBuilds() {
 	if err := <-ended; err == nil {
 		c.t.Log("the unit was built before the kill")
 	}
-	o := &order{kind: "uploaded", outcome: orchestrator.Success, work: work{Mark: len(c.orders)}, unit: dir}
+	o := &order{kind: "uploaded", outcome: api.Success, work: work{Mark: len(c.orders)}, unit: dir}
 	o.Submission = client.Submission{Unit: "late", Input: o.work.input(), Key: fmt.Sprintf("late-%d", c.round)}
 	c.orders = append(c.orders, o)
 }
@@ -176,7 +176,7 @@ func (c *killing) awaitRunning(ctx context.Context, id string) {
 // look remembers which runs are running, where a server answers.
 func (c *killing) look() {
 	c.seen = map[string]bool{}
-	for run, err := range c.client.Runs(context.Background(), orchestrator.Filter{States: []orchestrator.State{orchestrator.Running}}) {
+	for run, err := range c.client.Runs(context.Background(), api.Filter{States: []api.State{api.Running}}) {
 		if err == nil {
 			c.seen[run.ID] = true
 		}

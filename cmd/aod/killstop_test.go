@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout time.Duration
 		cancel  bool
-		want    orchestrator.Outcome
+		want    api.Outcome
 	}{
-		"because its time was up":  {timeout: 300 * time.Millisecond, want: orchestrator.TimedOut},
-		"because it was cancelled": {cancel: true, want: orchestrator.WasCancelled},
+		"because its time was up":  {timeout: 300 * time.Millisecond, want: api.TimedOut},
+		"because it was cancelled": {cancel: true, want: api.WasCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

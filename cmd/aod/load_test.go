@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const (
@@ -156,7 +156,7 @@ func (l *load) checkOrder(submitted time.Time) {
 	for unit, ids := range l.ids {
 		for _, id := range ids {
 			record, err := l.client.Run(context.Background(), id)
-			if err != nil || record.Outcome != orchestrator.Success || record.StartedAt == nil {
+			if err != nil || record.Outcome != api.Success || record.StartedAt == nil {
 				l.t.Errorf("run %s: %s %+v %v", id, record.Outcome, record.Error, err)
 				return
 			}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // metaFlags are the metadata of a run, or that to look for.
@@ -29,5 +29,5 @@ func (f metaFlags) read() (map[string]string, error) {
 		}
 		metadata[key] = value
 	}
-	return metadata, orchestrator.CheckMetadata(metadata)
+	return metadata, api.CheckMetadata(metadata)
 }

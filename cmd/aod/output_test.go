@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -24,7 +25,7 @@ func TestNothingOfACapsuleMovesTheCursor(t *testing.T) {
 		t.Errorf("printable = %q, want %q", got, want)
 	}
 	out, shown := screen(false)
-	out.runError("unit", orchestrator.RunError{Type: hostile, Message: hostile, Findings: []fault.Finding{{Pointer: hostile, Message: hostile, Hint: hostile}}})
+	out.runError("unit", api.RunError{Type: hostile, Message: hostile, Findings: []fault.Finding{{Pointer: hostile, Message: hostile, Hint: hostile}}})
 	out.fault(fault.Wrap(fault.Build, errors.New(hostile), "%s", hostile).WithHint("%s", hostile))
 	v := newView(out, "unit", false)
 	v.event(orchestrator.Event{Log: &runtime.LogLine{Text: hostile}})
@@ -104,21 +105,21 @@ func TestBytesText(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	code := func(n int) *int { return &n }
 	cases := []struct {
-		outcome orchestrator.Outcome
+		outcome api.Outcome
 		code    *int
 		want    int
 	}{
-		{orchestrator.Success, code(0), 0},
-		{orchestrator.CapsuleError, code(7), 7},
-		{orchestrator.OutOfMemory, code(137), 137},
-		{orchestrator.ContractViolation, code(1), 1},
-		{orchestrator.TimedOut, code(143), 124},
-		{orchestrator.WasCancelled, nil, 130},
-		{orchestrator.StartFailed, code(127), 127},
-		{orchestrator.SystemError, nil, 125},
+		{api.Success, code(0), 0},
+		{api.CapsuleError, code(7), 7},
+		{api.OutOfMemory, code(137), 137},
+		{api.ContractViolation, code(1), 1},
+		{api.TimedOut, code(143), 124},
+		{api.WasCancelled, nil, 130},
+		{api.StartFailed, code(127), 127},
+		{api.SystemError, nil, 125},
 	}
 	for _, c := range cases {
-		if got := exitCode(orchestrator.Record{Outcome: c.outcome, ExitCode: c.code}); got != c.want {
+		if got := exitCode(api.Record{Outcome: c.outcome, ExitCode: c.code}); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.outcome, got, c.want)
 		}
 	}

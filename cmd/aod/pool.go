@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func (a *app) poolCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (a *app) showPool(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-func (a *app) poolTable(units []orchestrator.PoolShelf) error {
+func (a *app) poolTable(units []api.PoolUnit) error {
 	table := newTable(a.stdout, "UNIT", "WAITING", "WANTED", "LOADED", "STARTING", "HITS", "MISSES", "REFILLS", "OLDEST")
 	now := time.Now()
 	for _, u := range units {
@@ -60,7 +60,7 @@ func (a *app) poolTable(units []orchestrator.PoolShelf) error {
 	return table.Flush()
 }
 
-func loaded(waiting []orchestrator.PooledEntry) (n int) {
+func loaded(waiting []api.PoolSandbox) (n int) {
 	for _, w := range waiting {
 		if w.Loaded {
 			n++
@@ -70,7 +70,7 @@ func loaded(waiting []orchestrator.PooledEntry) (n int) {
 }
 
 // oldestText is the age of the first, which has waited longest.
-func oldestText(waiting []orchestrator.PooledEntry, now time.Time) string {
+func oldestText(waiting []api.PoolSandbox, now time.Time) string {
 	if len(waiting) == 0 {
 		return ""
 	}

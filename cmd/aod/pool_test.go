@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // full returns when so many sandboxes wait.
@@ -87,4 +87,4 @@ func TestAClaimNeverSeesAnotherRunsBytes(t *testing.T) {
 	}
 }
 
-func anything(orchestrator.Record) bool { return true }
+func anything(api.Record) bool { return true }

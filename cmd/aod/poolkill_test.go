@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // What a full pool leaves when its server is killed is gone when the next one runs, which
@@ -37,7 +37,7 @@ func TestAKilledServersPoolIsRebuilt(t *testing.T) {
 	s.full(3)
 	record := s.await(s.mustSubmit("worker", work{}))
 	s.removeLater(record.Image.Ref)
-	if record.Outcome != orchestrator.Success || record.Container.WaitedMS <= 0 || old[record.Container.ID] {
+	if record.Outcome != api.Success || record.Container.WaitedMS <= 0 || old[record.Container.ID] {
 		t.Errorf("%+v %+v", record, record.Container)
 	}
 }
@@ -70,7 +70,7 @@ func TestNoKillInTheMiddleOfClaimsLosesOrDoublesARun(t *testing.T) {
 		record := s.await(id)
 		starts, err := s.startsOf(id)
 		want := fmt.Sprintf(`{"mark":%d}`, 10*(i/6)+i%6)
-		if err != nil || record.Outcome != orchestrator.Success || record.Retries != 0 || starts != 1 || string(record.Output) != want {
+		if err != nil || record.Outcome != api.Success || record.Retries != 0 || starts != 1 || string(record.Output) != want {
 			t.Errorf("run %s started %d times, %v: %+v %+v", id, starts, err, record, record.Error)
 			continue
 		}

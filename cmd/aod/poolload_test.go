@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // AOD_POOL_RUNS is how many runs go through a pool. The long form is:
@@ -57,9 +57,9 @@ func (s *server) addWarmWorker(name string, warm int) {
 }
 
 // runAll has so many runs of a unit run, as many at once as said, and returns their records.
-func (s *server) runAll(unit string, all, atOnce int) []orchestrator.Record {
+func (s *server) runAll(unit string, all, atOnce int) []api.Record {
 	s.t.Helper()
-	records := make([]orchestrator.Record, all)
+	records := make([]api.Record, all)
 	next := make(chan int)
 	var callers sync.WaitGroup
 	for range atOnce {
@@ -77,19 +77,19 @@ func (s *server) runAll(unit string, all, atOnce int) []orchestrator.Record {
 	return records
 }
 
-func (s *server) runOne(unit string, mark int) orchestrator.Record {
+func (s *server) runOne(unit string, mark int) api.Record {
 	record, err := s.submit(context.Background(), client.Submission{Unit: unit, Input: work{Mark: mark}.input()})
 	for limit := time.Now().Add(2 * patienceTime); err == nil && !over(record) && time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
 		record, err = s.client.Run(context.Background(), record.ID)
 	}
-	if err != nil || record.Outcome != orchestrator.Success || string(record.Output) != fmt.Sprintf(`{"mark":%d}`, mark) {
+	if err != nil || record.Outcome != api.Success || string(record.Output) != fmt.Sprintf(`{"mark":%d}`, mark) {
 		s.t.Errorf("run %d: %v %s %+v", mark, err, record.Outcome, record.Error)
 	}
 	return record
 }
 
 // wantEachItsOwn wants no container in two records, and returns how many had waited.
-func wantEachItsOwn(t *testing.T, records []orchestrator.Record) (waited int) {
+func wantEachItsOwn(t *testing.T, records []api.Record) (waited int) {
 	t.Helper()
 	seen := map[string]string{}
 	for _, r := range records {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // spyProgram leaves marks wherever it can, and looks for those of others: before, after, and
@@ -128,12 +128,12 @@ func (s *server) submitSpy(name, me string, hold int) string {
 }
 
 // wantNobody checks what a spy has found.
-func (s *server) wantNobody(id string) (orchestrator.Record, spied) {
+func (s *server) wantNobody(id string) (api.Record, spied) {
 	s.t.Helper()
 	record := s.await(id)
 	s.removeLater(record.Image.Ref)
 	var found spied
-	if err := json.Unmarshal(record.Output, &found); err != nil || record.Outcome != orchestrator.Success {
+	if err := json.Unmarshal(record.Output, &found); err != nil || record.Outcome != api.Success {
 		s.t.Fatalf("%v: %+v %+v", err, record, record.Error)
 	}
 	if len(found.Seen) > 0 || !found.Own || found.Left < 6 {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
-	var opts orchestrator.PruneOptions
+	var opts api.PruneOptions
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune",
@@ -40,7 +40,7 @@ more than --max-size is left, or both: of those older than that, as many as it t
 	return cmd
 }
 
-func (a *app) prune(ctx context.Context, opts orchestrator.PruneOptions, asJSON bool) error {
+func (a *app) prune(ctx context.Context, opts api.PruneOptions, asJSON bool) error {
 	server, err := a.connect()
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // queued is what a terminal shows for a run that waits for its turn.
@@ -64,7 +64,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	if err != nil {
 		return err
 	}
-	var runs []orchestrator.Summary
+	var runs []api.Summary
 	var more bool
 	for run, err := range server.Runs(ctx, filter) {
 		if err != nil {
@@ -86,31 +86,31 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 
 // filter asks for one run more than are shown, to know whether there are more. Whoever
 // names a state that runs end in means those that have ended.
-func (f listFlags) filter() (orchestrator.Filter, error) {
+func (f listFlags) filter() (api.Filter, error) {
 	if f.limit < 1 {
-		return orchestrator.Filter{}, fault.New(fault.Input, "--limit %d is no number of runs", f.limit)
+		return api.Filter{}, fault.New(fault.Input, "--limit %d is no number of runs", f.limit)
 	}
 	metadata, err := f.meta.read()
 	if err != nil {
-		return orchestrator.Filter{}, err
+		return api.Filter{}, err
 	}
 	states, err := statesOf(f.states)
-	return orchestrator.Filter{
+	return api.Filter{
 		Metadata: metadata,
 		Unit:     f.unit, States: states, Active: !f.all && len(states) == 0, Limit: min(f.limit+1, maxPage),
 	}, err
 }
 
-func statesOf(names []string) ([]orchestrator.State, error) {
-	known := []orchestrator.State{
-		orchestrator.Idle, orchestrator.Starting, orchestrator.Running, orchestrator.Completed,
-		orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled, orchestrator.Cleanup,
+func statesOf(names []string) ([]api.State, error) {
+	known := []api.State{
+		api.Idle, api.Starting, api.Running, api.Completed,
+		api.Failed, api.Timeout, api.Cancelled, api.Cleanup,
 	}
-	var states []orchestrator.State
+	var states []api.State
 	for _, name := range names {
-		state := orchestrator.State(strings.ToLower(name))
+		state := api.State(strings.ToLower(name))
 		if state == queued {
-			state = orchestrator.Idle
+			state = api.Idle
 		}
 		if !slices.Contains(known, state) {
 			return nil, fault.New(fault.Input, "there is no state %q", name).
@@ -121,7 +121,7 @@ func statesOf(names []string) ([]orchestrator.State, error) {
 	return states, nil
 }
 
-func (a *app) showRuns(runs []orchestrator.Summary, asJSON bool) error {
+func (a *app) showRuns(runs []api.Summary, asJSON bool) error {
 	if asJSON {
 		for _, run := range runs {
 			if err := a.stdout.json(run); err != nil {
@@ -161,14 +161,14 @@ func cell(text string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(text))
 }
 
-func stateText(state orchestrator.State) string {
-	if state == orchestrator.Idle {
+func stateText(state api.State) string {
+	if state == api.Idle {
 		return queued
 	}
 	return string(state)
 }
 
-func errorKind(e *orchestrator.RunError) string {
+func errorKind(e *api.RunError) string {
 	if e == nil {
 		return ""
 	}

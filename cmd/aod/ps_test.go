@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func TestPs(t *testing.T) {
@@ -66,15 +66,15 @@ func TestRunsShowsARunToAPerson(t *testing.T) {
 	s.addFile("copy\x1b.txt", "x")
 	r := &s.record
 	code := 137
-	r.State, r.Outcome, r.ExitCode, r.CreatedAt, r.StartedAt = orchestrator.Failed, orchestrator.OutOfMemory, &code, at, &at
+	r.State, r.Outcome, r.ExitCode, r.CreatedAt, r.StartedAt = api.Failed, api.OutOfMemory, &code, at, &at
 	r.Version, r.RerunOf, r.Retries, r.Warnings = "0123456789abcdef0", "earlier", 1, []string{"mind\nthe gap"}
-	r.Container = &orchestrator.Container{ID: "fedcba98765432100", WaitedMS: 65432}
-	r.Timings = orchestrator.Timings{Queue: 3, Run: 1234.5, Total: 61000}
-	r.Usage = &orchestrator.Usage{CPUSeconds: 0.25, PeakMemoryBytes: 64 << 20}
-	r.Log = orchestrator.LogStats{Bytes: 1024, Truncated: true}
-	r.Error = &orchestrator.RunError{Kind: "memory_limit", Type: "X", Message: "killed\x1b[2J\nreally", Hint: "more memory", Findings: []fault.Finding{{Pointer: "/x", Message: "wrong"}}}
-	r.Attempts = []orchestrator.Attempt{{Number: 1, Outcome: orchestrator.SystemError, FinishedAt: at, Error: &orchestrator.RunError{Kind: "unavailable", Message: "engine away"}}}
-	r.Transitions = []orchestrator.Transition{{State: orchestrator.Starting, At: at, Attempt: 2, Reason: "again"}, {State: orchestrator.Idle, At: at}, {State: orchestrator.Cleanup, At: at}, {State: orchestrator.Idle, At: at}}
+	r.Container = &api.Container{ID: "fedcba98765432100", WaitedMS: 65432}
+	r.Timings = api.Timings{Queue: 3, Run: 1234.5, Total: 61000}
+	r.Usage = &api.Usage{CPUSeconds: 0.25, PeakMemoryBytes: 64 << 20}
+	r.Log = api.LogStats{Bytes: 1024, Truncated: true}
+	r.Error = &api.RunError{Kind: "memory_limit", Type: "X", Message: "killed\x1b[2J\nreally", Hint: "more memory", Findings: []fault.Finding{{Pointer: "/x", Message: "wrong"}}}
+	r.Attempts = []api.Attempt{{Number: 1, Outcome: api.SystemError, FinishedAt: at, Error: &api.RunError{Kind: "unavailable", Message: "engine away"}}}
+	r.Transitions = []api.Transition{{State: api.Starting, At: at, Attempt: 2, Reason: "again"}, {State: api.Idle, At: at}, {State: api.Cleanup, At: at}, {State: api.Idle, At: at}}
 	exit, stdout, _ := command(t, t.Context(), "runs", fakeID, "--server", s.URL)
 	if exit != 0 {
 		t.Errorf("code %d", exit)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func write(t *testing.T, content string, path ...string) {
@@ -80,17 +80,17 @@ func TestRunOnAServerEndsAsTheRunDid(t *testing.T) {
 	alone(t)
 	code := func(n int) *int { return &n }
 	for _, c := range []struct {
-		outcome orchestrator.Outcome
+		outcome api.Outcome
 		code    *int
 		want    int
 	}{
-		{orchestrator.CapsuleError, code(7), 7},
-		{orchestrator.TimedOut, code(143), 124},
-		{orchestrator.SystemError, nil, 125},
+		{api.CapsuleError, code(7), 7},
+		{api.TimedOut, code(143), 124},
+		{api.SystemError, nil, 125},
 	} {
 		s := newFakeServer(t)
 		s.record.Outcome, s.record.ExitCode, s.record.Output = c.outcome, c.code, nil
-		s.record.Error = &orchestrator.RunError{Kind: "k", Message: "it went wrong\x1b", Hint: "do \x1b other"}
+		s.record.Error = &api.RunError{Kind: "k", Message: "it went wrong\x1b", Hint: "do \x1b other"}
 		got, stdout, stderr := command(t, t.Context(), "run", "hello", "--server", s.URL)
 		if got != c.want || stdout != "" {
 			t.Errorf("%s: code %d, want %d; stdout %q", c.outcome, got, c.want, stdout)

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // addRemote writes a unit whose agent is elsewhere, with further lines below remote.
@@ -58,7 +58,7 @@ func TestAKillDuringACallElsewhere(t *testing.T) {
 	s.kill()
 	s.start()
 	record = s.await(record.ID)
-	if record.Outcome != orchestrator.Success || record.Retries != 1 || !strings.Contains(record.Attempts[0].Error.Message, "the server ended") {
+	if record.Outcome != api.Success || record.Retries != 1 || !strings.Contains(record.Attempts[0].Error.Message, "the server ended") {
 		t.Errorf("%s, error %+v, attempts %+v", record.Outcome, record.Error, record.Attempts)
 	}
 	mu.Lock()
@@ -82,7 +82,7 @@ func TestAServersUnitsAreAgentsElsewhere(t *testing.T) {
 	here.addRemote("far", there.url(), "  task_type: WORKER\n  stream: true\n  auth: {secret: there}\n")
 	here.addRemote("stranger", there.url(), "  task_type: WORKER\n")
 	here.start()
-	run := func(unit, input string) orchestrator.Record {
+	run := func(unit, input string) api.Record {
 		t.Helper()
 		record, err := here.client.Submit(context.Background(), client.Submission{Unit: unit, Input: []byte(input)})
 		if err != nil {
@@ -90,16 +90,16 @@ func TestAServersUnitsAreAgentsElsewhere(t *testing.T) {
 		}
 		return here.await(record.ID)
 	}
-	if record := run("far", `{"ticks":2,"mark":1}`); record.Outcome != orchestrator.Success || len(record.Output) < 3 {
+	if record := run("far", `{"ticks":2,"mark":1}`); record.Outcome != api.Success || len(record.Output) < 3 {
 		t.Errorf("%s, error %+v, output %s", record.Outcome, record.Error, record.Output)
 	}
-	if record := run("far", `{"exit":3}`); record.Outcome != orchestrator.RemoteError || record.Error.Category != orchestrator.CategoryAgent {
+	if record := run("far", `{"exit":3}`); record.Outcome != api.RemoteError || record.Error.Category != api.CategoryAgent {
 		t.Errorf("%s, error %+v", record.Outcome, record.Error)
 	}
-	if record := run("far", `{"ticks":"two"}`); record.Outcome != orchestrator.RemoteError || record.Error.Category != orchestrator.CategoryPermanent {
+	if record := run("far", `{"ticks":"two"}`); record.Outcome != api.RemoteError || record.Error.Category != api.CategoryPermanent {
 		t.Errorf("%s, error %+v", record.Outcome, record.Error)
 	}
-	if record := run("stranger", `{}`); record.Outcome != orchestrator.RemoteError || !strings.Contains(record.Error.Message, "401") || record.Retries > 0 {
+	if record := run("stranger", `{}`); record.Outcome != api.RemoteError || !strings.Contains(record.Error.Message, "401") || record.Retries > 0 {
 		t.Errorf("%s, error %+v", record.Outcome, record.Error)
 	}
 	if strings.Contains(here.log(), strings.TrimSpace(string(token))) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func (a *app) rerunCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func (a *app) rerun(ctx context.Context, id string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server, flags, func(ctx context.Context) (orchestrator.Record, error) {
+	return a.start(ctx, server, flags, func(ctx context.Context) (api.Record, error) {
 		return server.Rerun(ctx, id)
 	})
 }

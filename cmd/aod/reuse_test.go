@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // againLogic tells what it finds, and leaves something of itself wherever it can.
@@ -83,10 +83,10 @@ func (s *server) again(in againInput) string {
 }
 
 // judgeAgain wants a run to have done well, alone as far as it can see.
-func (s *server) judgeAgain(record orchestrator.Record, mark string) againOutput {
+func (s *server) judgeAgain(record api.Record, mark string) againOutput {
 	s.t.Helper()
 	var out againOutput
-	if record.Outcome != orchestrator.Success || json.Unmarshal(record.Output, &out) != nil {
+	if record.Outcome != api.Success || json.Unmarshal(record.Output, &out) != nil {
 		s.t.Fatalf("%s %+v\n%s", record.Outcome, record.Error, s.log())
 	}
 	if diff := cmp.Diff(againOutput{mark, max(record.Container.Served, 1), []string{}, true, "left"}, out); diff != "" {
@@ -115,7 +115,7 @@ func (s *server) linesOf(id string) (lines []string) {
 }
 
 // reach calls until a run is so.
-func (s *server) reach(what string, in againInput, is func(orchestrator.Record) bool) orchestrator.Record {
+func (s *server) reach(what string, in againInput, is func(api.Record) bool) api.Record {
 	s.t.Helper()
 	const most = 60
 	for range most {
@@ -128,11 +128,11 @@ func (s *server) reach(what string, in againInput, is func(orchestrator.Record) 
 		}
 	}
 	s.t.Fatalf("after %d runs there is none %s\n%s", most, what, s.log())
-	return orchestrator.Record{}
+	return api.Record{}
 }
 
-func servedAs(n int) func(orchestrator.Record) bool {
-	return func(r orchestrator.Record) bool { return r.Container.Served == n }
+func servedAs(n int) func(api.Record) bool {
+	return func(r api.Record) bool { return r.Container.Served == n }
 }
 
 func TestAContainerServesThreeRunsAndNoMore(t *testing.T) {
@@ -155,7 +155,7 @@ func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
 	s.start()
 	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
 	failed := s.await(s.again(againInput{Mark: "b", Fail: true}))
-	if failed.Outcome != orchestrator.CapsuleError || !strings.Contains(failed.Error.Message, "as it was asked for") {
+	if failed.Outcome != api.CapsuleError || !strings.Contains(failed.Error.Message, "as it was asked for") {
 		t.Errorf("%s %+v", failed.Outcome, failed.Error)
 	}
 	id := s.again(againInput{Mark: "c", Sleep: 30})
@@ -169,7 +169,7 @@ func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
 			t.Errorf("container %.12s is still there", ref.ID)
 		}
 	}
-	if cancelled.Outcome != orchestrator.WasCancelled {
+	if cancelled.Outcome != api.WasCancelled {
 		t.Errorf("%s %+v", cancelled.Outcome, cancelled.Error)
 	}
 	s.reach("that is not the first of its container", againInput{Mark: "d"}, servedAs(2))

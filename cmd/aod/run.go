@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -140,12 +141,12 @@ func (a *app) runRequest(ctx context.Context, o *orchestrator.Orchestrator, req 
 }
 
 // report prints the result and returns what the program's exit code is made of.
-func (a *app) report(record orchestrator.Record, kept string, whole bool, failure error) error {
+func (a *app) report(record api.Record, kept string, whole bool, failure error) error {
 	if whole {
 		if err := a.stdout.json(record); err != nil {
 			return err
 		}
-	} else if record.Outcome == orchestrator.Success {
+	} else if record.Outcome == api.Success {
 		if err := a.stdout.json(record.Output); err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ func (a *app) report(record orchestrator.Record, kept string, whole bool, failur
 }
 
 // runError tells how a run ended that did not end well.
-func (o *output) runError(unit string, e orchestrator.RunError) {
+func (o *output) runError(unit string, e api.RunError) {
 	message := printable(e.Message)
 	if e.Type != "" {
 		message = printable(e.Type) + ": " + message
@@ -182,19 +183,19 @@ func (o *output) runError(unit string, e orchestrator.RunError) {
 }
 
 // exitCode is what a shell sees of a run.
-func exitCode(record orchestrator.Record) int {
+func exitCode(record api.Record) int {
 	switch record.Outcome {
-	case orchestrator.Success:
+	case api.Success:
 		return 0
-	case orchestrator.InvalidInput:
+	case api.InvalidInput:
 		return fault.ExitCode(fault.New(fault.Input, ""))
-	case orchestrator.TimedOut:
+	case api.TimedOut:
 		return fault.ExitCode(fault.New(fault.Deadline, ""))
-	case orchestrator.WasCancelled:
+	case api.WasCancelled:
 		return fault.ExitCode(fault.New(fault.Cancelled, ""))
 	}
 	if record.ExitCode == nil {
-		if record.Outcome == orchestrator.RemoteError || record.Outcome == orchestrator.ContractViolation {
+		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation {
 			return int(exitFindings) // an agent elsewhere has no code of its own
 		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
 // runPage shows a record to a person.
 type runPage struct {
 	out    *output
-	record orchestrator.Record
+	record api.Record
 }
 
 func (p runPage) show() {
@@ -83,7 +83,7 @@ func (p runPage) show() {
 		p.field("attempt", fmt.Sprintf("%d, %s%s, %s", attempt.Number, attempt.Outcome, exitText(attempt.ExitCode), timeText(attempt.FinishedAt)))
 		p.failure("", attempt.Error)
 	}
-	var before orchestrator.State
+	var before api.State
 	for _, t := range p.record.Transitions {
 		p.field("state", fmt.Sprintf("%s  %s", timeText(t.At), stateLine(t, before)))
 		before = t.State
@@ -123,7 +123,7 @@ func (p runPage) field(name, text string) {
 	}
 }
 
-func (p runPage) failure(name string, e *orchestrator.RunError) {
+func (p runPage) failure(name string, e *api.RunError) {
 	if e == nil {
 		return
 	}
@@ -144,9 +144,9 @@ func (p runPage) failure(name string, e *orchestrator.RunError) {
 
 // stateLine tells waiting for the beginning from resting after the end, which are one
 // state.
-func stateLine(t orchestrator.Transition, before orchestrator.State) string {
+func stateLine(t api.Transition, before api.State) string {
 	text := stateText(t.State)
-	if before == orchestrator.Cleanup {
+	if before == api.Cleanup {
 		text = string(t.State)
 	}
 	if t.Attempt > 1 {
@@ -185,7 +185,7 @@ func short(digest string) string { return digest[:min(len(digest), 16)] }
 func timeText(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
 
 // containerText tells of a container that waited for its run how long it did.
-func containerText(c *orchestrator.Container) string {
+func containerText(c *api.Container) string {
 	if c == nil {
 		return ""
 	}
@@ -196,7 +196,7 @@ func containerText(c *orchestrator.Container) string {
 	return joined(short(c.ID), waited)
 }
 
-func timesText(t orchestrator.Timings) string {
+func timesText(t api.Timings) string {
 	var parts []string
 	for _, part := range []struct {
 		name string
@@ -209,7 +209,7 @@ func timesText(t orchestrator.Timings) string {
 	return strings.Join(parts, ", ")
 }
 
-func logText(l orchestrator.LogStats) string {
+func logText(l api.LogStats) string {
 	text := bytesText(l.Bytes)
 	if l.Truncated {
 		text += ", cut at the limit"

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // busyServer has runs that last longer than any grace here, and others that wait for them.
@@ -38,7 +38,7 @@ func (s *server) allWell(ids []string) {
 	for _, id := range ids {
 		record := s.await(id)
 		starts, err := s.startsOf(id)
-		if record.Outcome != orchestrator.Success || record.Retries != 0 || starts != 1 || err != nil {
+		if record.Outcome != api.Success || record.Retries != 0 || starts != 1 || err != nil {
 			s.t.Errorf("run %s: %s after %d retries and %d starts: %+v %v", id, record.Outcome, record.Retries, starts, record.Error, err)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *server) submitAndWait() string {
 		return err.Error()
 	}
 	defer response.Body.Close()
-	var record orchestrator.Record
+	var record api.Record
 	if err := json.NewDecoder(response.Body).Decode(&record); err != nil {
 		return err.Error()
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -48,10 +48,10 @@ func (s *server) nothingLeft() {
 		s.start()
 	}
 	eventually(s.t, "no run goes on", func() bool { return len(s.active()) == 0 })
-	if _, err := s.client.Prune(context.Background(), orchestrator.PruneOptions{}); err != nil {
+	if _, err := s.client.Prune(context.Background(), api.PruneOptions{}); err != nil {
 		s.t.Errorf("prune: %v", err)
 	}
-	for run, err := range s.client.Runs(context.Background(), orchestrator.Filter{}) {
+	for run, err := range s.client.Runs(context.Background(), api.Filter{}) {
 		s.t.Errorf("a run is remembered: %s %v", run.ID, err)
 	}
 	s.signal(syscall.SIGTERM)
@@ -99,9 +99,9 @@ func (s *server) hasEnded() bool {
 }
 
 // active are the runs that go on.
-func (s *server) active() []orchestrator.Summary {
-	var runs []orchestrator.Summary
-	for run, err := range s.client.Runs(context.Background(), orchestrator.Filter{Active: true, Limit: 1000}) {
+func (s *server) active() []api.Summary {
+	var runs []api.Summary
+	for run, err := range s.client.Runs(context.Background(), api.Filter{Active: true, Limit: 1000}) {
 		if err != nil {
 			s.t.Fatalf("list runs: %v", err)
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -166,12 +166,12 @@ func (s *server) exitCode() int {
 }
 
 // await returns a run at its very end.
-func (s *server) await(id string) orchestrator.Record {
+func (s *server) await(id string) api.Record {
 	s.t.Helper()
 	return s.until(id, "is over", over)
 }
 
-func (s *server) until(id, what string, is func(orchestrator.Record) bool) (record orchestrator.Record) {
+func (s *server) until(id, what string, is func(api.Record) bool) (record api.Record) {
 	s.t.Helper()
 	eventually(s.t, "run "+id+" "+what, func() bool {
 		var err error
@@ -183,12 +183,12 @@ func (s *server) until(id, what string, is func(orchestrator.Record) bool) (reco
 	return record
 }
 
-func over(r orchestrator.Record) bool {
+func over(r api.Record) bool {
 	last := len(r.Transitions) - 1
-	return r.Outcome != "" && r.Transitions[last].State == orchestrator.Idle
+	return r.Outcome != "" && r.Transitions[last].State == api.Idle
 }
 
-func running(r orchestrator.Record) bool { return r.State == orchestrator.Running }
+func running(r api.Record) bool { return r.State == api.Running }
 
 // patienceTime is far more than anything takes that works.
 const patienceTime = 60 * time.Second

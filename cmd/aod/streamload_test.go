@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/agenthttp"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // How many streams there are at once. The long form, with 200 of them, is:
@@ -158,7 +158,7 @@ func (l *streaming) leave() {
 	l.awaitAll()
 	l.t.Logf("their runs have ended %v later", time.Since(left).Round(time.Millisecond))
 	for _, id := range runs {
-		if record, err := l.client.Run(context.Background(), id); err != nil || record.Outcome != orchestrator.WasCancelled {
+		if record, err := l.client.Run(context.Background(), id); err != nil || record.Outcome != api.WasCancelled {
 			l.t.Errorf("run %q of a client that has gone: %s, %v", id, record.Outcome, err)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
@@ -39,7 +40,7 @@ func (a *app) runOnServer(ctx context.Context, name string, flags runFlags) erro
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server, flags, func(ctx context.Context) (orchestrator.Record, error) {
+	return a.start(ctx, server, flags, func(ctx context.Context) (api.Record, error) {
 		return server.Submit(ctx, submission)
 	})
 }
@@ -80,7 +81,11 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	if err := knownFields(terms.Input, files); err != nil {
 		return client.Submission{}, err
 	}
-	return client.Submission{Unit: unit, Input: input.JSON(), Files: files, Timeout: flags.timeout, Metadata: metadata}, nil
+	sub := client.Submission{Unit: unit, Input: input.JSON(), Timeout: flags.timeout, Metadata: metadata}
+	for _, f := range files {
+		sub.Files = append(sub.Files, client.InputFile{Field: f.Field, Path: f.Path})
+	}
+	return sub, nil
 }
 
 // knownFields saves the upload of files that the server would refuse. It leaves nested
@@ -103,7 +108,7 @@ func knownFields(schema *contract.Schema, files []orchestrator.InputFile) error 
 }
 
 // start starts a run, and follows it to its end unless --detach says not to.
-func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (orchestrator.Record, error)) error {
+func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (api.Record, error)) error {
 	patient, done := lingering(ctx, submitGrace)
 	defer done()
 	record, err := submit(patient)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -99,7 +100,7 @@ func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *caps
 	if err != nil {
 		return nil, 0, err
 	}
-	if record.Outcome == orchestrator.WasCancelled {
+	if record.Outcome == api.WasCancelled {
 		return nil, 0, context.Canceled
 	}
 	return compare(test.Expect, record), time.Since(began), nil
@@ -107,10 +108,10 @@ func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *caps
 
 // submitCase runs a case. An input that breaks the contract is a result like others:
 // a test may expect it.
-func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, test capsule.Case) (orchestrator.Record, error) {
+func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, test capsule.Case) (api.Record, error) {
 	input, err := contract.Decode(test.Input, contract.DefaultMaxBytes)
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	req.Input = input
 	for field, path := range test.Files {
@@ -121,24 +122,24 @@ func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestra
 		return refused(err), nil
 	}
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return run.Wait()
 }
 
 // invalidInput is the outcome that a case may expect for an input that is refused.
-const invalidInput = orchestrator.InvalidInput
+const invalidInput = api.InvalidInput
 
-func refused(err error) orchestrator.Record {
+func refused(err error) api.Record {
 	public := fault.Public(err)
 	lines := []string{public.Msg}
 	for _, f := range public.Findings {
 		lines = append(lines, f.String())
 	}
 	code := fault.ExitCode(err)
-	return orchestrator.Record{
+	return api.Record{
 		Outcome: invalidInput, ExitCode: &code,
-		Error: &orchestrator.RunError{Kind: string(invalidInput), Type: "ContractError", Message: strings.Join(lines, "\n")},
+		Error: &api.RunError{Kind: string(invalidInput), Type: "ContractError", Message: strings.Join(lines, "\n")},
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func (a *app) unitsCommand() *cobra.Command {
@@ -51,7 +51,7 @@ func (a *app) listUnits(ctx context.Context, asJSON bool) error {
 	return table.Flush()
 }
 
-func problemText(unit orchestrator.UnitInfo) string {
+func problemText(unit api.Unit) string {
 	if unit.Problem == nil {
 		return ""
 	}
@@ -74,7 +74,7 @@ func (a *app) showUnit(ctx context.Context, name string, asJSON bool) error {
 	return nil
 }
 
-func (a *app) unitPage(unit orchestrator.UnitInfo) {
+func (a *app) unitPage(unit api.Unit) {
 	page := runPage{out: a.stdout}
 	page.field("unit", joined(unit.Name, unit.Kind, short(unit.Version)))
 	page.field("about", unit.Description)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -128,11 +129,11 @@ func progressText(p handoff.Progress) string {
 	return strings.Join(parts, " ")
 }
 
-func (v *view) state(t orchestrator.Transition) {
+func (v *view) state(t api.Transition) {
 	switch t.State {
-	case orchestrator.Starting, orchestrator.Running:
+	case api.Starting, api.Running:
 		v.waitFor("%s %s", v.unit, t.State)
-	case orchestrator.Cleanup:
+	case api.Cleanup:
 		v.waitFor("cleaning up")
 	}
 }

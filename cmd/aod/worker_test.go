@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -85,7 +85,7 @@ func writeWorker(t *testing.T, dir, name, dockerfile string) {
 func unique() string { return fmt.Sprintf("ENV BUILT_AT=%d\n", time.Now().UnixNano()) }
 
 // submit has a run accepted, however long it takes. The error is a refusal.
-func (s *server) submit(ctx context.Context, sub client.Submission) (orchestrator.Record, error) {
+func (s *server) submit(ctx context.Context, sub client.Submission) (api.Record, error) {
 	for {
 		record, err := s.client.Submit(ctx, sub)
 		if !fault.Is(err, fault.Unavailable) {
@@ -130,7 +130,7 @@ func (s *server) startsOf(id string) (starts int, err error) {
 }
 
 // file returns an output file of a run, which the client has checked against its digest.
-func (s *server) file(record orchestrator.Record, name string) ([]byte, error) {
+func (s *server) file(record api.Record, name string) ([]byte, error) {
 	for _, f := range record.Files {
 		if f.Name == name {
 			var content bytes.Buffer

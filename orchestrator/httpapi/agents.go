@@ -14,7 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/agenthttp"
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -55,16 +55,16 @@ func (a *API) runTask(c echo.Context) error {
 
 // beginTask reads a request and starts its run. What is refused is refused here: all that
 // comes later is about a run.
-func (a *API) beginTask(c echo.Context) (*task, orchestrator.Record, error) {
+func (a *API) beginTask(c echo.Context) (*task, api.Record, error) {
 	t, err := a.readTask(c)
 	if err != nil {
-		return nil, orchestrator.Record{}, err
+		return nil, api.Record{}, err
 	}
 	record, _, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
 		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: traceParent(c.Request()), Metadata: t.metadata,
 	})
 	if err != nil {
-		return nil, orchestrator.Record{}, discreet(err, t.unit, t.schema)
+		return nil, api.Record{}, discreet(err, t.unit, t.schema)
 	}
 	setRun(c, record.ID)
 	c.Response().Header().Set(auHeader, record.ID)
@@ -136,7 +136,7 @@ func (a *API) findUnit(c echo.Context, t *task) error {
 		return err
 	}
 	for _, name := range a.opts.Agents.unitNames(t.TaskType) {
-		if only != "" && name != only || capsule.CheckName(name) != nil {
+		if only != "" && name != only || api.CheckUnitName(name) != nil {
 			continue
 		}
 		schema, err := a.svc.Schema(c.Request().Context(), name)

@@ -18,8 +18,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
@@ -104,7 +104,7 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
 	got := decode[agenthttp.Response](t, a)
-	run := decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
+	run := decode[api.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
 	want := agenthttp.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
 		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts,
@@ -128,7 +128,7 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 }
 
 func TestAnArrayOfAnAgenticUnitIsPutIntoAnObject(t *testing.T) {
-	got := (&task{}).answer(orchestrator.Record{Output: []byte(" [1, 2.0]")})
+	got := (&task{}).answer(api.Record{Output: []byte(" [1, 2.0]")})
 	if string(got.Outputs) != `{"output":[1,2.0]}` {
 		t.Errorf("%s", got.Outputs)
 	}
@@ -198,12 +198,12 @@ func TestRunsThatFail(t *testing.T) {
 }
 
 func TestARefusalHasNoneOfTheUnitsWords(t *testing.T) {
-	told := &orchestrator.RunError{
+	told := &api.RunError{
 		Kind: "capsule_error", Message: "no patient canary", Hint: "canary",
 		Findings: []fault.Finding{{Pointer: "/canary", Message: "canary"}},
 	}
-	for _, outcome := range []orchestrator.Outcome{orchestrator.CapsuleError, orchestrator.ContractViolation, orchestrator.TimedOut, orchestrator.SystemError} {
-		err := taskError(orchestrator.Record{ID: "id", Outcome: outcome, Error: told})
+	for _, outcome := range []api.Outcome{api.CapsuleError, api.ContractViolation, api.TimedOut, api.SystemError} {
+		err := taskError(api.Record{ID: "id", Outcome: outcome, Error: told})
 		refusal := string(object((&task{}).refusal(problemOf(err))))
 		if text := refusal + err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, string(outcome)) {
 			t.Error(text)

@@ -11,8 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // taskArtifact is an output file in the contract's list of artifacts.
@@ -56,7 +56,7 @@ type taskFailure struct {
 const statusFailed = "error"
 
 // answer is what a run that went well answers.
-func (t *task) answer(record orchestrator.Record) agenthttp.Response {
+func (t *task) answer(record api.Record) agenthttp.Response {
 	r := agenthttp.Response{
 		RequestID: t.RequestID, TaskType: t.TaskType, Status: agenthttp.StatusOK, OK: true,
 		Outputs:    outputsOf(record.Output),
@@ -89,14 +89,14 @@ func object(v any) agenthttp.Object {
 
 // taskError says why a run is no success, nil if it is. It has none of the unit's own
 // words: they may be made of its input (section "PHI-safe logging rules").
-func taskError(record orchestrator.Record) error {
+func taskError(record api.Record) error {
 	switch {
 	case !ended(record):
 		return cutShort(record)
-	case record.Outcome == orchestrator.Success:
+	case record.Outcome == api.Success:
 		return nil
 	}
-	told := orchestrator.RunError{
+	told := api.RunError{
 		Message: "the run ended with the outcome " + string(record.Outcome),
 		Hint:    "GET /v1/runs/" + record.ID + " says why",
 	}

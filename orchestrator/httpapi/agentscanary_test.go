@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // canary stands wherever a person's data may stand in a request or in what a unit says.
@@ -170,7 +170,7 @@ func TestNoCanarySingsOfATaskThatIsEnded(t *testing.T) {
 					return
 				}
 				s.until(func() bool {
-					return decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200)).Outcome == orchestrator.WasCancelled
+					return decode[api.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200)).Outcome == api.WasCancelled
 				})
 				s.silent(t)
 			})

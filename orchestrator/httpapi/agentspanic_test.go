@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/agenthttp"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // tripwire is a connection whose Write panics once, at the first bytes that have a text.
@@ -96,7 +96,7 @@ func TestAPanicBeforeARunIsAnAnswerOfTheContract(t *testing.T) {
 			t.Errorf("%s, logged %s", a.body, s.log)
 		}
 	}
-	if page := decode[orchestrator.Page](t, s.do("GET", "/v1/runs", "").wants(t, 200)); len(page.Runs) != 0 {
+	if page := decode[api.Page](t, s.do("GET", "/v1/runs", "").wants(t, 200)); len(page.Runs) != 0 {
 		t.Errorf("%d runs", len(page.Runs))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // AgentPolicy is what the operator says of requests of the agent HTTP contract. The zero
@@ -44,8 +44,8 @@ func metadataOf(r agenthttp.Request) (map[string]string, error) {
 	maps.DeleteFunc(metadata, func(_, text string) bool { return text == "" })
 	var found []fault.Finding
 	for _, field := range slices.Sorted(maps.Keys(metadata)) {
-		if !orchestrator.IsMetadataValue(metadata[field]) {
-			found = append(found, fault.Finding{Pointer: "/" + field, Message: orchestrator.MetadataValueRule})
+		if !api.IsMetadataValue(metadata[field]) {
+			found = append(found, fault.Finding{Pointer: "/" + field, Message: api.MetadataValueRule})
 		}
 	}
 	if len(found) > 0 {

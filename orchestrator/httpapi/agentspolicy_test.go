@@ -8,7 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // contractOf is the digest of what the unit's address gives.
@@ -20,7 +20,7 @@ func contractOf(s *server, unit string) string {
 // listed returns the ids of the runs that a query finds.
 func (s *server) listed(query string) (ids []string) {
 	s.t.Helper()
-	for _, r := range decode[orchestrator.Page](s.t, s.do("GET", "/v1/runs?"+query, "").wants(s.t, 200)).Runs {
+	for _, r := range decode[api.Page](s.t, s.do("GET", "/v1/runs?"+query, "").wants(s.t, 200)).Runs {
 		ids = append(ids, r.ID)
 	}
 	return ids
@@ -36,7 +36,7 @@ func TestWhatATaskIsAboutIsKeptAndFound(t *testing.T) {
 		"domain_id": "clinical", "workflow_id": "w 1", "stage_id": "s:1",
 	}
 	for id, want := range map[string]map[string]string{first: want, second: {"request_id": "r-1", "task_type": "actor", "mode": "DEMO"}} {
-		got := decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200)).Metadata
+		got := decode[api.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200)).Metadata
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -68,11 +68,11 @@ func TestASubmissionMayHaveMetadata(t *testing.T) {
 		s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","metadata":{"user_id":"ada"}}`),
 		s.do("POST", "/v1/runs?wait=30s", body, contentType),
 	} {
-		record := decode[orchestrator.Record](t, a.wants(t, 200))
+		record := decode[api.Record](t, a.wants(t, 200))
 		if record.Metadata["user_id"] != "ada" {
 			t.Errorf("%v", record.Metadata)
 		}
-		again := decode[orchestrator.Record](t, s.do("POST", "/v1/runs/"+record.ID+"/rerun?wait=30s", "").wants(t, 200))
+		again := decode[api.Record](t, s.do("POST", "/v1/runs/"+record.ID+"/rerun?wait=30s", "").wants(t, 200))
 		if diff := gocmp.Diff(record.Metadata, again.Metadata); diff != "" {
 			t.Error(diff)
 		}

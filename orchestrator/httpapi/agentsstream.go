@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/agenthttp"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // taskStream tells the client of a task what happens in its run. Nothing of a run waits
@@ -59,8 +59,8 @@ type taskEvent struct {
 	TaskType  string `json:"task_type,omitempty"`
 	RunID     string `json:"run_id,omitempty"`
 
-	State   orchestrator.State `json:"state,omitempty"` // that the run entered
-	Attempt int                `json:"attempt,omitempty"`
+	State   api.State `json:"state,omitempty"` // that the run entered
+	Attempt int       `json:"attempt,omitempty"`
 
 	Percent *float64 `json:"percent,omitempty"` // and what follows: the unit's own word
 	Step    string   `json:"step,omitempty"`
@@ -92,15 +92,15 @@ func (s *taskStream) follow(ctx context.Context, events <-chan happening) bool {
 }
 
 // ends are the states in which a run may have its outcome; there may be another attempt.
-var ends = []orchestrator.State{orchestrator.Completed, orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled}
+var ends = []api.State{api.Completed, api.Failed, api.Timeout, api.Cancelled}
 
 // isLast reports whether the run has its outcome with that event. Its cleaning up comes
 // later, and is nobody's business.
-func (s *taskStream) isLast(ctx context.Context, event orchestrator.StoredEvent) bool {
-	if event.Type == orchestrator.EventEnd {
+func (s *taskStream) isLast(ctx context.Context, event api.Event) bool {
+	if event.Type == api.EventEnd {
 		return true
 	}
-	if event.Type != orchestrator.EventState || !slices.Contains(ends, eventOf(event).State) {
+	if event.Type != api.EventState || !slices.Contains(ends, eventOf(event).State) {
 		return false
 	}
 	record, err := s.api.svc.Get(ctx, s.run)
@@ -108,18 +108,18 @@ func (s *taskStream) isLast(ctx context.Context, event orchestrator.StoredEvent)
 }
 
 // pass hands on what a client is told of: the unit's progress, and the run's states.
-func (s *taskStream) pass(event orchestrator.StoredEvent) error {
+func (s *taskStream) pass(event api.Event) error {
 	e := eventOf(event)
-	if event.Type != orchestrator.EventProgress && (event.Type != orchestrator.EventState || e.State == orchestrator.Idle) {
+	if event.Type != api.EventProgress && (event.Type != api.EventState || e.State == api.Idle) {
 		return nil
 	}
 	return s.send(agenthttp.Progress, e)
 }
 
 // eventOf takes what a stored event has of ours.
-func eventOf(event orchestrator.StoredEvent) (e taskEvent) {
+func eventOf(event api.Event) (e taskEvent) {
 	var known struct {
-		State   orchestrator.State
+		State   api.State
 		Attempt int
 		Percent *float64
 		Step    string

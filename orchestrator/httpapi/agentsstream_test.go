@@ -18,7 +18,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/agenthttp"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // stream asks for a task and returns all of its events.
@@ -139,9 +139,9 @@ func (s *server) open(ctx context.Context, path string, headers ...string) (*htt
 		}
 		answered <- resp
 	}()
-	var page orchestrator.Page
+	var page api.Page
 	s.until(func() bool {
-		page = decode[orchestrator.Page](s.t, s.do("GET", "/v1/runs?state=running", "").wants(s.t, 200))
+		page = decode[api.Page](s.t, s.do("GET", "/v1/runs?state=running", "").wants(s.t, 200))
 		return len(page.Runs) == 1
 	})
 	if strings.HasSuffix(path, "sync") {
@@ -152,9 +152,9 @@ func (s *server) open(ctx context.Context, path string, headers ...string) (*htt
 
 func TestAClientThatGoesAway(t *testing.T) {
 	for _, path := range []string{"/agents/run/sync", "/agents/run/stream"} {
-		for header, want := range map[string]orchestrator.Outcome{
-			"X: y": orchestrator.WasCancelled, disconnectHeader + ": cancel": orchestrator.WasCancelled,
-			disconnectHeader + ": continue": orchestrator.Success,
+		for header, want := range map[string]api.Outcome{
+			"X: y": api.WasCancelled, disconnectHeader + ": cancel": api.WasCancelled,
+			disconnectHeader + ": continue": api.Success,
 		} {
 			t.Run(path+" "+header, func(t *testing.T) {
 				s := newServer(t, nil)
@@ -165,12 +165,12 @@ func TestAClientThatGoesAway(t *testing.T) {
 					defer resp.Body.Close()
 				}
 				s.until(func() bool { return strings.Contains(s.log.String(), `"route":"`+path+`"`) }) // the request has ended
-				if want == orchestrator.Success {
+				if want == api.Success {
 					s.goOn()
 				}
-				var record orchestrator.Record
+				var record api.Record
 				s.until(func() bool {
-					record = decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200))
+					record = decode[api.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200))
 					return record.Outcome != ""
 				})
 				if record.Outcome != want || strings.Contains(s.log.String(), "request failed") {
@@ -191,7 +191,7 @@ func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	record, err := s.svc.Get(t.Context(), id)
-	if err != nil || record.State != orchestrator.Running || strings.Contains(s.log.String(), "request failed") {
+	if err != nil || record.State != api.Running || strings.Contains(s.log.String(), "request failed") {
 		t.Errorf("the run is %s, %v: %s", record.State, err, s.log)
 	}
 }
@@ -218,7 +218,7 @@ func TestARunDoesNotWaitForItsStream(t *testing.T) {
 	}()
 	s.goOn()
 	s.until(func() bool {
-		page := decode[orchestrator.Page](t, s.do("GET", "/v1/runs?state=completed", "").wants(t, 200))
+		page := decode[api.Page](t, s.do("GET", "/v1/runs?state=completed", "").wants(t, 200))
 		return len(page.Runs) == 1
 	})
 	if w.Body.Len() != 0 {
@@ -240,8 +240,8 @@ func TestASilentTaskShowsThatItLives(t *testing.T) {
 		followed := make(chan bool)
 		go func() { followed <- s.follow(t.Context(), events) }()
 		time.Sleep(20 * time.Second)
-		events <- happening{event: orchestrator.StoredEvent{Type: orchestrator.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
-		events <- happening{event: orchestrator.StoredEvent{Type: orchestrator.EventEnd, Data: []byte(`{}`)}}
+		events <- happening{event: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
+		events <- happening{event: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
 		want := "event: started\ndata: {\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
 		if here := <-followed; !here || w.Body.String() != want {
 			t.Error(cmp.Diff(want, w.Body.String()))
@@ -254,7 +254,7 @@ func TestAnAttemptThatFailsIsNotTheEnd(t *testing.T) {
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	defer resp.Body.Close()
 	watch := &taskStream{api: s.api, task: &task{}, run: id}
-	failed := orchestrator.StoredEvent{Type: orchestrator.EventState, Data: []byte(`{"state":"failed"}`)}
+	failed := api.Event{Type: api.EventState, Data: []byte(`{"state":"failed"}`)}
 	if watch.isLast(t.Context(), failed) {
 		t.Error("the run goes on")
 	}

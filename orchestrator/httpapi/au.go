@@ -9,6 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
@@ -113,7 +114,7 @@ func stdinTooLarge(limit int64) error {
 // printed answers with what the unit prints, after the wait that was asked for. As with
 // POST /v1/runs, the run goes on when its client has gone: one that comes again with its
 // key finds it.
-func (a *API) printed(c echo.Context, asked auAsk, record orchestrator.Record) error {
+func (a *API) printed(c echo.Context, asked auAsk, record api.Record) error {
 	var err error
 	if asked.toEnd || asked.wait > 0 {
 		record, err = a.await(c.Request().Context(), record, asked.wait)
@@ -125,7 +126,7 @@ func (a *API) printed(c echo.Context, asked auAsk, record orchestrator.Record) e
 		return cutShort(record)
 	case !ended(record):
 		return reply(c, http.StatusAccepted, record)
-	case record.Outcome != orchestrator.Success:
+	case record.Outcome != api.Success:
 		return failureOf(record)
 	}
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, record.Output)
@@ -133,12 +134,12 @@ func (a *API) printed(c echo.Context, asked auAsk, record orchestrator.Record) e
 
 // failureOf is the answer for a run without a result: the fault that its record tells of,
 // if it does, else that the unit failed.
-func failureOf(record orchestrator.Record) error {
+func failureOf(record api.Record) error {
 	e := record.Error
 	kind, isFault := fault.KindNamed(e.Kind)
 	switch {
 	case isFault:
-	case record.Outcome == orchestrator.TimedOut:
+	case record.Outcome == api.TimedOut:
 		kind = fault.Deadline
 	case waitedInVain(record):
 		kind = fault.Unavailable
@@ -151,7 +152,7 @@ func failureOf(record orchestrator.Record) error {
 const codeUnitFailed = "unit_failed"
 
 // unitFailure is a run that a unit ended without a result, though it was asked well.
-type unitFailure struct{ told *orchestrator.RunError }
+type unitFailure struct{ told *api.RunError }
 
 func (f *unitFailure) Error() string { return f.told.Message }
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -89,8 +89,8 @@ func TestAnAgenticUnitAnswersWithWhatItPrints(t *testing.T) {
 			t.Errorf("%s, want %s", a.body, want)
 		}
 		run := a.Header.Get("AOD-Run")
-		record := decode[orchestrator.Record](t, s.do("GET", "/v1/runs/"+run, "").wants(t, 200))
-		if record.Kind != "au" || record.Outcome != orchestrator.Success || a.Header.Get("Location") != "/v1/runs/"+run {
+		record := decode[api.Record](t, s.do("GET", "/v1/runs/"+run, "").wants(t, 200))
+		if record.Kind != "au" || record.Outcome != api.Success || a.Header.Get("Location") != "/v1/runs/"+run {
 			t.Errorf("%+v", record)
 		}
 		s.do("GET", "/v1/runs/"+run+"/output", "").wants(t, 200)
@@ -201,7 +201,7 @@ func TestAnAgenticUnitThatIsNotWaitedFor(t *testing.T) {
 	s.addSizer()
 	for _, wait := range []string{"0s", "10ms"} {
 		a := s.do("POST", "/v1/au/sizer?arg=--do=wait&wait="+wait, "text").wants(t, 202)
-		record := decode[orchestrator.Record](t, a)
+		record := decode[api.Record](t, a)
 		if record.ID != a.Header.Get("AOD-Run") || record.Outcome != "" {
 			t.Errorf("%s", a.body)
 		}
@@ -223,7 +223,7 @@ func TestTheRunOfAClientThatHasGoneGoesOn(t *testing.T) {
 	}()
 	var id string
 	s.until(func() bool {
-		page := decode[orchestrator.Page](t, s.do("GET", "/v1/runs?state=running", "").wants(t, 200))
+		page := decode[api.Page](t, s.do("GET", "/v1/runs?state=running", "").wants(t, 200))
 		if len(page.Runs) == 1 {
 			id = page.Runs[0].ID
 		}
@@ -235,7 +235,7 @@ func TestTheRunOfAClientThatHasGoneGoesOn(t *testing.T) {
 	}
 	s.until(func() bool { return strings.Contains(s.log.String(), `"route":"/v1/au/:name"`) })
 	joined := s.do("POST", "/v1/au/sizer?arg=--do=wait&wait=10ms", "text", "Idempotency-Key: k").wants(t, 202)
-	if record := decode[orchestrator.Record](t, joined); record.ID != id || record.State != orchestrator.Running {
+	if record := decode[api.Record](t, joined); record.ID != id || record.State != api.Running {
 		t.Errorf("%s", joined.body)
 	}
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)

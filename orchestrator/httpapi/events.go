@@ -12,8 +12,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // heartbeat is how often a stream on which nothing happens shows that it lives.
@@ -42,7 +42,7 @@ func (a *API) getEvents(c echo.Context) error {
 
 // happening is one event, or the error that ended them.
 type happening struct {
-	event orchestrator.StoredEvent
+	event api.Event
 	err   error
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *API) listFiles(c echo.Context) error {
@@ -22,7 +22,7 @@ func (a *API) listFiles(c echo.Context) error {
 	}
 	files := record.Files
 	if files == nil {
-		files = []orchestrator.File{}
+		files = []api.File{}
 	}
 	return reply(c, http.StatusOK, map[string]any{"files": files})
 }
@@ -64,7 +64,7 @@ func fileName(c echo.Context) (string, error) {
 
 // describeFile sets what a browser must know of bytes that untrusted code wrote: to
 // save them, and if it shows them all the same, to run nothing.
-func describeFile(header http.Header, file orchestrator.File) {
+func describeFile(header http.Header, file api.File) {
 	header.Set(echo.HeaderContentType, typeOf(file.Name))
 	header.Set(echo.HeaderContentDisposition, attachment(path.Base(file.Name)))
 	header.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")

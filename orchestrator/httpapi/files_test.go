@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestFilesOfARun(t *testing.T) {
 	s := newServer(t, nil)
 	record := s.run(`{"do":"files"}`)
 	base := "/v1/runs/" + record.ID + "/files"
-	list := decode[struct{ Files []orchestrator.File }](t, s.do("GET", base, "").wants(t, 200))
+	list := decode[struct{ Files []api.File }](t, s.do("GET", base, "").wants(t, 200))
 	if len(list.Files) != 3 {
 		t.Fatalf("files %+v", list.Files)
 	}

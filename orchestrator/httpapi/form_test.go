@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // part is one of a form; a filename makes it a file.
@@ -42,7 +42,7 @@ func formOf(t testing.TB, parts ...part) (body, header string) {
 func TestAFormBringsFilesInAnyOrder(t *testing.T) {
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"doc", "../a/b.txt", "the content"}, part{"input", "", `{"do":"read"}`}, part{"timeout", "", "20s"}, part{"unit", "", "actor"})
-	record := decode[orchestrator.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
+	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
 	if got := string(record.Output); got != `{"got":"the content","n":1}` {
 		t.Errorf("output %s", got)
 	}
@@ -52,7 +52,7 @@ func TestAFormBringsFilesInAnyOrder(t *testing.T) {
 func TestAListTakesSeveralFiles(t *testing.T) {
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"unit", "", "actor"}, part{"docs", "a", "1"}, part{"docs", "a", "2"})
-	record := decode[orchestrator.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
+	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
 	if !strings.Contains(string(record.Input), `"docs":["a","2/a"]`) {
 		t.Errorf("input %s", record.Input)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -177,19 +178,19 @@ func decode[T any](t testing.TB, a answer) T {
 }
 
 // run submits and waits for the end.
-func (s *server) run(input string, headers ...string) orchestrator.Record {
+func (s *server) run(input string, headers ...string) api.Record {
 	s.t.Helper()
 	a := s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","input":`+input+`}`, headers...).wants(s.t, 200)
-	return decode[orchestrator.Record](s.t, a)
+	return decode[api.Record](s.t, a)
 }
 
 // begin submits a run that goes on until release, and returns when its program runs.
 func (s *server) begin() string {
 	s.t.Helper()
 	a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{"do":"wait"}}`).wants(s.t, 202)
-	id := decode[orchestrator.Record](s.t, a).ID
+	id := decode[api.Record](s.t, a).ID
 	s.until(func() bool {
-		return decode[orchestrator.Record](s.t, s.do("GET", "/v1/runs/"+id, "").wants(s.t, 200)).State == orchestrator.Running
+		return decode[api.Record](s.t, s.do("GET", "/v1/runs/"+id, "").wants(s.t, 200)).State == api.Running
 	})
 	return id
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const ndjson = "application/x-ndjson"
@@ -47,20 +47,20 @@ func (a *API) getLog(c echo.Context) error {
 }
 
 // logFormat is that which the client accepts: lines of JSON, or the unit's own text.
-func logFormat(r *http.Request) (contentType string, write func(io.Writer, orchestrator.LogEntry) error) {
+func logFormat(r *http.Request) (contentType string, write func(io.Writer, api.LogEntry) error) {
 	if strings.Contains(r.Header.Get(echo.HeaderAccept), ndjson) {
 		return ndjson, writeEntry
 	}
 	return echo.MIMETextPlainCharsetUTF8, writeText
 }
 
-func writeEntry(w io.Writer, entry orchestrator.LogEntry) error {
+func writeEntry(w io.Writer, entry api.LogEntry) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(entry)
 }
 
-func writeText(w io.Writer, entry orchestrator.LogEntry) error {
+func writeText(w io.Writer, entry api.LogEntry) error {
 	_, err := io.WriteString(w, entry.Text+"\n")
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -214,9 +214,9 @@ func mustURL(t *testing.T, path string) *url.URL {
 
 func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
 	for name, v := range map[string]any{
-		"Page":  orchestrator.Page{Runs: []orchestrator.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
-		"Unit":  orchestrator.UnitInfo{Name: "u", Source: "upload", Problem: &orchestrator.UnitProblem{Message: "m"}},
-		"Pool":  orchestrator.PoolStats{Units: []orchestrator.PoolShelf{{Unit: "u", Waiting: []orchestrator.PooledEntry{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Container: "c"}}}}},
+		"Page":  api.Page{Runs: []api.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
+		"Unit":  api.Unit{Name: "u", Source: "upload", Problem: &api.UnitProblem{Message: "m"}},
+		"Pool":  api.PoolStats{Units: []api.PoolUnit{{Unit: "u", Waiting: []api.PoolSandbox{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Container: "c"}}}}},
 		"Event": map[string]any{"id": 1, "event": "state", "data": map[string]any{"state": "idle", "at": "2026-01-01T00:00:00Z"}},
 	} {
 		if found := violations(map[string]any{"$ref": "#/components/schemas/" + name}, v); len(found) > 0 {

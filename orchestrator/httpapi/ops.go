@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *API) alive(c echo.Context) error {
@@ -49,8 +49,8 @@ func (a *API) prune(c echo.Context) error {
 	return reply(c, http.StatusOK, report)
 }
 
-func pruneOptions(c echo.Context) (orchestrator.PruneOptions, error) {
-	var opts orchestrator.PruneOptions
+func pruneOptions(c echo.Context) (api.PruneOptions, error) {
+	var opts api.PruneOptions
 	f, err := readFields(c, smallBody)
 	if err != nil {
 		return opts, as(fault.BadRequest, err)

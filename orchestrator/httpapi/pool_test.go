@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestThePool(t *testing.T) {
@@ -14,9 +14,9 @@ func TestThePool(t *testing.T) {
 	s.start(Options{Token: token})
 
 	t.Run("shows what waits before anybody calls", func(t *testing.T) {
-		var pool orchestrator.PoolStats
+		var pool api.PoolStats
 		s.until(func() bool {
-			pool = decode[orchestrator.PoolStats](t, s.do("GET", "/v1/pool", "").wants(t, 200))
+			pool = decode[api.PoolStats](t, s.do("GET", "/v1/pool", "").wants(t, 200))
 			return pool.Waiting == 1
 		})
 		if pool.Size != 2 || len(pool.Units) != 1 || pool.Units[0].Unit != "actor" || pool.Units[0].Fixed != 1 || pool.Units[0].Hits != 0 {
@@ -32,12 +32,12 @@ func TestThePool(t *testing.T) {
 		}
 	})
 	t.Run("gives what waits to the next run", func(t *testing.T) {
-		waiting := decode[orchestrator.PoolStats](t, s.do("GET", "/v1/pool", "")).Units[0].Waiting[0]
+		waiting := decode[api.PoolStats](t, s.do("GET", "/v1/pool", "")).Units[0].Waiting[0]
 		record := s.run(`{}`)
 		if record.Container == nil || record.Container.ID != waiting.Container || record.Container.WaitedMS <= 0 {
 			t.Errorf("container %+v, not %s", record.Container, waiting.Container)
 		}
-		if pool := decode[orchestrator.PoolStats](t, s.do("GET", "/v1/pool", "")); pool.Units[0].Hits != 1 || pool.Units[0].Misses != 0 {
+		if pool := decode[api.PoolStats](t, s.do("GET", "/v1/pool", "")); pool.Units[0].Hits != 1 || pool.Units[0].Misses != 0 {
 			t.Errorf("pool %+v", pool)
 		}
 	})
@@ -49,7 +49,7 @@ func TestThePool(t *testing.T) {
 func TestAServerWithoutAPool(t *testing.T) {
 	s := newServer(t, nil)
 	s.run(`{}`)
-	pool := decode[orchestrator.PoolStats](t, s.do("GET", "/v1/pool", "").wants(t, 200))
+	pool := decode[api.PoolStats](t, s.do("GET", "/v1/pool", "").wants(t, 200))
 	if pool.Size != 0 || pool.Waiting != 0 || len(pool.Units) != 0 {
 		t.Errorf("pool %+v", pool)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // query reads the parameters of a request's query. The first that is wrong is kept in
@@ -73,7 +73,7 @@ func (q *query) pairs(name string) map[string]string {
 		}
 		pairs[key] = value
 	}
-	if err := orchestrator.CheckMetadata(pairs); err != nil {
+	if err := api.CheckMetadata(pairs); err != nil {
 		q.fail(as(fault.BadRequest, err))
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *API) listRuns(c echo.Context) error {
@@ -24,16 +24,16 @@ func (a *API) listRuns(c echo.Context) error {
 		return err
 	}
 	if page.Runs == nil {
-		page.Runs = []orchestrator.Summary{}
+		page.Runs = []api.Summary{}
 	}
 	return reply(c, http.StatusOK, page)
 }
 
 const maxPage = 1000
 
-func filterOf(c echo.Context) (orchestrator.Filter, error) {
+func filterOf(c echo.Context) (api.Filter, error) {
 	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "since", "until", "active", "limit", "cursor")
-	filter := orchestrator.Filter{
+	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
 		States:   parse(q, "state", "a list of states with commas between them, such as running,failed", parseStates),
@@ -48,15 +48,15 @@ func filterOf(c echo.Context) (orchestrator.Filter, error) {
 }
 
 // states are those that a record shows.
-var states = []orchestrator.State{
-	orchestrator.Idle, orchestrator.Starting, orchestrator.Running, orchestrator.Completed,
-	orchestrator.Failed, orchestrator.Timeout, orchestrator.Cancelled,
+var states = []api.State{
+	api.Idle, api.Starting, api.Running, api.Completed,
+	api.Failed, api.Timeout, api.Cancelled,
 }
 
-func parseStates(text string) ([]orchestrator.State, bool) {
-	var chosen []orchestrator.State
+func parseStates(text string) ([]api.State, bool) {
+	var chosen []api.State
 	for name := range strings.SplitSeq(text, ",") {
-		state := orchestrator.State(name)
+		state := api.State(name)
 		if !slices.Contains(states, state) {
 			return nil, false
 		}
@@ -76,10 +76,10 @@ func (a *API) getRun(c echo.Context) error {
 }
 
 // recordOf returns the record of the run in the request's path.
-func (a *API) recordOf(c echo.Context) (orchestrator.Record, error) {
+func (a *API) recordOf(c echo.Context) (api.Record, error) {
 	id, err := runID(c)
 	if err != nil {
-		return orchestrator.Record{}, err
+		return api.Record{}, err
 	}
 	return a.svc.Get(c.Request().Context(), id)
 }
@@ -97,7 +97,7 @@ func (a *API) getOutput(c echo.Context) error {
 	return reply(c, http.StatusOK, record.Output)
 }
 
-func hasOutput(record orchestrator.Record) bool {
+func hasOutput(record api.Record) bool {
 	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
 }
 

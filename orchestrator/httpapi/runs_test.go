@@ -5,20 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func TestARunThatIsWaitedFor(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","input":{},"timeout":"10s"}`).wants(t, 200)
-	record := decode[orchestrator.Record](t, a)
-	if record.Outcome != orchestrator.Success || a.Header.Get("Location") != "/v1/runs/"+record.ID {
+	record := decode[api.Record](t, a)
+	if record.Outcome != api.Success || a.Header.Get("Location") != "/v1/runs/"+record.ID {
 		t.Errorf("%s %s", a.Header.Get("Location"), a.body)
 	}
 	if got := s.do("GET", "/v1/runs/"+record.ID+"/output", "").wants(t, 200).body; got != "{\"n\":1}\n" {
 		t.Errorf("output %q", got)
 	}
-	page := decode[orchestrator.Page](t, s.do("GET", "/v1/runs?unit=actor&state=completed,failed&limit=1&active=false", "").wants(t, 200))
+	page := decode[api.Page](t, s.do("GET", "/v1/runs?unit=actor&state=completed,failed&limit=1&active=false", "").wants(t, 200))
 	if len(page.Runs) != 1 || page.Runs[0].ID != record.ID {
 		t.Errorf("listed %+v", page.Runs)
 	}
@@ -27,7 +27,7 @@ func TestARunThatIsWaitedFor(t *testing.T) {
 func TestARunThatFails(t *testing.T) {
 	s := newServer(t, nil)
 	record := s.run(`{"do":"fail"}`)
-	if record.Outcome != orchestrator.CapsuleError {
+	if record.Outcome != api.CapsuleError {
 		t.Errorf("outcome %s", record.Outcome)
 	}
 	s.do("GET", "/v1/runs/"+record.ID+"/output", "").wants(t, 404)
@@ -62,16 +62,16 @@ func TestTheRunGoesOnWhenItsClientGoes(t *testing.T) {
 		}
 		gone <- err
 	}()
-	page := func() orchestrator.Page {
-		return decode[orchestrator.Page](t, s.do("GET", "/v1/runs", "").wants(t, 200))
+	page := func() api.Page {
+		return decode[api.Page](t, s.do("GET", "/v1/runs", "").wants(t, 200))
 	}
-	s.until(func() bool { runs := page().Runs; return len(runs) == 1 && runs[0].State == orchestrator.Running })
+	s.until(func() bool { runs := page().Runs; return len(runs) == 1 && runs[0].State == api.Running })
 	leave()
 	if err := <-gone; err == nil {
 		t.Error("the client did not go")
 	}
 	s.release <- struct{}{}
-	s.until(func() bool { return page().Runs[0].Outcome == orchestrator.Success })
+	s.until(func() bool { return page().Runs[0].Outcome == api.Success })
 }
 
 func TestAKeyMakesOneRun(t *testing.T) {
@@ -79,7 +79,7 @@ func TestAKeyMakesOneRun(t *testing.T) {
 	const key = "Idempotency-Key: k-1"
 	first := s.run(`{"say":"x"}`, key)
 	again := s.do("POST", "/v1/runs?wait=1s", `{"unit":"actor","input":{"say":"x"}}`, key).wants(t, 200)
-	if decode[orchestrator.Record](t, again).ID != first.ID || again.Header.Get("Idempotent-Replayed") != "true" {
+	if decode[api.Record](t, again).ID != first.ID || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("another run: %s", again.body)
 	}
 	s.do("POST", "/v1/runs", `{"unit":"actor","input":{"say":"y"}}`, key).wants(t, 422)
@@ -92,7 +92,7 @@ func TestRerun(t *testing.T) {
 	s := newServer(t, nil)
 	first := s.run(`{"say":"x"}`)
 	a := s.do("POST", "/v1/runs/"+first.ID+"/rerun?wait=10s", "").wants(t, 200)
-	second := decode[orchestrator.Record](t, a)
+	second := decode[api.Record](t, a)
 	if second.RerunOf != first.ID || a.Header.Get("Location") != "/v1/runs/"+second.ID {
 		t.Errorf("%+v", second)
 	}

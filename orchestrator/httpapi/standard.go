@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -58,8 +59,8 @@ func (a *API) execute(c echo.Context) error {
 	return reply(c, http.StatusOK, a.executedOf(record))
 }
 
-func (a *API) executedOf(record orchestrator.Record) executed {
-	answer := executed{Success: record.Outcome == orchestrator.Success, Session: record.ID}
+func (a *API) executedOf(record api.Record) executed {
+	answer := executed{Success: record.Outcome == api.Success, Session: record.ID}
 	if !answer.Success {
 		message := "the run ended with the outcome " + string(record.Outcome)
 		if record.Error != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 func numbers(events []sent) []int64 {
@@ -74,7 +74,7 @@ func TestEventsComeWhileTheRunGoesOn(t *testing.T) {
 func TestALogIsFollowedToItsEnd(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{"do":"wait","say":"<hello>"}}`).wants(t, 202)
-	id := decode[orchestrator.Record](t, a).ID
+	id := decode[api.Record](t, a).ID
 	resp, err := client.Do(s.request("GET", "/v1/runs/"+id+"/logs?follow=true", ""))
 	must(t, err)
 	defer resp.Body.Close()
@@ -114,7 +114,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 		waited <- s.do("POST", "/v1/runs?wait=5m", `{"unit":"actor","input":{"do":"wait"}}`)
 	}()
 	s.until(func() bool {
-		return len(decode[orchestrator.Page](t, s.do("GET", "/v1/runs?state=running", "").wants(t, 200)).Runs) == 2
+		return len(decode[api.Page](t, s.do("GET", "/v1/runs?state=running", "").wants(t, 200)).Runs) == 2
 	})
 	s.stop()
 	for _, e := range events {
@@ -146,7 +146,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 		sending := make(chan error)
 		go func() { sending <- sendEvents(out, events) }()
 		time.Sleep(10 * time.Second)
-		events <- happening{event: orchestrator.StoredEvent{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
+		events <- happening{event: api.Event{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
 		time.Sleep(29 * time.Second)
 		close(events)
 		must(t, <-sending)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *API) listUnits(c echo.Context) error {
@@ -16,7 +15,7 @@ func (a *API) listUnits(c echo.Context) error {
 		return err
 	}
 	if units == nil {
-		units = []orchestrator.UnitInfo{}
+		units = []api.Unit{}
 	}
 	return reply(c, http.StatusOK, map[string]any{"units": units})
 }
@@ -51,7 +50,7 @@ func knownName(c echo.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if capsule.CheckName(name) != nil {
+	if api.CheckUnitName(name) != nil {
 		return "", fault.New(fault.NotFound, "there is no unit of this name").WithHint("GET /v1/units lists the units")
 	}
 	return name, nil
@@ -63,7 +62,7 @@ func (a *API) putUnit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := capsule.CheckName(name); err != nil {
+	if err := api.CheckUnitName(name); err != nil {
 		return err
 	}
 	if err := checkArchiveType(c); err != nil {

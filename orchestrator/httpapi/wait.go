@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // ask is how a client asks for a run, beside what should run.
@@ -26,7 +26,7 @@ func askOf(c echo.Context) (ask, error) {
 }
 
 // accepted answers with a run that was asked for, after the wait that was asked for.
-func (a *API) accepted(c echo.Context, ask ask, record orchestrator.Record, replayed bool) error {
+func (a *API) accepted(c echo.Context, ask ask, record api.Record, replayed bool) error {
 	announce(c, record, replayed)
 	if ask.wait == 0 {
 		return reply(c, http.StatusAccepted, record)
@@ -44,7 +44,7 @@ func (a *API) accepted(c echo.Context, ask ask, record orchestrator.Record, repl
 }
 
 // announce tells which run the answer is about, whatever that says of it.
-func announce(c echo.Context, record orchestrator.Record, replayed bool) {
+func announce(c echo.Context, record api.Record, replayed bool) {
 	setRun(c, record.ID)
 	header := c.Response().Header()
 	header.Set(echo.HeaderLocation, "/v1/runs/"+record.ID)
@@ -54,14 +54,14 @@ func announce(c echo.Context, record orchestrator.Record, replayed bool) {
 }
 
 // cutShort is the answer of a server that ends before the run does.
-func cutShort(record orchestrator.Record) error {
+func cutShort(record api.Record) error {
 	return fault.New(fault.Unavailable, "the server ends before the run does").
 		WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
 }
 
 // await returns the run at its end, or as it is when the time is up (0 is no limit), the
 // server ends or the client has gone. The run goes on in any case.
-func (a *API) await(request context.Context, record orchestrator.Record, wait time.Duration) (orchestrator.Record, error) {
+func (a *API) await(request context.Context, record api.Record, wait time.Duration) (api.Record, error) {
 	if ended(record) {
 		return record, nil
 	}
@@ -76,9 +76,9 @@ func (a *API) await(request context.Context, record orchestrator.Record, wait ti
 }
 
 // waitedInVain reports whether a run never got a slot.
-func waitedInVain(record orchestrator.Record) bool {
-	return record.Error != nil && record.Error.Kind == "queue_timeout"
+func waitedInVain(record api.Record) bool {
+	return record.Error != nil && record.Error.Kind == api.KindQueueTimeout
 }
 
 // ended reports whether a run has its outcome, though it may not be cleaned up yet.
-func ended(record orchestrator.Record) bool { return record.Outcome != "" }
+func ended(record api.Record) bool { return record.Outcome != "" }

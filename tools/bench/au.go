@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const (
@@ -102,8 +102,8 @@ func (b *bench) besideUnit(ctx context.Context, image, stdin, dir string) ([]*wa
 
 // piped is the way of a unit that is asked with its stdin as the body.
 func (s *server) piped(name, body string, after func(context.Context, ...string) error) *way {
-	return submission(name, after, func(ctx context.Context) (orchestrator.Record, error) {
+	return submission(name, after, func(ctx context.Context) (api.Record, error) {
 		header, _, err := s.send(ctx, http.MethodPost, "/v1/au/"+countUnit, body, http.StatusOK)
-		return orchestrator.Record{ID: header.Get("AOD-Run")}, err
+		return api.Record{ID: header.Get("AOD-Run")}, err
 	})
 }

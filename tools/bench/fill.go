@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/store"
 )
 
 // fill writes finished runs of the last day into a new store.
-func fill(ctx context.Context, data string, n int, model orchestrator.Record) (err error) {
+func fill(ctx context.Context, data string, n int, model api.Record) (err error) {
 	home := filepath.Join(data, "server")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
@@ -52,14 +52,14 @@ func fill(ctx context.Context, data string, n int, model orchestrator.Record) (e
 }
 
 // insert stores a run like the model, of one of twenty units; every tenth failed.
-func insert(ctx context.Context, s *store.Store, i int, at time.Time, model orchestrator.Record) error {
+func insert(ctx context.Context, s *store.Store, i int, at time.Time, model api.Record) error {
 	record := moved(model, at)
 	record.Unit = fmt.Sprintf("unit-%02d", i%20)
 	if i%10 == 3 {
 		one := 1
-		record.State, record.Outcome, record.ExitCode, record.Output = orchestrator.Failed, orchestrator.CapsuleError, &one, nil
-		record.Error = &orchestrator.RunError{
-			Category: orchestrator.CategoryAgent, Kind: string(orchestrator.CapsuleError), Type: "ValueError", Message: "the table has no column nope",
+		record.State, record.Outcome, record.ExitCode, record.Output = api.Failed, api.CapsuleError, &one, nil
+		record.Error = &api.RunError{
+			Category: api.CategoryAgent, Kind: string(api.CapsuleError), Type: "ValueError", Message: "the table has no column nope",
 		}
 	}
 	row := store.Run{
@@ -81,7 +81,7 @@ func insert(ctx context.Context, s *store.Store, i int, at time.Time, model orch
 }
 
 // moved is the model as if it had been made at another time.
-func moved(model orchestrator.Record, at time.Time) orchestrator.Record {
+func moved(model api.Record, at time.Time) api.Record {
 	record, by := model, at.Sub(model.CreatedAt)
 	record.ID = idAt(at)
 	record.Root, record.CreatedAt = record.ID, at
@@ -104,15 +104,15 @@ func idAt(at time.Time) string {
 	return id.String()
 }
 
-func eventsOf(record orchestrator.Record) (events []store.Event, err error) {
-	add := func(kind orchestrator.EventType, at time.Time, data any) {
+func eventsOf(record api.Record) (events []store.Event, err error) {
+	add := func(kind api.EventType, at time.Time, data any) {
 		raw, failure := json.Marshal(data)
 		events = append(events, store.Event{At: at, Type: string(kind), Data: raw})
 		err = errors.Join(err, failure)
 	}
 	for _, t := range record.Transitions {
-		add(orchestrator.EventState, t.At, t)
+		add(api.EventState, t.At, t)
 	}
-	add(orchestrator.EventEnd, *record.FinishedAt, map[string]any{"state": record.State, "outcome": record.Outcome})
+	add(api.EventEnd, *record.FinishedAt, map[string]any{"state": record.State, "outcome": record.Outcome})
 	return events, err
 }

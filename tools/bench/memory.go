@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // memoryTaken tells of a server and of what waits in its pool.
@@ -80,7 +80,7 @@ func (p *part) waiting(ctx context.Context, name string, k *stock) error {
 }
 
 // read sets what a waiting container takes now.
-func (c *charge) read(ctx context.Context, entry orchestrator.PooledEntry) error {
+func (c *charge) read(ctx context.Context, entry api.PoolSandbox) error {
 	pid, err := strconv.Atoi(said(ctx, "docker", "inspect", "--format", "{{.State.Pid}}", entry.Container))
 	if err != nil {
 		return fmt.Errorf("container %s: no process: %w", entry.Container, err)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const (
@@ -161,12 +161,12 @@ func (s *server) send(ctx context.Context, method, path, body string, want int) 
 // submission is the way of one submission, whose run has come to rest before anything
 // else is timed.
 func (s *server) submission(name, body, query string, want int) *way {
-	return submission(name, s.after, func(ctx context.Context) (orchestrator.Record, error) {
+	return submission(name, s.after, func(ctx context.Context) (api.Record, error) {
 		return s.submit(ctx, body, query, want)
 	})
 }
 
-func submission(name string, after func(context.Context, ...string) error, submit func(context.Context) (orchestrator.Record, error)) *way {
+func submission(name string, after func(context.Context, ...string) error, submit func(context.Context) (api.Record, error)) *way {
 	var last string
 	return &way{
 		name: name,
@@ -190,8 +190,8 @@ func (s *server) after(ctx context.Context, ids ...string) error {
 }
 
 // submit asks for a run.
-func (s *server) submit(ctx context.Context, body, query string, want int) (orchestrator.Record, error) {
-	var record orchestrator.Record
+func (s *server) submit(ctx context.Context, body, query string, want int) (api.Record, error) {
+	var record api.Record
 	answer, err := s.ask(ctx, http.MethodPost, "/v1/runs"+query, body, want)
 	if err != nil {
 		return record, err
@@ -200,7 +200,7 @@ func (s *server) submit(ctx context.Context, body, query string, want int) (orch
 }
 
 // rest returns a run's record when nothing more happens to it. The run has to be a success.
-func (s *server) rest(ctx context.Context, id string) (record orchestrator.Record, err error) {
+func (s *server) rest(ctx context.Context, id string) (record api.Record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	err = poll(ctx, func() (bool, error) {
@@ -208,11 +208,11 @@ func (s *server) rest(ctx context.Context, id string) (record orchestrator.Recor
 		if err != nil {
 			return false, err
 		}
-		record = orchestrator.Record{}
+		record = api.Record{}
 		err = json.Unmarshal(answer, &record)
 		return record.FinishedAt != nil, err
 	})
-	if err == nil && record.Outcome != orchestrator.Success {
+	if err == nil && record.Outcome != api.Success {
 		err = fmt.Errorf("run %s ended with the outcome %q: %s", record.ID, record.Outcome, record.Error.Message)
 	}
 	return record, err

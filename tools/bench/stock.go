@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // stock is a server whose units' containers wait for their runs. It holds that each of its
@@ -64,29 +64,29 @@ func (k *stock) full(ctx context.Context) error {
 	})
 }
 
-func (k *stock) shelves(ctx context.Context) (map[string]orchestrator.PoolShelf, error) {
+func (k *stock) shelves(ctx context.Context) (map[string]api.PoolUnit, error) {
 	answer, err := k.ask(ctx, http.MethodGet, "/v1/pool", "", http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
-	var stats orchestrator.PoolStats
+	var stats api.PoolStats
 	err = json.Unmarshal(answer, &stats)
-	shelves := map[string]orchestrator.PoolShelf{}
+	shelves := map[string]api.PoolUnit{}
 	for _, shelf := range stats.Units {
 		shelves[shelf.Unit] = shelf
 	}
 	return shelves, err
 }
 
-func (k *stock) isFull(shelf orchestrator.PoolShelf) bool {
-	shallow := func(p orchestrator.PooledEntry) bool { return k.loaded && !p.Loaded }
+func (k *stock) isFull(shelf api.PoolUnit) bool {
+	shallow := func(p api.PoolSandbox) bool { return k.loaded && !p.Loaded }
 	return shelf.Fixed > 0 && shelf.Starting == 0 && len(shelf.Waiting) >= shelf.Wanted && !slices.ContainsFunc(shelf.Waiting, shallow)
 }
 
 // submission is the way of a run that finds a container waiting: the next thing is timed
 // when the pool is full again.
 func (k *stock) submission(name, body string) *way {
-	return submission(name, k.after, func(ctx context.Context) (orchestrator.Record, error) {
+	return submission(name, k.after, func(ctx context.Context) (api.Record, error) {
 		return k.submit(ctx, body, waiting, http.StatusOK)
 	})
 }
@@ -105,7 +105,7 @@ func (k *stock) after(ctx context.Context, ids ...string) error {
 	return k.full(ctx)
 }
 
-func (k *stock) count(record orchestrator.Record) error {
+func (k *stock) count(record api.Record) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := record.Container

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 const (
@@ -57,7 +57,7 @@ func (s *server) list(name string) *way {
 			return err
 		},
 		settle: func(context.Context) error {
-			var page orchestrator.Page
+			var page api.Page
 			err := json.Unmarshal(answer, &page)
 			if err == nil && len(page.Runs) != fewRuns {
 				err = fmt.Errorf("the page has %d runs", len(page.Runs))
@@ -102,7 +102,7 @@ func (b *bench) fillStores(ctx context.Context) error {
 }
 
 // realRecord is the record of a run that was made, which the invented ones resemble.
-func (b *bench) realRecord(ctx context.Context) (record orchestrator.Record, err error) {
+func (b *bench) realRecord(ctx context.Context) (record api.Record, err error) {
 	s, err := b.serve(ctx, serving{})
 	if err != nil {
 		return record, err

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // batch is how many jobs are timed as one.
@@ -119,7 +119,7 @@ type asker struct {
 
 func (a *asker) do(ctx context.Context, _ int) error {
 	record, err := a.submit(ctx, smallRun, waiting, http.StatusOK)
-	if err == nil && record.Outcome != orchestrator.Success {
+	if err == nil && record.Outcome != api.Success {
 		err = fmt.Errorf("run %s ended with the outcome %q", record.ID, record.Outcome)
 	}
 	a.mu.Lock()

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/api"
 )
 
 // trail remembers the records of runs that called another one, to say where the time went.
 type trail struct {
 	server  *server
 	work    string
-	last    orchestrator.Record // whose callee is to be looked up
-	callers []orchestrator.Record
-	callees []orchestrator.Record
+	last    api.Record // whose callee is to be looked up
+	callers []api.Record
+	callees []api.Record
 }
 
 // follow waits for the last caller to rest and remembers it and its callee.
@@ -36,15 +36,15 @@ func (t *trail) follow(ctx context.Context) error {
 // spans are the parts of a run's time, in their order.
 var spans = []struct {
 	name string
-	of   func(orchestrator.Timings) float64
+	of   func(api.Timings) float64
 }{
-	{"queue", func(t orchestrator.Timings) float64 { return t.Queue }},
-	{"build", func(t orchestrator.Timings) float64 { return t.Build }},
-	{"create", func(t orchestrator.Timings) float64 { return t.Create }},
-	{"start", func(t orchestrator.Timings) float64 { return t.Start }},
-	{"run", func(t orchestrator.Timings) float64 { return t.Run }},
-	{"collect", func(t orchestrator.Timings) float64 { return t.Collect }},
-	{"total", func(t orchestrator.Timings) float64 { return t.Total }},
+	{"queue", func(t api.Timings) float64 { return t.Queue }},
+	{"build", func(t api.Timings) float64 { return t.Build }},
+	{"create", func(t api.Timings) float64 { return t.Create }},
+	{"start", func(t api.Timings) float64 { return t.Start }},
+	{"run", func(t api.Timings) float64 { return t.Run }},
+	{"collect", func(t api.Timings) float64 { return t.Collect }},
+	{"total", func(t api.Timings) float64 { return t.Total }},
 }
 
 // way asks for a run that calls another one.
@@ -70,7 +70,7 @@ func (t *trail) String() string {
 	return text.String()
 }
 
-func (t *trail) write(text *strings.Builder, who string, records []orchestrator.Record) {
+func (t *trail) write(text *strings.Builder, who string, records []api.Record) {
 	var parts []string
 	for _, span := range spans {
 		var times []time.Duration
@@ -82,7 +82,7 @@ func (t *trail) write(text *strings.Builder, who string, records []orchestrator.
 	fmt.Fprintf(text, "- %s: %s\n", who, strings.Join(parts, ", "))
 }
 
-func (t *trail) median(between func(caller, callee orchestrator.Record) time.Duration) time.Duration {
+func (t *trail) median(between func(caller, callee api.Record) time.Duration) time.Duration {
 	var times []time.Duration
 	for i := 1; i < len(t.callers); i++ {
 		times = append(times, between(t.callers[i], t.callees[i]))
@@ -91,12 +91,12 @@ func (t *trail) median(between func(caller, callee orchestrator.Record) time.Dur
 }
 
 // beforeCall is how long the caller's program ran until AOD had taken its call and files.
-func beforeCall(caller, callee orchestrator.Record) time.Duration {
+func beforeCall(caller, callee api.Record) time.Duration {
 	return callee.CreatedAt.Sub(*caller.StartedAt)
 }
 
 // afterCall is how much later its run ended than the callee's.
-func afterCall(caller, callee orchestrator.Record) time.Duration {
+func afterCall(caller, callee api.Record) time.Duration {
 	return caller.FinishedAt.Sub(*callee.FinishedAt)
 }
 

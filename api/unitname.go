@@ -1,4 +1,4 @@
-package capsule
+package api
 
 import (
 	"regexp"
@@ -16,10 +16,10 @@ var (
 	manySeps    = regexp.MustCompile(`[._-]{2,}`)
 )
 
-// CheckName returns nil for a string that can be a capsule's name, and so a part of an
+// CheckUnitName returns nil for a string that can be a unit's name, and so a part of an
 // image tag: lower-case letters and digits, joined by single '.', '_' or '-', at most
 // 63 bytes. Otherwise it returns an Input fault whose hint suggests a name near it.
-func CheckName(name string) error {
+func CheckUnitName(name string) error {
 	if problem := nameProblem(name); problem != "" {
 		return fault.New(fault.Input, "%s", problem).WithHint("%s", nameHint(name))
 	}
@@ -41,14 +41,14 @@ func nameProblem(name string) string {
 
 func nameHint(name string) string {
 	const rule = "lower-case letters and digits, joined by single '.', '_' or '-'"
-	if s := suggestName(name); s != "" {
+	if s := SuggestUnitName(name); s != "" {
 		return "use " + rule + ", for example " + s
 	}
 	return "use " + rule
 }
 
-// suggestName makes a valid name out of one that isn't, or "" when nothing is left.
-func suggestName(name string) string {
+// SuggestUnitName makes a valid name out of one that isn't, or "" when nothing is left.
+func SuggestUnitName(name string) string {
 	if len(name) > 4*maxName {
 		name = name[:4*maxName]
 	}

@@ -1,0 +1,17 @@
+package api
+
+import "time"
+
+// Filter chooses runs of a list. Zero fields choose all.
+type Filter struct {
+	Unit   string
+	Parent string
+	States []State
+	Active bool // only those that still go on
+	// Metadata that the runs have, all of it.
+	Metadata map[string]string
+	Since    time.Time
+	Until    time.Time
+	Limit    int    // 1 to 1000; 0 is 50
+	Cursor   string // Page.Next of the page before
+}
