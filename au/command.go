@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// DefaultStdinBytes is how much a unit gets on stdin, where nobody says more
+// (specification, section 8.1).
+const DefaultStdinBytes = 50 << 20
+
 // command writes what was read in the one form that every unit can be expected to take:
 // flags first, then the prompt.
 func (r *argReader) command() Command {

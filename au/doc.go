@@ -9,11 +9,10 @@
 //	Card.Args    what a user gave, checked, to the arguments and environment to start with
 //	ExitMeaning  what the exit code says
 //	ParseOutput  stdout, exactly one JSON document, or in which way it isn't
-//	Judge        the specification's checklist, held against what was observed
 //
 // All that a unit prints is hostile: sizes, depth and counts are bounded, and no message
 // shows a value from it.
 //
 // It starts nothing. It knows nothing of engines, sandboxes, HTTP or runs: whoever runs
-// a unit brings the bytes and makes the observations.
+// a unit brings the bytes. The specification's checklist is au/check.
 package au

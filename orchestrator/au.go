@@ -17,10 +17,6 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// DefaultStdinBytes is how much an Agentic Unit gets on stdin, where its agent.yaml doesn't
-// say more (specification "Agentic Unit", section 8.1).
-const DefaultStdinBytes = 50 << 20
-
 const (
 	// auTime is a unit's, where nobody says more (section 8.3).
 	auTime = 300 * time.Second
@@ -128,7 +124,7 @@ func (r Request) checkStdin(ready prepared) error {
 	if r.Capsule.Kind != capsule.KindAU {
 		return nil
 	}
-	limit := cmp.Or(r.StdinBytes, DefaultStdinBytes)
+	limit := cmp.Or(r.StdinBytes, au.DefaultStdinBytes)
 	for _, f := range ready.files {
 		size, err := sizeOf(f.source)
 		if err != nil {

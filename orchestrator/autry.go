@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -33,7 +33,7 @@ type AUTrial struct {
 
 // Observed is what a trial showed.
 type Observed struct {
-	au.Run
+	check.Run
 	Signal      int    // that ended the program; 0 is none
 	StartError  string // why the program could not be started; "" when it was
 	MemoryLimit int64  // bytes

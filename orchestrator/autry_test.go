@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -51,21 +52,21 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 		{
 			"by itself", `head -c 3; echo oops >&2; exit 3`,
 			AUTrial{Stdin: strings.NewReader("\x00\xffcd")},
-			Observed{Run: au.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
+			Observed{Run: check.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
 		},
-		{"by a signal", `kill -SEGV $$`, AUTrial{}, Observed{Run: au.Run{ExitCode: 139}, Signal: 11}},
-		{"without input", `exec wc -c`, AUTrial{}, Observed{Run: au.Run{Stdout: []byte("0\n")}}},
-		{"with what it is given", `echo -n "$A" $3`, AUTrial{Env: []string{"A=b  c"}}, Observed{Run: au.Run{Stdout: []byte("b  c")}}},
-		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: 3 * time.Second}, Observed{Run: au.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
+		{"by a signal", `kill -SEGV $$`, AUTrial{}, Observed{Run: check.Run{ExitCode: 139}, Signal: 11}},
+		{"without input", `exec wc -c`, AUTrial{}, Observed{Run: check.Run{Stdout: []byte("0\n")}}},
+		{"with what it is given", `echo -n "$A" $3`, AUTrial{Env: []string{"A=b  c"}}, Observed{Run: check.Run{Stdout: []byte("b  c")}}},
+		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: 3 * time.Second}, Observed{Run: check.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
 		{
 			"for want of memory", `exec perl -e '$x = "x" x (60 << 20); sleep 1'`,
 			AUTrial{MemoryBytes: 24 << 20},
-			Observed{Run: au.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
+			Observed{Run: check.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
 		},
 		{
 			"for want of memory of its child", `perl -e '$x = "x" x (60 << 20); sleep 1'; exit 1`,
 			AUTrial{MemoryBytes: 24 << 20},
-			Observed{Run: au.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
+			Observed{Run: check.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

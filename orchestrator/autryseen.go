@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initreport"
@@ -46,8 +47,8 @@ func broughtAbout(end runtime.End) error {
 }
 
 // ranTo is what the end of a sandbox says of its program.
-func ranTo(end runtime.End, limits runtime.Limits) au.Run {
-	run := au.Run{
+func ranTo(end runtime.End, limits runtime.Limits) check.Run {
+	run := check.Run{
 		ExitCode: end.ExitCode,
 		TimedOut: errors.Is(end.Cause, errTimeout),
 		// A program that outlives its own child has come to an end in order.

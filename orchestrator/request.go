@@ -37,7 +37,7 @@ type Request struct {
 	// ModelPath is a file or directory of this machine, absolute, that an Agentic Unit gets
 	// as its --model-path; "" is none.
 	ModelPath string
-	// StdinBytes is the most that an Agentic Unit gets on stdin; 0 is DefaultStdinBytes.
+	// StdinBytes is the most that an Agentic Unit gets on stdin; 0 is au.DefaultStdinBytes.
 	StdinBytes int64
 
 	// Stream joins an Agentic Unit with others, while they run; nil: with none.

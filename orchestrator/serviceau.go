@@ -24,7 +24,7 @@ func (s *Service) StdinLimit(ctx context.Context, name string) (int64, error) {
 		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", name).
 			WithHint("POST /v1/runs runs units of every kind")
 	}
-	return cmp.Or(s.opts.Units[name].StdinBytes, DefaultStdinBytes), nil
+	return cmp.Or(s.opts.Units[name].StdinBytes, au.DefaultStdinBytes), nil
 }
 
 // Card returns the model card of an Agentic Unit as its program printed it. The program is

@@ -196,7 +196,7 @@ func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orch
 // stdinBytes is the most that a unit gets on stdin.
 func (f auRunFlags) stdinBytes() (int64, error) {
 	if f.maxStdin == "" {
-		return orchestrator.DefaultStdinBytes, nil
+		return au.DefaultStdinBytes, nil
 	}
 	limit, err := units.RAMInBytes(f.maxStdin)
 	if err != nil || limit <= 0 {

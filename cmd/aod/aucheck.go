@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/au/check"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -69,23 +74,80 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 	}
 	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
 		view := newView(a.stderr, c.Name, a.quiet)
-		check := &auCheck{
-			orchestrator: o, unit: c, args: args, model: model, sample: sample, timeout: flags.timeout, view: view,
-			seen: map[au.Scenario]orchestrator.Observed{}, untried: map[au.Scenario]string{},
+		opts := check.Options{Name: c.Name, Args: args, Sample: sample, Timeout: flags.timeout, Source: a.sourceOf(c)}
+		if model != "" {
+			opts.ModelPath = orchestrator.AUModelPath(model)
 		}
-		err := check.run(ctx)
+		report, err := check.Unit(ctx, auStarter{orchestrator: o, unit: c, model: model, view: view}, opts)
 		view.close()
 		if err != nil {
 			return err
 		}
-		return a.showAUReport(auReport{Unit: c.Name, Report: check.report(a.sourceOf(c))}, flags.json)
+		return a.showAUReport(auReport{Unit: c.Name, Report: report}, flags.json)
 	})
+}
+
+// auStarter starts a unit on this machine's engine.
+type auStarter struct {
+	orchestrator *orchestrator.Orchestrator
+	unit         *capsule.Capsule
+	model        string // of this machine; "" is none
+	view         *view
+}
+
+// Start implements check.Starter.
+func (s auStarter) Start(ctx context.Context, trial check.Trial) (check.Observed, error) {
+	s.view.waitFor("trying %s", trial.Scenario)
+	seen, err := s.orchestrator.Try(ctx, s.unit, orchestrator.AUTrial{
+		Stdin: trial.Stdin, Open: trial.Open, Args: trial.Args, Env: trial.Env, ModelPath: s.model,
+		MemoryBytes: trial.MemoryBytes, Timeout: trial.Timeout, Observe: s.watch,
+	})
+	return check.Observed{Run: seen.Run, StartError: seen.StartError, MemoryLimit: seen.MemoryLimit}, err
+}
+
+// watch shows how the unit is built. What it logs is none of the user's own doing.
+func (s auStarter) watch(e orchestrator.Event) {
+	if e.Build != nil {
+		s.view.event(e)
+	}
+}
+
+// sourceOf looks at a unit's source; nil is for a unit of which there is only the program,
+// in a directory of ours.
+func (a *app) sourceOf(c *capsule.Capsule) *check.Source {
+	wrapped, err := filepath.Abs(filepath.Join(a.data, "au"))
+	if err != nil || filepath.Dir(c.Dir) == wrapped {
+		return nil
+	}
+	return check.SourceOf(c.Dir)
+}
+
+// readSample reads the user's own sample; "" is none.
+func readSample(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "--sample: %q can't be opened", name)
+	}
+	defer func() { _ = file.Close() }() // read only
+	raw, err := io.ReadAll(io.LimitReader(file, au.DefaultStdinBytes+1))
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(fault.Input, err, "--sample: %q can't be read", name)
+	case len(raw) == 0:
+		return nil, fault.New(fault.Input, "--sample: %q is empty", name)
+	case len(raw) > au.DefaultStdinBytes:
+		return nil, fault.New(fault.Input, "--sample: %q has more than %d bytes", name, au.DefaultStdinBytes)
+	}
+	return raw, nil
 }
 
 // auReport is what is printed of a check.
 type auReport struct {
 	Unit string `json:"unit"`
-	au.Report
+	check.Report
 }
 
 func (a *app) showAUReport(report auReport, asJSON bool) error {
@@ -108,7 +170,7 @@ func (r auReport) table() agenthttp.Report {
 	table := agenthttp.Report{Target: r.Unit}
 	for _, result := range r.Results {
 		row := agenthttp.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agenthttp.Verdict(result.Mark)}
-		if result.Mark != au.Pass {
+		if result.Mark != check.Pass {
 			row.Why = printable(result.Why)
 		}
 		table.Checks = append(table.Checks, row)

@@ -42,7 +42,7 @@ func (a *app) validate(dirs []string, asJSON bool) error {
 	verdicts := make([]verdict, 0, len(dirs))
 	var failed bool
 	for _, dir := range dirs {
-		v, err := check(dir)
+		v, err := validated(dir)
 		if err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func (a *app) validate(dirs []string, asJSON bool) error {
 	return nil
 }
 
-// check loads a directory as a run would, with its test cases.
-func check(dir string) (verdict, error) {
+// validated loads a directory as a run would, with its test cases.
+func validated(dir string) (verdict, error) {
 	c, err := capsule.Load(dir)
 	if fault.Is(err, fault.Capsule) {
 		return verdict{Dir: dir, Findings: findingsOf(err)}, nil

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"bytes"
@@ -9,12 +9,11 @@ import (
 
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 const (
 	// hugeBytes is more than a unit takes (specification, section 8.1).
-	hugeBytes = orchestrator.DefaultStdinBytes + 1<<20
+	hugeBytes = au.DefaultStdinBytes + 1<<20
 	// headroom is what a unit gets beyond what it needed for the sample, when it has to do
 	// with little: less than the huge input, which it can't keep in memory then.
 	headroom = 32 << 20
@@ -27,12 +26,12 @@ const (
 )
 
 // trySample starts the unit with a good input, twice.
-func (k *auCheck) trySample(ctx context.Context, command au.Command) error {
-	if k.sample == nil {
+func (e *examination) trySample(ctx context.Context, command au.Command) error {
+	if e.Sample == nil {
 		return nil
 	}
-	for _, s := range []au.Scenario{au.ScenarioSample, au.ScenarioAgain} {
-		if err := k.trial(ctx, s, started(command, bytes.NewReader(k.sample))); err != nil {
+	for _, s := range []Scenario{ScenarioSample, ScenarioAgain} {
+		if err := e.trial(ctx, s, started(command, bytes.NewReader(e.Sample))); err != nil {
 			return err
 		}
 	}
@@ -40,34 +39,34 @@ func (k *auCheck) trySample(ctx context.Context, command au.Command) error {
 }
 
 // tryInputs starts the unit with what no unit should be given.
-func (k *auCheck) tryInputs(ctx context.Context, command au.Command) error {
-	for s, stdin := range map[au.Scenario]io.Reader{
-		au.ScenarioEmpty: strings.NewReader(""), au.ScenarioCorrupt: bytes.NewReader(noFormat()), au.ScenarioHuge: k.huge(),
+func (e *examination) tryInputs(ctx context.Context, command au.Command) error {
+	for s, stdin := range map[Scenario]io.Reader{
+		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(noFormat()), ScenarioHuge: e.huge(),
 	} {
-		if err := k.trial(ctx, s, started(command, stdin)); err != nil {
+		if err := e.trial(ctx, s, started(command, stdin)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k *auCheck) tryLittleMemory(ctx context.Context, command au.Command) error {
-	sample, tried := k.seen[au.ScenarioSample]
+func (e *examination) tryLittleMemory(ctx context.Context, command au.Command) error {
+	sample, tried := e.seen[ScenarioSample]
 	if !tried {
 		return nil
 	}
 	little, problem := littleMemory(sample)
 	if problem != "" {
-		k.leave(problem, au.ScenarioLittleMemory)
+		e.leave(problem, ScenarioLittleMemory)
 		return nil
 	}
-	trial := started(command, k.huge())
+	trial := started(command, e.huge())
 	trial.MemoryBytes = little
-	return k.trial(ctx, au.ScenarioLittleMemory, trial)
+	return e.trial(ctx, ScenarioLittleMemory, trial)
 }
 
 // littleMemory is enough for the sample and not for an input that is kept whole.
-func littleMemory(sample orchestrator.Observed) (int64, string) {
+func littleMemory(sample Observed) (int64, string) {
 	switch {
 	case sample.ExitCode != 0 || sample.TimedOut || sample.PeakMemory == nil:
 		return 0, "it isn't known how much memory it needs for the sample"
@@ -79,48 +78,48 @@ func littleMemory(sample orchestrator.Observed) (int64, string) {
 
 // trySecrets gives the unit an input that is neither JSON nor what most formats begin with,
 // a variable and a prompt, none of which should come out at its stderr.
-func (k *auCheck) trySecrets(ctx context.Context) error {
+func (e *examination) trySecrets(ctx context.Context) error {
 	input, key := rand.Text(), rand.Text()
 	canaries := []string{input, key}
-	call := k.call()
+	call := e.call()
 	call.Env = map[string]string{canaryVariable: key}
-	command := au.Command{Args: k.args, Env: []string{canaryVariable + "=" + key}}
-	if k.card != nil {
-		if _, ok := k.card.Parameter("prompt"); ok {
+	command := au.Command{Args: e.Args, Env: []string{canaryVariable + "=" + key}}
+	if e.card != nil {
+		if _, ok := e.card.Parameter("prompt"); ok {
 			call.Prompt = rand.Text()
 			canaries = append(canaries, call.Prompt)
 		}
 		var err error
-		if command, err = k.card.Args(call); err != nil { // as when the prompt was given already
-			k.leave(fault.Public(err).Msg, au.ScenarioSecret)
+		if command, err = e.card.Args(call); err != nil { // as when the prompt was given already
+			e.leave(fault.Public(err).Msg, ScenarioSecret)
 			return nil // it is told with the checks
 		}
 	}
-	if err := k.trial(ctx, au.ScenarioSecret, started(command, strings.NewReader(`{"key": `+input+"\n"))); err != nil {
+	if err := e.trial(ctx, ScenarioSecret, started(command, strings.NewReader(`{"key": `+input+"\n"))); err != nil {
 		return err
 	}
-	seen := k.seen[au.ScenarioSecret]
+	seen := e.seen[ScenarioSecret]
 	seen.Canaries = canaries
-	k.seen[au.ScenarioSecret] = seen
+	e.seen[ScenarioSecret] = seen
 	return nil
 }
 
 // tryModels gives the unit models that it can't have. Only the sample makes it look at them.
-func (k *auCheck) tryModels(ctx context.Context) error {
-	if k.card == nil || !k.card.NeedsModel() || k.sample == nil {
+func (e *examination) tryModels(ctx context.Context) error {
+	if e.card == nil || !e.card.NeedsModel() || e.Sample == nil {
 		return nil
 	}
-	call := k.call()
+	call := e.call()
 	call.ModelPath = missingModel
-	missing, err := k.card.Args(call)
+	missing, err := e.card.Args(call)
 	if err != nil { // as when it was given already
-		k.leave(fault.Public(err).Msg, au.ScenarioMissingModel, au.ScenarioTraversal)
+		e.leave(fault.Public(err).Msg, ScenarioMissingModel, ScenarioTraversal)
 		return nil // it is told with the checks
 	}
-	if err := k.trial(ctx, au.ScenarioMissingModel, started(missing, bytes.NewReader(k.sample))); err != nil {
+	if err := e.trial(ctx, ScenarioMissingModel, started(missing, bytes.NewReader(e.Sample))); err != nil {
 		return err
 	}
-	return k.trial(ctx, au.ScenarioTraversal, started(climbing(missing), bytes.NewReader(k.sample)))
+	return e.trial(ctx, ScenarioTraversal, started(climbing(missing), bytes.NewReader(e.Sample)))
 }
 
 // climbing puts another path in the place of the missing model's. No user may give it.

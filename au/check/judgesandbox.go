@@ -1,4 +1,4 @@
-package au
+package check
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func judgeDeterministic(b *bench) Verdict {
 				return fail("it exited with %d, then with %d", first.ExitCode, second.ExitCode)
 			case first.ExitCode != 0 || one.err != nil && two.err != nil:
 				return notApplicable("it gave no good output either time")
-			case one.err != nil || two.err != nil || !sameJSON(one.doc, two.doc):
+			case one.err != nil || two.err != nil || !sameJSON(one.doc.JSON(), two.doc.JSON()):
 				return fail("the two outputs differ")
 			}
 			return pass("both outputs are the same")

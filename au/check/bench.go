@@ -1,4 +1,4 @@
-package au
+package check
 
 import (
 	"bytes"
@@ -6,31 +6,32 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 // bench is an observation with what follows from it, read once for all checks.
 type bench struct {
 	Observation
-	card    *Card // nil unless --describe printed a good one
+	card    *au.Card // nil unless --describe printed a good one
 	cardErr error
 	outputs map[Scenario]outcome
 }
 
 // outcome is what a run's stdout turned out to be.
 type outcome struct {
-	doc *Output
+	doc *au.Output
 	err error
 }
 
 func newBench(o Observation) *bench {
 	b := &bench{Observation: o, outputs: map[Scenario]outcome{}}
 	for s, run := range o.Runs {
-		doc, err := ParseOutput(bytes.NewReader(run.Stdout), 0)
+		doc, err := au.ParseOutput(bytes.NewReader(run.Stdout), 0)
 		b.outputs[s] = outcome{doc, err}
 	}
 	if run, ok := o.Runs[ScenarioDescribe]; ok {
-		b.card, b.cardErr = ParseCard(run.Stdout)
+		b.card, b.cardErr = au.ParseCard(run.Stdout)
 	}
 	return b
 }
@@ -62,7 +63,7 @@ func (b *bench) onModel(s Scenario, judge func(Run, outcome) Verdict) Verdict {
 }
 
 // onCard judges the model card, if there is a good one.
-func (b *bench) onCard(judge func(*Card) Verdict) Verdict {
+func (b *bench) onCard(judge func(*au.Card) Verdict) Verdict {
 	if b.card == nil {
 		return notApplicable("there is no valid model card")
 	}
@@ -111,7 +112,7 @@ func crash(run Run) string {
 	if run.OutOfMemory {
 		return "it was killed for its memory"
 	}
-	if exit := ExitMeaning(run.ExitCode, nil); exit.Class == ExitSignal {
+	if exit := au.ExitMeaning(run.ExitCode, nil); exit.Class == au.ExitSignal {
 		return "it was ended by " + exit.Name
 	}
 	return ""
@@ -119,7 +120,7 @@ func crash(run Run) string {
 
 // outputProblem says what is wrong with an output, and how to mend it.
 func outputProblem(err error) string {
-	var bad *OutputError
+	var bad *au.OutputError
 	if errors.As(err, &bad) {
 		return bad.Message + "; " + bad.Hint
 	}

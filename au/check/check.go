@@ -1,4 +1,4 @@
-package au
+package check
 
 import "fmt"
 

@@ -1,4 +1,4 @@
-package au
+package check
 
 // Checks are all checks, in the order of the specification's checklist (section 10). Each
 // item of it has its check; that --describe validates, and that malformed input is borne,

@@ -1,6 +1,10 @@
-package au
+package check
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agent-on-demand/aod/au"
+)
 
 func judgeReadme(b *bench) Verdict {
 	return b.onSource(func(s Source) bool { return s.Readme }, "README.md with an example")
@@ -19,7 +23,7 @@ func judgeIntegrationTests(b *bench) Verdict {
 }
 
 func judgeCapabilities(b *bench) Verdict {
-	return b.onCard(func(c *Card) Verdict {
+	return b.onCard(func(c *au.Card) Verdict {
 		if len(c.Capabilities) == 0 {
 			return fail("the list is empty")
 		}
@@ -28,7 +32,7 @@ func judgeCapabilities(b *bench) Verdict {
 }
 
 func judgeConfig(b *bench) Verdict {
-	return b.onCard(func(c *Card) Verdict {
+	return b.onCard(func(c *au.Card) Verdict {
 		for _, p := range c.Config {
 			if strings.TrimSpace(p.Description) == "" {
 				return fail("--%s has no description", p.Name)

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"bytes"
@@ -9,24 +9,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/agent-on-demand/aod/au"
-	"github.com/agent-on-demand/aod/capsule"
 )
 
 // sourceEntries is how many files of a unit's directory are looked at.
 const sourceEntries = 2000
 
-// sourceOf looks for what belongs to a unit's source beside its program; nil is for a unit
-// of which there is only the program, in a directory of ours.
-func (a *app) sourceOf(c *capsule.Capsule) *au.Source {
-	wrapped, err := filepath.Abs(filepath.Join(a.data, "au"))
-	if err != nil || filepath.Dir(c.Dir) == wrapped {
-		return nil
-	}
-	source := &au.Source{Readme: hasExample(filepath.Join(c.Dir, "README.md")), License: isLicensed(c.Dir)}
+// SourceOf looks for what belongs to a unit's source beside its program.
+func SourceOf(dir string) *Source {
+	source := &Source{Readme: hasExample(filepath.Join(dir, "README.md")), License: isLicensed(dir)}
 	left := sourceEntries
-	_ = filepath.WalkDir(c.Dir, func(path string, entry fs.DirEntry, err error) error { // what can't be read isn't there
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // what can't be read isn't there
 		left--
 		switch {
 		case left < 0:
@@ -34,7 +26,7 @@ func (a *app) sourceOf(c *capsule.Capsule) *au.Source {
 		case err != nil || entry.IsDir() && slices.Contains(notSource, entry.Name()):
 			return skipped(entry)
 		case entry.Type().IsRegular():
-			rel, _ := filepath.Rel(c.Dir, path) // it is below
+			rel, _ := filepath.Rel(dir, path) // it is below
 			source.UnitTests = source.UnitTests || isUnitTest(path, rel)
 			source.IntegrationTests = source.IntegrationTests || sampleInput.MatchString(filepath.ToSlash(rel))
 		}

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"bytes"
@@ -8,35 +8,10 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/agent-on-demand/aod/au"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
-
-// readSample reads the user's own sample; "" is none.
-func readSample(name string) ([]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "--sample: %q can't be opened", name)
-	}
-	defer func() { _ = file.Close() }() // read only
-	raw, err := io.ReadAll(io.LimitReader(file, orchestrator.DefaultStdinBytes+1))
-	switch {
-	case err != nil:
-		return nil, fault.Wrap(fault.Input, err, "--sample: %q can't be read", name)
-	case len(raw) == 0:
-		return nil, fault.New(fault.Input, "--sample: %q is empty", name)
-	case len(raw) > orchestrator.DefaultStdinBytes:
-		return nil, fault.New(fault.Input, "--sample: %q has more than %d bytes", name, orchestrator.DefaultStdinBytes)
-	}
-	return raw, nil
-}
 
 // samples make a tiny input for each media type that can be had of nothing.
 var samples = map[string]func() []byte{
@@ -131,8 +106,8 @@ func samplePDF() []byte {
 }
 
 // huge is the sample over and over, so that it begins as a good input does.
-func (k *auCheck) huge() io.Reader {
-	block := k.sample
+func (e *examination) huge() io.Reader {
+	block := e.Sample
 	if block == nil {
 		block = noFormat()
 	}

@@ -1,4 +1,4 @@
-package au
+package check
 
 import "time"
 
@@ -28,7 +28,7 @@ type Run struct {
 	OutOfMemory bool          // the kernel killed it for its memory
 	Duration    time.Duration // from its start to its end
 
-	Stdout      []byte // all of it, up to one byte more than MaxOutputBytes
+	Stdout      []byte // all of it, up to one byte more than au.MaxOutputBytes
 	StderrTail  []byte // the last of it
 	StderrBytes int64  // how much there was
 

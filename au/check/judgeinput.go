@@ -1,9 +1,11 @@
-package au
+package check
 
 import (
 	"bytes"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/au"
 )
 
 func judgeEmpty(b *bench) Verdict   { return b.on(ScenarioEmpty, b.bears) }
@@ -34,7 +36,7 @@ func refuses(run Run, rule string) Verdict {
 	switch problem := crash(run); {
 	case problem != "":
 		return fail("%s", problem)
-	case ExitMeaning(run.ExitCode, nil).Class == ExitGeneralError:
+	case au.ExitMeaning(run.ExitCode, nil).Class == au.ExitGeneralError:
 		return fail("it exited with %d; %s", run.ExitCode, rule)
 	}
 	if problem := messageProblem(run); problem != "" {

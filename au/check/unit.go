@@ -1,0 +1,167 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// cardTime is what a unit has to print its model card.
+const cardTime = 10 * time.Second
+
+// Options say how a unit is checked.
+type Options struct {
+	Name      string        // the unit's, for messages
+	Args      []string      // for the unit, each time but the first
+	ModelPath string        // of the model in the unit's sandbox; "" is none
+	Sample    []byte        // that the unit should take; nil is a tiny one of a media type of its card
+	Timeout   time.Duration // what one start may take
+	Source    *Source       // nil where there is only the program
+}
+
+// Unit starts a unit about ten times, in every scenario that can be had of it, and judges
+// all Checks by what it saw. The error is one of the Starter's, an Input fault for a sample
+// or an argument that the unit's card doesn't take, or a Capsule fault for a program that
+// can't be started.
+func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
+	e := newExamination(starter, opts)
+	if err := e.run(ctx); err != nil {
+		return Report{}, err
+	}
+	return e.report(), nil
+}
+
+// examination starts a unit in every scenario that can be had of it.
+type examination struct {
+	Options
+	starter Starter
+	card    *au.Card // nil unless it gave a good one
+	seen    map[Scenario]Observed
+	untried map[Scenario]string // why not
+}
+
+func newExamination(starter Starter, opts Options) *examination {
+	return &examination{Options: opts, starter: starter, seen: map[Scenario]Observed{}, untried: map[Scenario]string{}}
+}
+
+// run makes all observations. The error is a fault of ours, or of what the user gave.
+func (e *examination) run(ctx context.Context) error {
+	if err := e.describe(ctx); err != nil {
+		return err
+	}
+	if e.Sample == nil {
+		e.Sample = sampleFor(e.card)
+	}
+	if e.Sample == nil {
+		e.leave("name a file that the unit should take with --sample FILE",
+			ScenarioSample, ScenarioAgain, ScenarioLittleMemory, ScenarioMissingModel, ScenarioTraversal)
+	}
+	command, problem, err := e.command()
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		e.leave(problem, ScenarioSample, ScenarioAgain, ScenarioEmpty, ScenarioCorrupt, ScenarioHuge, ScenarioLittleMemory, ScenarioSecret)
+		return e.tryModels(ctx)
+	}
+	for _, try := range []func(context.Context, au.Command) error{e.trySample, e.tryInputs, e.tryLittleMemory} {
+		if err := try(ctx, command); err != nil {
+			return err
+		}
+	}
+	if err := e.trySecrets(ctx); err != nil {
+		return err
+	}
+	return e.tryModels(ctx)
+}
+
+// leave notes why scenarios aren't tried.
+func (e *examination) leave(why string, scenarios ...Scenario) {
+	for _, s := range scenarios {
+		e.untried[s] = why
+	}
+}
+
+func (e *examination) describe(ctx context.Context) error {
+	asked := Trial{Args: []string{"--describe"}, Open: true, Timeout: min(cardTime, e.Timeout)}
+	if err := e.trial(ctx, ScenarioDescribe, asked); err != nil {
+		return err
+	}
+	seen := e.seen[ScenarioDescribe]
+	if seen.StartError != "" {
+		return fault.New(fault.Capsule, "the program of %q can't be started: %s", e.Name, seen.StartError).
+			WithHint("check the ENTRYPOINT of its Dockerfile")
+	}
+	card, err := au.ParseCard(seen.Stdout)
+	if err != nil { // which is judged
+		return nil //nolint:nilerr // as the line above says
+	}
+	e.card = card
+	if kind := au.Sniff(e.Sample); e.Sample != nil && !card.Accepts(kind) {
+		return fault.New(fault.Input, "the sample is %s, which %s doesn't take", kind, card.Name).
+			WithHint("its model card says what it takes: aod au describe")
+	}
+	return nil
+}
+
+// command is what the unit is started with, or the problem why it can't be. What the user
+// gave has to fit.
+func (e *examination) command() (command au.Command, problem string, err error) {
+	if e.card == nil {
+		return au.Command{Args: e.Args}, "", nil
+	}
+	command, err = e.card.Args(e.call())
+	if err == nil || len(e.Args) > 0 || e.ModelPath != "" {
+		return command, "", err
+	}
+	if p, ok := e.card.Parameter("model-path"); ok && p.Required {
+		return command, "it needs a model: name one with --model-path PATH", nil
+	}
+	return command, fault.Public(err).Msg + ": give what it needs after --", nil
+}
+
+func (e *examination) call() au.Call {
+	return au.Call{Args: e.Args, ModelPath: e.ModelPath}
+}
+
+// trial starts the unit once and keeps what came of it.
+func (e *examination) trial(ctx context.Context, s Scenario, trial Trial) error {
+	trial.Scenario = s
+	if trial.Timeout == 0 {
+		trial.Timeout = e.Timeout
+	}
+	seen, err := e.starter.Start(ctx, trial)
+	if err == nil {
+		e.seen[s] = seen
+	}
+	return err
+}
+
+func started(command au.Command, stdin io.Reader) Trial {
+	return Trial{Args: command.Args, Env: command.Env, Stdin: stdin}
+}
+
+// report judges what was seen, and says of checks that lack their scenario what it would take.
+func (e *examination) report() Report {
+	o := Observation{
+		Runs: map[Scenario]Run{}, Source: e.Source, TimeLimit: e.Timeout,
+		MemoryLimit: e.seen[ScenarioDescribe].MemoryLimit,
+	}
+	for s, seen := range e.seen {
+		o.Runs[s] = seen.Run
+	}
+	report := Judge(o)
+	for i := range report.Results {
+		result := &report.Results[i]
+		for s, problem := range e.untried {
+			if result.Why == fmt.Sprintf("%s was not tried", s) {
+				result.Why += ": " + problem
+			}
+		}
+	}
+	return report
+}
