@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
@@ -39,11 +40,11 @@ type streamed struct {
 }
 
 type timed struct {
-	Message
+	httpwire.Event
 	at time.Duration // from asking
 }
 
-func (s *streamed) isStream() bool { return s.ok() && s.media == eventStream }
+func (s *streamed) isStream() bool { return s.ok() && s.media == httpwire.TypeEvents }
 
 func (e *examiner) post(ctx context.Context, asked Request) answer {
 	body, err := strictjson.Encode(withoutEmpty{asked})
@@ -103,7 +104,7 @@ func (e *examiner) send(ctx context.Context, method, path string, body []byte, a
 }
 
 func (e *examiner) read(ctx context.Context, response *http.Response, a *answer) {
-	a.status, a.media = response.StatusCode, mediaOf(response.Header)
+	a.status, a.media = response.StatusCode, httpwire.MediaType(response.Header)
 	raw, err := e.client.readAll(ctx, response.Body)
 	if err != nil {
 		a.docErr = errors.New("can't be read: " + told(err))
@@ -133,13 +134,13 @@ func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
 	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
 	defer stop()
 	began := e.now()
-	response, err := e.send(ctx, http.MethodPost, StreamPath, body, eventStream)
+	response, err := e.send(ctx, http.MethodPost, StreamPath, body, httpwire.TypeEvents)
 	if err != nil {
 		s.problem = told(err)
 		return s
 	}
 	defer response.Body.Close()
-	s.status, s.media = response.StatusCode, mediaOf(response.Header)
+	s.status, s.media = response.StatusCode, httpwire.MediaType(response.Header)
 	if !s.isStream() {
 		e.read(ctx, response, &s.answer)
 		return s
@@ -151,7 +152,7 @@ func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
 
 // readMessages reads a stream to its end and says what was wrong with that.
 func (e *examiner) readMessages(ctx context.Context, body io.Reader, began time.Time, s *streamed) string {
-	messages := NewDecoder(body, e.client.opts.Limits)
+	messages := httpwire.NewEventReader(body, e.client.opts.Limits.Events())
 	for len(s.messages) < maxMessages {
 		m, err := messages.Next()
 		switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestSizesAreBounded(t *testing.T) {
@@ -23,7 +24,7 @@ func TestSizesAreBounded(t *testing.T) {
 		}
 	}
 	limits := Limits{Answer: 10_000, Line: 1000, Event: 2000, Stream: 100_000}
-	for chunk, want := range map[string]error{"x": ErrLineTooLong, "data: xxxx\n": ErrEventTooLarge, ": beat\n\n": ErrStreamTooLarge} {
+	for chunk, want := range map[string]error{"x": httpwire.ErrLineTooLong, "data: xxxx\n": httpwire.ErrEventTooLarge, ": beat\n\n": httpwire.ErrStreamTooLarge} {
 		c := newClient(t, Options{URL: serve(t, endless("text/event-stream", chunk)), Limits: limits})
 		if _, err := c.Stream(t.Context(), asked, func(Event) {}); !errors.Is(err, want) || !fault.Is(err, fault.TooLarge) {
 			t.Errorf("%q: %v", chunk, err)

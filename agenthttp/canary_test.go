@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
@@ -107,7 +108,7 @@ func TestNoValueOfARequestIsShown(t *testing.T) {
 	_, err := strictjson.Encode(Request{Inputs: Object(canary)})
 	hides(t, everything(err))
 	hides(t, everything((&Request{Inputs: Object(`["` + canary + `"]`)}).Check()))
-	hides(t, everything(NewEncoder(io.Discard).Write(Message{Name: canary + "\n", Data: canary})))
+	hides(t, everything(httpwire.NewEventWriter(io.Discard).Write(httpwire.Event{Name: canary + "\n", Data: canary})))
 	_, err = New(Options{URL: "https://a", Token: canary + "\n"})
 	hides(t, everything(err))
 }

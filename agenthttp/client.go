@@ -3,12 +3,13 @@ package agenthttp
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // The endpoints, below the agent's address (section "Overview + endpoints").
@@ -101,20 +102,11 @@ func sameOriginOnly(next *http.Request, via []*http.Request) error {
 }
 
 // NewTransport returns what a Client makes for itself, for those who share one among Clients
-// or trust more than the system does. It asks for nothing compressed: the limits are for the
-// bytes that come. Proxies are those of the environment.
+// or trust more than the system does.
 func NewTransport() *http.Transport {
-	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    10 * time.Second,
-		IdleConnTimeout:        30 * time.Second,
-		MaxIdleConnsPerHost:    8,
-		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true,
-	}
+	transport := httpwire.NewTransport()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return transport
 }
 
 // request makes a request to an address below the agent's.

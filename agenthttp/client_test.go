@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 var asked = Request{RequestID: "r-1", TaskType: knownTask, Inputs: Object(`{"text":"a b"}`)}
@@ -122,7 +123,7 @@ func TestTheTypeOfAnEvent(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := eventOf(Message{Name: c.sse, Data: c.data})
+			e, err := eventOf(httpwire.Event{Name: c.sse, Data: c.data})
 			if err != nil || e.Type != c.want {
 				t.Errorf("%q %v", e.Type, err)
 			}

@@ -3,6 +3,8 @@ package agenthttp
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // EventType is what an event of a stream tells (section "SSE format"). Others than these
@@ -27,8 +29,8 @@ type Event struct {
 	Data json.RawMessage // one JSON value
 }
 
-// eventOf reads a message as an event of the contract.
-func eventOf(m Message) (Event, error) {
+// eventOf reads an event of the stream as one of the contract.
+func eventOf(m httpwire.Event) (Event, error) {
 	data := []byte(m.Data)
 	if err := checkJSON(data); err != nil {
 		return Event{}, broken("stream-json", "the data of an event %s", err)
@@ -39,7 +41,7 @@ func eventOf(m Message) (Event, error) {
 // typeOf takes the type from the name of the message. Agents that give none put it into
 // the data, as type or as event. What a step is called is no type.
 func typeOf(name string, data []byte) EventType {
-	if name != "" && name != defaultName {
+	if name != "" && name != httpwire.DefaultEventName {
 		return EventType(name)
 	}
 	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {

@@ -1,5 +1,7 @@
 package agenthttp
 
+import "github.com/agent-on-demand/aod/httpwire"
+
 // Limits bound what is read of an agent, in bytes. A limit of 0 is the default's.
 type Limits struct {
 	Answer int64 // the body of a sync answer
@@ -28,4 +30,10 @@ func (l Limits) orDefault() Limits {
 		}
 	}
 	return l
+}
+
+// Events are the limits of a stream's reader.
+func (l Limits) Events() httpwire.EventLimits {
+	l = l.orDefault()
+	return httpwire.EventLimits{Line: l.Line, Event: l.Event, Stream: l.Stream, Whose: "the stream of the agent"}
 }

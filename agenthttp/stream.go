@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
-	"net/http"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
-
-// eventStream is the media type of server-sent events.
-const eventStream = "text/event-stream"
 
 // lingerTime is how long a stream may stay open after its terminal event.
 const lingerTime = 5 * time.Second
@@ -26,21 +22,13 @@ var errLingered = errors.New("the stream stayed open after its terminal event")
 // step is called. Errors are those of Run.
 func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
 	take := func(ctx context.Context, answer connection) (Response, error) {
-		if mediaOf(answer.Header) != eventStream {
-			return Response{}, broken("stream-content-type", "the Content-Type of its stream is not %s", eventStream)
+		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
+			return Response{}, broken("stream-content-type", "the Content-Type of its stream is not %s", httpwire.TypeEvents)
 		}
 		f := follower{client: c, asked: asked, each: each, end: answer.end}
 		return f.follow(ctx, answer.Body)
 	}
-	return c.call(ctx, call{asked: asked, path: StreamPath, accept: eventStream, take: take})
-}
-
-func mediaOf(header http.Header) string {
-	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil {
-		return ""
-	}
-	return media
+	return c.call(ctx, call{asked: asked, path: StreamPath, accept: httpwire.TypeEvents, take: take})
 }
 
 // follower reads one stream.
@@ -49,7 +37,7 @@ type follower struct {
 	asked    Request
 	each     func(Event)
 	end      context.CancelCauseFunc // cuts the connection
-	messages *Decoder
+	messages *httpwire.EventReader
 }
 
 // follow reads the stream to its end.
@@ -58,7 +46,7 @@ func (f *follower) follow(ctx context.Context, body io.Reader) (Response, error)
 	quiet := time.AfterFunc(most, func() { f.end(errSilent) })
 	defer quiet.Stop()
 	alive := &pulse{from: body, beat: func() { quiet.Reset(most) }}
-	f.messages = NewDecoder(alive, f.client.opts.Limits)
+	f.messages = httpwire.NewEventReader(alive, f.client.opts.Limits.Events())
 	for {
 		event, err := f.next(ctx)
 		if err != nil {

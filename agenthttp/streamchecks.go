@@ -3,12 +3,14 @@ package agenthttp
 import (
 	"fmt"
 	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func streamChecks() []check {
 	list := []check{
 		{"stream-status", "the stream endpoint answers a known task with 2xx", sectionEndpoints, judgeStreamStatus},
-		{"stream-content-type", "the stream is declared as " + eventStream, sectionSSE, judgeStreamMedia},
+		{"stream-content-type", "the stream is declared as " + httpwire.TypeEvents, sectionSSE, judgeStreamMedia},
 		{"stream-framing", "the stream ends, after the empty line of its last event", sectionSSE, judged(judgeFraming)},
 		{"stream-event-type", "each event has an event: line", sectionSSE, judged(judgeTypes)},
 		{"stream-json", "the data of each event is JSON", sectionSSE, judged(judgeJSON)},
@@ -39,7 +41,7 @@ func judgeStreamMedia(e *evidence) (Verdict, string) {
 		return NotApplicable, why
 	}
 	if !e.stream.isStream() {
-		return Fail, "its Content-Type is not " + eventStream
+		return Fail, "its Content-Type is not " + httpwire.TypeEvents
 	}
 	return Pass, ""
 }
@@ -69,7 +71,7 @@ func judgeTypes(s *streamed) (Verdict, string) {
 		return NotApplicable, "there is no event"
 	}
 	for i, m := range s.messages {
-		if m.Name == defaultName {
+		if m.Name == httpwire.DefaultEventName {
 			return Fail, fmt.Sprintf("event %d of %d has none", i+1, len(s.messages))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // echoAgent is an agent with one task, ECHO, and may be one that forgets its outputs.
@@ -43,7 +44,7 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := json.Marshal(answer)
 	if answer.OK && r.URL.Path == agenthttp.StreamPath {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_ = agenthttp.NewEncoder(w).Write(agenthttp.Message{Name: "final", Data: string(body)})
+		_ = httpwire.NewEventWriter(w).Write(httpwire.Event{Name: "final", Data: string(body)})
 		return
 	}
 	if e.forgets {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // How many streams there are at once. The long form, with 200 of them, is:
@@ -105,8 +106,8 @@ func (l *streaming) read(i int) error {
 		return err
 	}
 	defer response.Body.Close()
-	decoder := agenthttp.NewDecoder(response.Body, agenthttp.DefaultLimits())
-	var last agenthttp.Message
+	decoder := httpwire.NewEventReader(response.Body, agenthttp.DefaultLimits().Events())
+	var last httpwire.Event
 	terminal, events := 0, 0
 	for {
 		m, err := decoder.Next()

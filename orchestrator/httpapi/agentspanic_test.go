@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // tripwire is a connection whose Write panics once, at the first bytes that have a text.
@@ -62,7 +62,7 @@ func TestAPanicWhileAnAnswerIsMadeIsOneToo(t *testing.T) {
 	s := newServer(t, nil)
 	w := httptest.NewRecorder()
 	c := s.api.router().NewContext(request("POST", "/agents/run/stream", ""), w)
-	watch := &taskStream{task: &task{}, run: "id", out: agenthttp.NewEncoder(w)} // it has no API to ask
+	watch := &taskStream{task: &task{}, run: "id", out: httpwire.NewEventWriter(w)} // it has no API to ask
 	watch.api = &API{opts: s.api.opts, routes: s.api.routes}
 	watch.finish(c)
 	if last := terminalOf[taskRefusal](t, messagesOf(t, w.Body)); last.Error.Code != "internal" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // taskStream tells the client of a task what happens in its run. Nothing of a run waits
@@ -19,7 +20,7 @@ type taskStream struct {
 	api  *API
 	task *task
 	run  string
-	out  *agenthttp.Encoder
+	out  *httpwire.EventWriter
 
 	trouble  error // why nothing more can be learnt of the run
 	panicked error // what the telling of it ended with
@@ -40,7 +41,7 @@ func (a *API) streamTask(c echo.Context) error {
 		stop() // the pump may be waiting for an event, or for us
 		wait()
 	}()
-	s := &taskStream{api: a, task: t, run: record.ID, out: agenthttp.NewEncoder(newStreamer(c, "text/event-stream"))}
+	s := &taskStream{api: a, task: t, run: record.ID, out: httpwire.NewEventWriter(newStreamer(c, "text/event-stream"))}
 	here := false
 	if s.panicked = catching(func() { here = s.follow(ctx, events) }); s.panicked != nil {
 		here = true // it is told of that too
@@ -135,7 +136,7 @@ func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	return s.out.Write(agenthttp.Message{Name: string(kind), Data: string(raw)})
+	return s.out.Write(httpwire.Event{Name: string(kind), Data: string(raw)})
 }
 
 // finish writes the terminal event, which comes after a panic too (section "Stream
@@ -149,7 +150,7 @@ func (s *taskStream) finish(c echo.Context) {
 	if err != nil {
 		last = s.broken(c, err)
 	}
-	_ = s.out.Write(agenthttp.Message{Name: string(agenthttp.Final), Data: string(last)})
+	_ = s.out.Write(httpwire.Event{Name: string(agenthttp.Final), Data: string(last)})
 }
 
 // terminal is the run's outcome, or why it is not known.

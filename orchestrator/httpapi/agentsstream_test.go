@@ -19,10 +19,11 @@ import (
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // stream asks for a task and returns all of its events.
-func (s *server) stream(body string, headers ...string) []agenthttp.Message {
+func (s *server) stream(body string, headers ...string) []httpwire.Event {
 	s.t.Helper()
 	a := s.do("POST", "/agents/run/stream", body, headers...)
 	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
@@ -32,9 +33,9 @@ func (s *server) stream(body string, headers ...string) []agenthttp.Message {
 }
 
 // messagesOf reads a stream to its end, which has to be a proper one.
-func messagesOf(t testing.TB, r io.Reader) (all []agenthttp.Message) {
+func messagesOf(t testing.TB, r io.Reader) (all []httpwire.Event) {
 	t.Helper()
-	d := agenthttp.NewDecoder(r, agenthttp.DefaultLimits())
+	d := httpwire.NewEventReader(r, agenthttp.DefaultLimits().Events())
 	for {
 		m, err := d.Next()
 		if errors.Is(err, io.EOF) && !d.Unfinished() {
@@ -48,7 +49,7 @@ func messagesOf(t testing.TB, r io.Reader) (all []agenthttp.Message) {
 }
 
 // terminalOf wants exactly one terminal event, at the end, and every event in the schemas.
-func terminalOf[T any](t testing.TB, all []agenthttp.Message) (last T) {
+func terminalOf[T any](t testing.TB, all []httpwire.Event) (last T) {
 	t.Helper()
 	for i, m := range all {
 		schema := "AgentEvent"
@@ -235,7 +236,7 @@ func TestARunDoesNotWaitForItsStream(t *testing.T) {
 func TestASilentTaskShowsThatItLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, w := newRecorded()
-		s := &taskStream{task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}}, run: "id", out: agenthttp.NewEncoder(out)}
+		s := &taskStream{task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}}, run: "id", out: httpwire.NewEventWriter(out)}
 		events := make(chan happening)
 		followed := make(chan bool)
 		go func() { followed <- s.follow(t.Context(), events) }()
@@ -285,7 +286,7 @@ func TestAStreamWhoseEventsCannotBeReadSaysSo(t *testing.T) {
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	defer resp.Body.Close()
 	w := httptest.NewRecorder()
-	watch := &taskStream{api: s.api, task: &task{}, run: id, out: agenthttp.NewEncoder(w)}
+	watch := &taskStream{api: s.api, task: &task{}, run: id, out: httpwire.NewEventWriter(w)}
 	events := make(chan happening, 1)
 	events <- happening{err: errors.New("disk away")}
 	here := watch.follow(t.Context(), events)

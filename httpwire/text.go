@@ -1,8 +1,6 @@
-package agenthttp
+package httpwire
 
-import (
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // toText replaces what is not UTF-8 as the UTF-8 decoder of the Encoding Standard does:
 // one U+FFFD for each longest beginning of a character that breaks off. Where there is

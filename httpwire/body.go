@@ -1,0 +1,75 @@
+package httpwire
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// SmallBody is the limit in bytes of bodies that hold no payload, and the room for what
+// stands around a payload in others.
+const SmallBody = 16 << 10
+
+// Body reads what a client sends, up to a limit. Its errors are faults: TooLarge beyond
+// the limit, BadRequest for a body that breaks off or comes too slowly. The first one is
+// kept, because a reader in between may bury it; see Or. It is not safe for concurrent use.
+type Body struct {
+	source      io.Reader
+	limit, left int64
+	err         error
+}
+
+// NewBody returns a reader of at most limit bytes of source. The source may be an
+// http.MaxBytesReader of the same limit, which also closes the connection.
+func NewBody(source io.Reader, limit int64) *Body {
+	return &Body{source: source, limit: limit, left: limit}
+}
+
+func (b *Body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.source.Read(p)
+	if int64(n) > b.left {
+		n = int(b.left)
+		b.err = b.tooLarge()
+		return n, b.err
+	}
+	b.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = b.fault(err)
+		err = b.err
+	}
+	return n, err
+}
+
+func (b *Body) fault(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return b.tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.Wrap(fault.BadRequest, err, "the request's body came too slowly")
+	}
+	return fault.Wrap(fault.BadRequest, err, "the request's body broke off")
+}
+
+func (b *Body) tooLarge() error {
+	return fault.New(fault.TooLarge, "the request's body has more than %d bytes", b.limit).
+		WithHint("send less in one request, or raise the server's limits")
+}
+
+// Or returns the error of the body itself, if it has one, and else err. It is nil
+// where err is nil.
+func (b *Body) Or(err error) error {
+	if err != nil && b.err != nil {
+		return b.err
+	}
+	return err
+}
