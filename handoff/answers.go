@@ -2,17 +2,14 @@ package handoff
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	goruntime "runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // action answers a request, or returns why not.
@@ -44,42 +41,23 @@ func (a answers) answering(act action) http.Handler {
 	})
 }
 
-func (a answers) try(act action, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			a.log.ErrorContext(r.Context(), "handler panicked", "panic", describePanic(v), "stack", string(debug.Stack()))
-			err = fault.New(fault.Internal, "%s", fault.Internal.Title())
-		}
-	}()
-	return act(w, r)
-}
-
-// describePanic leaves out a value that may hold a payload.
-func describePanic(v any) string {
-	var bug goruntime.Error
-	if err, ok := v.(error); ok && errors.As(err, &bug) {
-		return bug.Error()
-	}
-	return "a value"
-}
-
-// reply answers with a value as JSON.
-func (a answers) reply(w http.ResponseWriter, r *http.Request, status int, v any) error {
-	body, err := encode(v)
-	if err == nil {
-		a.send(w, r, status, "application/json", body)
+func (a answers) try(act action, w http.ResponseWriter, r *http.Request) error {
+	err := httpwire.Catch(func() error { return act(w, r) })
+	var panicked *httpwire.PanicError
+	if errors.As(err, &panicked) {
+		a.log.ErrorContext(r.Context(), "handler panicked", "panic", panicked.What, "stack", string(panicked.Stack))
+		return fault.New(fault.Internal, "%s", fault.Internal.Title())
 	}
 	return err
 }
 
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
+// reply answers with a value as JSON.
+func (a answers) reply(w http.ResponseWriter, r *http.Request, status int, v any) error {
+	body, err := httpwire.Encode(v)
+	if err == nil {
+		a.send(w, r, status, httpwire.TypeJSON, body)
 	}
-	return b.Bytes(), nil
+	return err
 }
 
 func (a answers) send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {

@@ -30,7 +30,7 @@ func TestASchemaIsShownAsItIs(t *testing.T) {
 	if rec := w.do("GET", "/capsules/callee/schema", ""); rec.Code != 200 || rec.Body.String() != callee {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
-	if p := answered[problem](t, w.do("GET", "/capsules/other/schema", ""), 403); p.Rule != RuleGrant {
+	if p := answered[problem](t, w.do("GET", "/capsules/other/schema", ""), 403); Rule(p.Rule) != RuleGrant {
 		t.Errorf("%+v", p)
 	}
 	answered[problem](t, w.do("GET", "/capsules/missing/schema", ""), 404)

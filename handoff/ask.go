@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // ask is what a capsule asks for.
@@ -25,11 +25,11 @@ type ask struct {
 func (h *Handler) readAsk(w http.ResponseWriter, r *http.Request) (ask, error) {
 	f, err := readFields(w, r, h.bodyBytes())
 	if err != nil {
-		return ask{}, as(fault.BadRequest, err)
+		return ask{}, httpwire.AsKind(fault.BadRequest, err)
 	}
 	asked := ask{args: f["args"]}
 	var timeout string
-	err = errors.Join(f.only("target", "args", "timeout"), take(f, "target", &asked.target), take(f, "timeout", &timeout))
+	err = errors.Join(f.Only("target", "args", "timeout"), httpwire.Take(f, "target", &asked.target), httpwire.Take(f, "timeout", &timeout))
 	if err != nil {
 		return ask{}, err
 	}
@@ -39,10 +39,10 @@ func (h *Handler) readAsk(w http.ResponseWriter, r *http.Request) (ask, error) {
 	if len(asked.args) == 0 || string(asked.args) == "null" {
 		asked.args = json.RawMessage("{}")
 	}
-	if asked.timeout, err = timeoutOf(timeout); err != nil {
+	if asked.timeout, err = httpwire.Timeout(timeout); err != nil {
 		return ask{}, err
 	}
-	asked.key, err = idempotencyKey(r)
+	asked.key, err = httpwire.IdempotencyKey(r)
 	return asked, err
 }
 
@@ -58,30 +58,19 @@ func (h *Handler) readExecution(w http.ResponseWriter, r *http.Request) (ask, er
 			WithHint(`send {"capsule": "NAME", "input": {…}}`)
 	}
 	asked := ask{args: f["input"]}
-	err = errors.Join(take(f, "capsule", &asked.target), take(f, "files", &asked.sources))
+	err = errors.Join(httpwire.Take(f, "capsule", &asked.target), httpwire.Take(f, "files", &asked.sources))
 	if err != nil {
-		return ask{}, as(fault.Input, err)
+		return ask{}, httpwire.AsKind(fault.Input, err)
 	}
 	if asked.target == "" {
 		return ask{}, fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them")
 	}
-	asked.key, err = idempotencyKey(r)
+	asked.key, err = httpwire.IdempotencyKey(r)
 	return asked, err
 }
 
 // bodyBytes leaves room for what stands around the arguments.
-func (h *Handler) bodyBytes() int64 { return h.limits.ArgsBytes + smallBody }
-
-func timeoutOf(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fault.New(fault.BadRequest, "the timeout is not valid").WithHint("write a duration such as 30s or 5m")
-	}
-	return d, nil
-}
+func (h *Handler) bodyBytes() int64 { return h.limits.ArgsBytes + httpwire.SmallBody }
 
 // nameFiles sets the file fields that the arguments leave out and `files` gives.
 func (a ask) nameFiles(input *contract.Schema, args contract.Payload) (contract.Payload, error) {
@@ -107,22 +96,4 @@ func (a ask) sourceOf(text, name string) (string, error) {
 		}
 	}
 	return name, nil
-}
-
-const maxKeyBytes = 255
-
-// idempotencyKey returns the request's key; "" for none.
-func idempotencyKey(r *http.Request) (string, error) {
-	const header = "Idempotency-Key"
-	values := r.Header.Values(header)
-	if len(values) == 0 {
-		return "", nil
-	}
-	key := values[0]
-	visible := !slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' })
-	if len(values) > 1 || key == "" || len(key) > maxKeyBytes || !visible {
-		return "", fault.New(fault.BadRequest, "the header %s is not valid", header).
-			WithHint("send one, of 1 to %d visible ASCII characters, such as a UUID", maxKeyBytes)
-	}
-	return key, nil
 }

@@ -61,7 +61,7 @@ func TestExecuteIsUnderTheSameRules(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if p := answered[problem](t, w.do("POST", "/execute", c.body), c.status); p.Rule != c.rule {
+			if p := answered[problem](t, w.do("POST", "/execute", c.body), c.status); Rule(p.Rule) != c.rule {
 				t.Errorf("%+v", p)
 			}
 		})

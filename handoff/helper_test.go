@@ -17,7 +17,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
+
+type problem = httpwire.Problem
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

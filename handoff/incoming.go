@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // incoming is the directory in which a caller finds what its callees made.
@@ -38,7 +39,7 @@ func (in *incoming) place(id string, files []Output) ([]placedFile, error) {
 	if len(files) == 0 {
 		return []placedFile{}, nil
 	}
-	if !isID(id) {
+	if !httpwire.IsRunID(id) {
 		return nil, fault.New(fault.Internal, "a handoff has no valid id")
 	}
 	in.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // invocation is what a program is to work on.
@@ -74,7 +75,7 @@ func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	result, err := readObject(w, r, h.limits.ResultBytes)
 	if err != nil {
-		return as(fault.BadRequest, err)
+		return httpwire.AsKind(fault.BadRequest, err)
 	}
 	if err := h.kept.keep(result.JSON()); err != nil {
 		return err

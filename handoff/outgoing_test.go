@@ -153,7 +153,7 @@ func TestManyNamesAreRefusedBeforeAnythingIsOpened(t *testing.T) {
 		fmt.Fprintf(&names, `,"%d"`, i)
 	}
 	p := answered[problem](t, w.do("POST", "/handoff", `{"target":"callee","args":{"fs":["x"`+names.String()+`]}}`), 413)
-	if p.Rule != RuleSize {
+	if Rule(p.Rule) != RuleSize {
 		t.Errorf("%+v", p)
 	}
 }

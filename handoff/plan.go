@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // partial is the file that is being copied. Names of callees' that begin with its prefix
@@ -69,7 +70,7 @@ func distinct(files []Output) error {
 // taken reports whether something of another handoff is in the way of a name.
 func taken(root *os.Root, name string) (bool, error) {
 	parts := strings.Split(name, "/")
-	if strings.HasPrefix(parts[0], ownPrefix) || isID(parts[0]) {
+	if strings.HasPrefix(parts[0], ownPrefix) || httpwire.IsRunID(parts[0]) {
 		return true, nil
 	}
 	for i := range parts {

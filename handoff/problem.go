@@ -9,24 +9,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// problem is the body of every answer that is an error (RFC 9457).
-type problem struct {
-	Type     string          `json:"type"`
-	Title    string          `json:"title"`
-	Status   int             `json:"status"`
-	Detail   string          `json:"detail"`
-	Code     string          `json:"code"`
-	Rule     Rule            `json:"rule,omitempty"`
-	Hint     string          `json:"hint,omitempty"`
-	Findings []fault.Finding `json:"findings,omitempty"`
-}
-
-const (
-	retryAfter = "5"              // seconds, for a caller that may come again
-	writeTime  = 30 * time.Second // for an answer to be taken
-)
+// writeTime is how long a client may take an answer.
+const writeTime = 30 * time.Second
 
 var errMethod = errors.New("method not allowed")
 
@@ -37,52 +24,39 @@ func (a answers) answer(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p := problemOf(err)
 	a.logRefusal(r, p, err)
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests && p.Rule == "" {
-		w.Header().Set("Retry-After", retryAfter) // a budget of calls that is spent stays so
+	if p.MayRetry() && p.Rule == "" { // a budget of calls that is spent stays so
+		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
-	body, _ := encode(p) // there is nothing in it that can't be written
-	a.send(w, r, p.Status, "application/problem+json", body)
+	body, _ := httpwire.Encode(p) // there is nothing in it that can't be written
+	a.send(w, r, p.Status, httpwire.TypeProblem, body)
 }
 
 // problemOf says of an error what a capsule may know. One answer is the router's; every
 // other status comes from the table of faults.
-func problemOf(err error) problem {
+func problemOf(err error) httpwire.Problem {
 	if errors.Is(err, errMethod) {
-		const code = "method_not_allowed"
-		return problem{
-			Type: "urn:aod:fault:" + code, Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed,
-			Detail: "this address does not take the method", Code: code, Hint: "the header Allow lists those that it takes",
-		}
+		return httpwire.MethodNotAllowed()
 	}
-	public := fault.Public(err)
-	if public.Kind == fault.Cancelled { // the capsule is there to read it, so that it is we who end
-		public = fault.Wrap(fault.Unavailable, err, "the server ends before the call does").WithHint("ask again soon")
+	if fault.Is(err, fault.Cancelled) { // the capsule is there to read it, so that it is we who end
+		err = fault.Wrap(fault.Unavailable, err, "the server ends before the call does").WithHint("ask again soon")
 	}
-	p := problem{
-		Type:     "urn:aod:fault:" + public.Kind.String(),
-		Title:    public.Kind.Title(),
-		Status:   fault.HTTPStatus(public),
-		Detail:   public.Msg,
-		Code:     public.Kind.String(),
-		Hint:     public.Hint,
-		Findings: public.Findings,
-	}
+	p := httpwire.ProblemOf(err)
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
-		p.Rule = refusal.Rule
+		p.Rule = string(refusal.Rule)
 	}
 	return p
 }
 
 // logRefusal tells the operator of what a capsule may not do, and of what a capsule is
 // not told.
-func (a answers) logRefusal(r *http.Request, p problem, err error) {
+func (a answers) logRefusal(r *http.Request, p httpwire.Problem, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("kind", p.Code)}
 	switch {
 	case r.Context().Err() != nil: // nobody waits for it
 	case errors.Is(err, errParked): // a program that knows no handshake may ask often
 	case p.Rule != "":
-		level, attrs = slog.LevelInfo, append(attrs, slog.String("rule", string(p.Rule)))
+		level, attrs = slog.LevelInfo, append(attrs, slog.String("rule", p.Rule))
 	case p.Status == http.StatusInternalServerError:
 		level, attrs = slog.LevelError, append(attrs, slog.Any("error", err))
 	case p.Status > http.StatusInternalServerError:

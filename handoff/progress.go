@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 const (
@@ -27,13 +28,13 @@ func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
 }
 
 func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
-	f, err := readFields(w, r, smallBody)
+	f, err := readFields(w, r, httpwire.SmallBody)
 	if err != nil {
-		return Progress{}, as(fault.BadRequest, err)
+		return Progress{}, httpwire.AsKind(fault.BadRequest, err)
 	}
 	var p Progress
-	err = errors.Join(f.only("percent", "step", "message"),
-		take(f, "percent", &p.Percent), take(f, "step", &p.Step), take(f, "message", &p.Message))
+	err = errors.Join(f.Only("percent", "step", "message"),
+		httpwire.Take(f, "percent", &p.Percent), httpwire.Take(f, "step", &p.Step), httpwire.Take(f, "message", &p.Message))
 	if err != nil {
 		return Progress{}, err
 	}

@@ -3,15 +3,11 @@ package handoff
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
-
-// maxWait is how long a request with a time of its own waits. Longer runs are waited for
-// by asking again.
-const maxWait = 5 * time.Minute
 
 // wait is how long a request waits for the end of a run.
 type wait struct {
@@ -44,24 +40,18 @@ func waitOf(r *http.Request, fallback wait) (wait, error) {
 }
 
 func waitTime(text string) (wait, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > maxWait {
+	d, ok := httpwire.Wait(text)
+	if !ok {
 		return wait{}, fault.New(fault.BadRequest, `the query parameter "wait" is not valid`).
 			WithHint("it is true, false, or a duration from 0s to 5m, such as 30s")
 	}
 	return wait{time: d}, nil
 }
 
-var idRule = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-// isID reports whether a text has the form of a run's id: nothing else is looked for, and
-// nothing else becomes the name of a file of ours.
-func isID(text string) bool { return idRule.MatchString(text) }
-
 // handoffID returns the id in the request's path.
 func handoffID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !isID(id) {
+	if !httpwire.IsRunID(id) {
 		return "", fault.New(fault.NotFound, "there is no handoff of this id").WithHint("POST /handoff answers with one")
 	}
 	return id, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -44,7 +45,7 @@ var refusals = []struct {
 	}, body: `{"target":"callee","args":{}}`, status: 409, rule: RuleDepth},
 	{name: "after the deadline", change: func(w *world) { w.caller.Deadline = time.Unix(1, 0) }, body: `{"target":"callee","args":{}}`, status: 504, rule: RuleDeadline},
 	{name: "too large arguments", change: func(w *world) { w.limits.ArgsBytes = 20 }, body: `{"target":"callee","args":{"x":"` + strings.Repeat("y", 20) + `"}}`, status: 413, rule: RuleSize},
-	{name: "a too large body", change: func(w *world) { w.limits.ArgsBytes = 20 }, body: `{"target":"callee","args":{"x":"` + strings.Repeat("y", smallBody+20) + `"}}`, status: 413, rule: RuleSize},
+	{name: "a too large body", change: func(w *world) { w.limits.ArgsBytes = 20 }, body: `{"target":"callee","args":{"x":"` + strings.Repeat("y", httpwire.SmallBody+20) + `"}}`, status: 413, rule: RuleSize},
 	{name: "arguments that break the contract", body: `{"target":"callee","args":{"n":"1","o":3,"x":1}}`, status: 422},
 	{name: "arguments that are no object", body: `{"target":"callee","args":[1]}`, status: 422},
 	{name: "files that are not there, and names that are none", body: `{"target":"callee","args":{"f":"no.txt","fs":["../x","/etc/passwd","/io/input/x","a\u0000b",""]}}`, status: 422},
@@ -88,7 +89,7 @@ func TestRefusals(t *testing.T) {
 			before := w.spent()
 			rec := w.do("POST", "/handoff", c.body)
 			p := answered[problem](t, rec, c.status)
-			if p.Status != c.status || p.Rule != c.rule || rec.Header().Get("Content-Type") != "application/problem+json" {
+			if p.Status != c.status || Rule(p.Rule) != c.rule || rec.Header().Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s %s", rec.Header().Get("Content-Type"), rec.Body)
 			}
 			golden(t, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(c.name), rec.Body.Bytes())
@@ -155,7 +156,7 @@ func TestTheChecksHaveTheirOrder(t *testing.T) {
 	for i, step := range steps {
 		w.renew()
 		p := answered[problem](t, w.do("POST", "/handoff", `{"target":"callee","args":`+args+`}`), step.status)
-		if p.Rule != step.rule {
+		if Rule(p.Rule) != step.rule {
 			t.Errorf("step %d: rule %q, want %q", i, p.Rule, step.rule)
 		}
 		step.mend()

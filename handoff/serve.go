@@ -3,17 +3,16 @@ package handoff
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 const (
-	headerTime     = 10 * time.Second
-	keepAlive      = 2 * time.Minute
 	headerBytes    = 16 << 10
 	shutdownTime   = 5 * time.Second
 	maxConnections = 2 * maxRequests // of one run: the others are closed as they come
@@ -28,41 +27,11 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 // Waiting requests are answered then (503), others have 5 seconds, and Serve returns nil.
 // A nil logger drops what it gets.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       keepAlive,
-		MaxHeaderBytes:    headerBytes,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(newAnswers(logger).log.Handler(), slog.LevelDebug),
+	server := httpwire.Server{
+		Name: "capsule api", Handler: handler, HeaderBytes: headerBytes, Drain: shutdownTime,
+		ErrorLog: newAnswers(logger).log, ErrorLevel: slog.LevelDebug,
 	}
-	served := make(chan error, 1)
-	listener = &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)}
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve capsule api: %w", err)
-	case <-ctx.Done():
-	}
-	err := shutdown(ctx, server)
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
-	}
-	return err
-}
-
-// shutdown waits for the requests that are under way, and then for none.
-func shutdown(ctx context.Context, server *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	err := server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("shut capsule api down: %w", err)
-	}
-	return nil
+	return server.Serve(ctx, &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)})
 }
 
 // bounded is a listener that closes connections beyond a number at once: each is an open
