@@ -12,7 +12,8 @@
 //	Runs.Start, Await  the orchestrator's
 //	incoming.place     the callee's files, whole, into incoming
 //
-// A Parking stands before the handler of a sandbox that was started ahead of its run.
+// A Parking stands before the handler of a sandbox that was started ahead of its run. A
+// Mount adds another protocol to the handler, which knows the caller.
 //
 // A refusal names its rule and what would satisfy it. That a callee fails is an answer
 // like any other. All that a capsule sends, and all that lies where it can write, is

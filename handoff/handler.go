@@ -36,8 +36,9 @@ type Handler struct {
 	mux       *http.ServeMux
 }
 
-// NewHandler returns the handler for what one run asks. A nil logger drops what it gets.
-func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *Handler {
+// NewHandler returns the handler for what one run asks, with the mounts beside the paths of
+// its own. A nil logger drops what it gets.
+func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mounts ...Mount) *Handler {
 	if caller.Tree == nil {
 		caller.Tree = NewTree()
 	}
@@ -61,6 +62,7 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *H
 		h.post()
 	}
 	h.mux = h.routes()
+	h.mount(mounts)
 	return h
 }
 
@@ -119,9 +121,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			WithHint("wait for some of them"))
 		return
 	}
-	if path.Clean(r.URL.Path) != r.URL.Path { // the mux would send it elsewhere
+	if !isClean(r.URL.Path) { // the mux would send it elsewhere
 		h.answering(unknown).ServeHTTP(w, r)
 		return
 	}
 	h.mux.ServeHTTP(w, r)
+}
+
+// isClean reports whether a path has no part that leads elsewhere. It may end with a slash.
+func isClean(name string) bool {
+	clean := path.Clean(name)
+	return name == clean || clean != "/" && name == clean+"/"
 }

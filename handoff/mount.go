@@ -1,0 +1,48 @@
+package handoff
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// Mount adds a protocol to the capsule API: requests for a path and for all below it go to
+// a handler of its own. The paths of the capsule API itself can't be taken.
+type Mount struct {
+	// Path is absolute: /mcp, or /v1/ for /v1. The handler sees whole paths.
+	Path string
+	// New returns the handler for what one run asks: the caller says who asks. It is
+	// called once a run, when the run's Handler is made, and must not be slow.
+	New func(Caller) http.Handler
+}
+
+// mount adds the handlers of other protocols. A path that is taken is a mistake of the
+// program, and panics as in http.ServeMux.
+func (h *Handler) mount(mounts []Mount) {
+	for _, m := range mounts {
+		path := strings.TrimSuffix(m.Path, "/")
+		handler := h.mounted(m.New(h.caller))
+		h.mux.Handle(path, handler)
+		h.mux.Handle(path+"/", handler)
+	}
+}
+
+// mounted gives a handler an open-ended connection, and makes a problem of its panic. The
+// handler bounds the time of what it reads and writes itself.
+func (h *Handler) mounted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		_ = conn.SetWriteDeadline(time.Time{}) // an earlier answer on this connection may have left one
+		out := httpwire.Watch(w)
+		err := h.try(func(w http.ResponseWriter, r *http.Request) error { next.ServeHTTP(w, r); return nil }, out, r)
+		switch {
+		case err == nil:
+		case out.Begun():
+			panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
+		default:
+			h.answer(w, r, err)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package handoff
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// echoing is a protocol that answers with who asks for what.
+func echoing(caller Caller) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s %s %s", caller.Run, r.Method, r.URL.Path)
+	})
+}
+
+// mounted has the protocols at their paths.
+func (w *world) mounted(protocols map[string]func(Caller) http.Handler) *world {
+	w.t.Helper()
+	var mounts []Mount
+	for path, handler := range protocols {
+		mounts = append(mounts, Mount{Path: path, New: handler})
+	}
+	w.h = NewHandler(w.caller, w.runs, w.limits, nil, mounts...)
+	return w
+}
+
+func TestAProtocolIsServedBelowItsPath(t *testing.T) {
+	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{"/v1/": echoing, "/mcp": echoing})
+	for _, path := range []string{"/v1/models", "/v1/chat/completions", "/v1", "/v1/", "/mcp", "/mcp/", "/mcp/a/"} {
+		rec := w.do("PATCH", path, "")
+		if rec.Code != 200 || rec.Body.String() != idOf(1)+" PATCH "+path {
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+		if rec.Header().Get("X-Content-Type-Options") != "nosniff" || rec.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", path, rec.Header())
+		}
+	}
+	for _, path := range []string{"/v1x", "/v2/models", "/mcpx", "/v1/../handoff", "/v1//models", "/v1/./a", "/v1//", "//"} {
+		answered[problem](t, w.do("GET", path, ""), 404)
+	}
+	answered[map[string]any](t, w.do("GET", "/run", ""), 200)
+}
+
+func TestWithoutAProtocolThereIsNothingAtItsPath(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/v1/models", "/v1/", "/mcp", "/health/", "/handoff/", "/"} {
+		if p := answered[problem](t, w.do("GET", path, ""), 404); p.Code != "not_found" {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+}
+
+func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
+	w := newWorld(t)
+	parking := NewParking(nil)
+	mount := Mount{Path: "/mcp", New: echoing}
+	ask := func() *httptest.ResponseRecorder {
+		rec := httptest.NewRecorder()
+		parking.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), "GET", "/mcp", nil))
+		return rec
+	}
+	answered[problem](t, ask(), 503)
+	for n := range 2 {
+		caller := w.caller
+		caller.Run = idOf(n + 5)
+		parking.Assign(NewHandler(caller, w.runs, w.limits, nil, mount))
+		if rec := ask(); rec.Body.String() != caller.Run+" GET /mcp" {
+			t.Errorf("%s", rec.Body)
+		}
+		must(t, parking.Release(t.Context()))
+	}
+}
+
+func TestAProtocolThatPanics(t *testing.T) {
+	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{
+		"/before": func(Caller) http.Handler {
+			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("canary") })
+		},
+		"/amid": func(Caller) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "half")
+				panic("canary")
+			})
+		},
+	})
+	if p := answered[problem](t, w.do("GET", "/before", ""), 500); strings.Contains(p.Detail, "canary") {
+		t.Errorf("%+v", p)
+	}
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("%v", v)
+		}
+	}()
+	w.do("GET", "/amid", "")
+	t.Error("a half answer looks like a whole one")
+}
+
+func TestAProtocolMayStreamForLongerThanAnAnswerTakes(t *testing.T) {
+	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{"/mcp": func(Caller) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for range 2 {
+				_, _ = io.WriteString(w, "part\n")
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+	}})
+	conn := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	w.h.ServeHTTP(conn, httptest.NewRequestWithContext(t.Context(), "GET", "/health", nil))
+	if conn.write.IsZero() {
+		t.Fatal("an answer of the capsule API has no deadline")
+	}
+	w.h.ServeHTTP(conn, httptest.NewRequestWithContext(t.Context(), "GET", "/mcp", nil))
+	if !conn.write.IsZero() || !conn.Flushed {
+		t.Errorf("deadline %s, flushed %v", conn.write, conn.Flushed)
+	}
+}
+
+// deadlines is a connection that remembers until when it may be written to.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(time.Time) error { return nil }
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.write = at
+	return nil
+}
+
+var _ http.Flusher = httpwire.Watch(nil) // protocols of others look for it
