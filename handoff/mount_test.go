@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,8 +94,8 @@ func TestAProtocolThatPanics(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	defer func() {
-		if v := recover(); v != http.ErrAbortHandler {
-			t.Errorf("%v", v)
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("%v", err)
 		}
 	}()
 	w.do("GET", "/amid", "")

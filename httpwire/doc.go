@@ -5,6 +5,6 @@
 //
 // Errors are faults. Their messages may be shown to a client and hold no payload.
 //
-// It imports package fault and nothing else of ours. It knows no route, no unit and no
-// run, and it decides no status code: the table of package fault does.
+// It imports fault and strictjson, and nothing else of ours. It knows no route, no unit and
+// no run, and it decides no status code: the table of package fault does.
 package httpwire

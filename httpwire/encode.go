@@ -1,19 +1,17 @@
 package httpwire
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // Encode returns a value as one line of JSON with its line end. HTML in strings stays as
 // it is.
 func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := strictjson.Encode(v)
+	if err != nil {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	return b.Bytes(), nil
+	return append(raw, '\n'), nil
 }

@@ -101,8 +101,8 @@ func TestAPanicIsAnErrorWithoutItsValue(t *testing.T) {
 		}
 	}
 	defer func() {
-		if v := recover(); v != http.ErrAbortHandler {
-			t.Errorf("%v", v)
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("%v", err)
 		}
 	}()
 	_ = Catch(func() error { panic(http.ErrAbortHandler) })
