@@ -239,7 +239,7 @@ func (r *caseReader) file(caseFile, pointer, name string) string {
 		r.report(caseFile, pointer, "the file "+fault.Quote(name)+" lies outside the capsule", "put it below tests/ and name it from there")
 		return ""
 	}
-	_, err := r.source.stat(rel)
+	err := r.source.check(rel)
 	var p *problem
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

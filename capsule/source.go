@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // maxFileBytes bounds every file that is read whole: far more than a person writes.
@@ -51,35 +51,34 @@ func (s source) read(name string, most int64) ([]byte, error) {
 
 // open opens a regular file for reading. The errors are those of read.
 func (s source) open(name string) (*os.File, error) {
-	before, err := s.stat(name)
-	if err != nil {
+	if err := s.check(name); err != nil {
 		return nil, err
 	}
-	// Without O_NONBLOCK a FIFO that took the file's place would hold us for ever.
-	f, err := s.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, _, err := safefs.OpenRegular(s.root, name)
+	var replaced *safefs.Irregular
+	if errors.As(err, &replaced) {
+		return nil, &problem{"it was replaced while it was read", "try again"}
+	}
 	if err != nil {
 		return nil, &problem{"it can't be opened: " + reason(err), "make it readable"}
-	}
-	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
-		_ = f.Close()
-		return nil, &problem{"it was replaced while it was read", "try again"}
 	}
 	return f, nil
 }
 
-// stat describes a regular file that is reached without a link.
-func (s source) stat(name string) (fs.FileInfo, error) {
+// check reports what keeps a name from being a regular file that is reached without a
+// link. The errors are those of read.
+func (s source) check(name string) error {
 	if err := s.checkParents(name); err != nil {
-		return nil, err
+		return err
 	}
 	info, err := s.lstat(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &problem{"it is " + kindOf(info.Mode()) + ", not a regular file", "put the file itself there"}
+		return &problem{"it is " + kindOf(info.Mode()) + ", not a regular file", "put the file itself there"}
 	}
-	return info, nil
+	return nil
 }
 
 func (s source) checkParents(name string) error {
@@ -111,21 +110,10 @@ func (s source) lstat(name string) (fs.FileInfo, error) {
 
 // kindOf names what a file is, with its article.
 func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a regular file"
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
+	if mode&fs.ModeNamedPipe != 0 {
 		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
 	}
-	return "something else"
+	return safefs.Describe(mode)
 }
 
 // reason is the innermost cause of a file error, without the path, which the message

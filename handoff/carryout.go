@@ -3,7 +3,6 @@ package handoff
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // carryOut puts each file where the plan has it.
@@ -37,10 +37,10 @@ func put(root *os.Root, source, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return &irregular{"an output file is " + describe(info.Mode())}
+		return fmt.Errorf("an output file is %s", safefs.Describe(info.Mode()))
 	}
 	dir := path.Dir(name)
-	if err := mkdirAll(root, dir); err != nil {
+	if err := safefs.MkdirAll(root, dir, 0o755); err != nil {
 		return err
 	}
 	parent, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
@@ -61,41 +61,8 @@ func putCopy(root *os.Root, source, name string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // read only
-	if err := copyFile(in, root, partial); err != nil {
+	if _, err := safefs.Copy(root, partial, in, 0o644); err != nil {
 		return err
 	}
 	return root.Rename(partial, name)
-}
-
-// copyFile copies to a new file below root. io.Copy between two files uses
-// copy_file_range, and so a reflink where the file system has them.
-func copyFile(in *os.File, root *os.Root, name string) (err error) {
-	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Chmod(0o644)
-}
-
-// mkdirAll makes what is missing of a directory below root, open to the capsule's user
-// whatever the umask is.
-func mkdirAll(root *os.Root, dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if err := mkdirAll(root, path.Dir(dir)); err != nil {
-		return err
-	}
-	err := root.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) { // and if it is no directory, the next step says so
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return root.Chmod(dir, 0o755)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // carry opens the files of a call, or says all that is wrong with them. The caller of it
@@ -49,20 +50,20 @@ func (h *Handler) carry(ctx context.Context, c cargo) (files []File, err error) 
 }
 
 func openFile(root *os.Root, ref reference) (File, error) {
-	f, size, err := openBelow(root, ref.source)
+	f, info, err := safefs.OpenRegular(root, ref.source)
 	if err != nil {
 		return File{}, unopened(ref.source, err)
 	}
-	return File{Name: ref.name, Open: f, Size: size}, nil
+	return File{Name: ref.name, Open: f, Size: info.Size()}, nil
 }
 
 // unopened says whose mistake it is that a file can't be opened: an Input fault is the
 // caller's.
 func unopened(name string, err error) error {
-	var special *irregular
+	var special *safefs.Irregular
 	switch {
 	case errors.As(err, &special):
-		return fault.New(fault.Input, "names file %s, %s", quote(name), special.what).
+		return fault.New(fault.Input, "names file %s, %s", quote(name), standing(special)).
 			WithHint("copy the content into a regular file in %s", contract.StageOutgoing)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fault.New(fault.Input, "names file %s, which is not in %s", quote(name), contract.StageOutgoing).
@@ -72,6 +73,17 @@ func unopened(name string, err error) error {
 			WithHint("check its permissions and those of its directory")
 	}
 	return fault.Wrap(fault.Unavailable, nameless(err), "a file of the call can't be opened").WithHint("try again later")
+}
+
+// standing says what stands in the place of a file of the call.
+func standing(e *safefs.Irregular) string {
+	switch {
+	case e.OnTheWay:
+		return "but a directory on the way is " + e.What
+	case e.Changing():
+		return "which is " + e.What
+	}
+	return "which " + e.Error()
 }
 
 // nameless takes the file's name out of an error, which may be a payload's.

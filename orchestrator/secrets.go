@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // maxSecret bounds a secret in bytes.
@@ -26,44 +25,40 @@ type secrets struct {
 // read returns a secret. No error of it has a part of the value. It is Forbidden for a file
 // that others can read, NotFound for one that isn't there, else Input.
 func (s secrets) read(name string) (agenthttp.Secret, error) {
-	file, err := s.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	file, info, err := s.open(name)
+	var special *safefs.Irregular
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.NotFound, "there is no secret %q", name).
 			WithHint("put it, and nothing else, into a file %s of mode 600 where secrets are kept: see the setting `secrets`, and --secret of aod run", name)
-	}
-	if err != nil {
+	case errors.As(err, &special):
+		return "", fault.New(fault.Input, "the secret %q is no regular file", name).WithHint("put the value itself into a file")
+	case err != nil:
 		return "", fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name).WithHint("make its file readable for the user that runs aod")
 	}
 	defer file.Close()
-	value, err := readSecret(name, file)
+	value, err := readSecret(name, file, info)
 	return agenthttp.Secret(value), err
 }
 
 // open opens the file of a secret. A pipe in its place doesn't hold us.
-func (s secrets) open(name string) (*os.File, error) {
-	const flags = os.O_RDONLY | unix.O_NONBLOCK
+func (s secrets) open(name string) (*os.File, fs.FileInfo, error) {
 	if path, given := s.files[name]; given {
-		return os.OpenFile(path, flags, 0)
+		return safefs.OpenNamed(path)
 	}
 	if s.dir == "" {
-		return nil, fs.ErrNotExist
+		return nil, nil, fs.ErrNotExist
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer root.Close()
-	return root.OpenFile(name, flags, 0)
+	return safefs.OpenInside(root, name)
 }
 
-func readSecret(name string, file *os.File) ([]byte, error) {
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name)
-	case !info.Mode().IsRegular():
-		return nil, fault.New(fault.Input, "the secret %q is no regular file", name).WithHint("put the value itself into a file")
-	case info.Mode().Perm()&0o077 != 0:
+func readSecret(name string, file io.Reader, info fs.FileInfo) ([]byte, error) {
+	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fault.New(fault.Forbidden, "others can read the secret %q: its file has the mode %04o", name, info.Mode().Perm()).
 			WithHint("chmod 600 on its file, and if others had it meanwhile, make a new one")
 	}

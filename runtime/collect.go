@@ -41,7 +41,7 @@ func (l Layout) ReadResult(maxBytes int64) ([]byte, *fault.Finding, error) {
 
 func resultFinding(err error) *fault.Finding {
 	f := fault.Finding{File: ioDir + "/" + resultName}
-	var special *notRegular
+	var special *safefs.Irregular
 	var large *tooLarge
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,7 +122,7 @@ func onlyDirectory(output string) error {
 		return fmt.Errorf("collect: %w", err)
 	}
 	if !info.IsDir() {
-		return &LimitError{Limit: "output", Message: "/io/output is " + describe(info.Mode()) + ", not a directory"}
+		return &LimitError{Limit: "output", Message: "/io/output is " + safefs.Describe(info.Mode()) + ", not a directory"}
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (c *collector) entry(name string, entry fs.DirEntry, depth int) error {
 	case entry.Type().IsRegular():
 		return c.file(name, entry)
 	}
-	c.skip(name, "is "+describe(entry.Type()))
+	c.skip(name, "is "+safefs.Describe(entry.Type()))
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -96,9 +95,10 @@ func (d *delivery) deliver(name string) (File, error) {
 	return measure(d.to, name, d.to.Name())
 }
 
-// measure reads a file below root to say what it is, and that it is found below dir.
+// measure reads a file that we have put below root to say what it is, and that it is found
+// below dir. A user's own links in a directory of the user's are followed.
 func measure(root *os.Root, name, dir string) (File, error) {
-	file, _, err := openHostile(root, name)
+	file, _, err := safefs.OpenInside(root, name)
 	if err != nil {
 		return File{}, err
 	}
@@ -131,7 +131,7 @@ func own(root *os.Root, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return &notRegular{describe(info.Mode())}
+		return &safefs.Irregular{What: safefs.Describe(info.Mode())}
 	}
 	if err := root.Lchown(name, os.Geteuid(), os.Getegid()); err != nil {
 		return fmt.Errorf("owner: %w", err)
@@ -157,18 +157,18 @@ func (d *delivery) rename(name string) error {
 
 // copy fills a file of its own name, so that nobody sees half of the result.
 func (d *delivery) copy(name string) error {
-	source, _, err := openHostile(d.from, name)
+	source, _, err := safefs.OpenRegular(d.from, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }() // read only
-	partial := path.Join(path.Dir(name), ".aod-"+rand.Text())
-	err = copyFile(source, d.to, partial, 0o644)
+	temp := path.Join(path.Dir(name), safefs.TempName())
+	_, err = safefs.Copy(d.to, temp, source, 0o644)
 	if err == nil {
-		err = d.to.Rename(partial, name)
+		err = d.to.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, d.to.RemoveAll(partial))
+		return errors.Join(err, d.to.RemoveAll(temp))
 	}
 	return nil
 }

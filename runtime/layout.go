@@ -95,7 +95,8 @@ func (l Layout) placeInit(initFile string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // holds no data
-	return copyFile(in, root, "init", 0o555)
+	_, err = safefs.Copy(root, "init", in, 0o555)
+	return err
 }
 
 // WriteInput puts /io/input.json into place, also under the eyes of a program that runs
@@ -181,7 +182,7 @@ func (l Layout) OpenStdout() (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // read only
-	f, _, err := openHostile(root, stdoutName)
+	f, _, err := safefs.OpenRegular(root, stdoutName)
 	return f, err
 }
 

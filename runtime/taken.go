@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -66,22 +68,18 @@ func (l Layout) copyOut(found []Found, dest string) ([]File, error) {
 }
 
 // copyFound copies as much of a file as it had when it was found.
-func copyFound(from, to *os.Root, f Found) (err error) {
-	in, _, err := openHostile(from, f.Name)
+func copyFound(from, to *os.Root, f Found) error {
+	in, _, err := safefs.OpenRegular(from, f.Name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // read only
-	if err := mkdirAll(to, path.Dir(f.Name), 0o755); err != nil {
+	if err := safefs.MkdirAll(to, path.Dir(f.Name), 0o755); err != nil {
 		return err
 	}
-	out, err := to.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	n, err := safefs.Copy(to, f.Name, io.LimitReader(in, f.SizeBytes), 0o644)
+	if err == nil && n < f.SizeBytes {
+		err = io.ErrUnexpectedEOF
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if _, err := io.CopyN(out, in, f.SizeBytes); err != nil {
-		return err
-	}
-	return out.Chmod(0o644)
+	return err
 }

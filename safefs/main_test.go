@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // nobody is a user and group without rights, as whom tests of permissions run.
@@ -129,4 +131,11 @@ func tower(t *testing.T, dir string, floors int) {
 		fd = next
 	}
 	_ = syscall.Close(fd)
+}
+
+// exchange swaps two names in one step, so that neither is ever missing.
+func exchange(t *testing.T, a, b string) {
+	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
+		t.Error(err)
+	}
 }

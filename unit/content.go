@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,10 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -156,7 +154,7 @@ func writeFile(t *tar.Writer, root *os.Root, name string) error {
 	if info.IsDir() {
 		return t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 	}
-	file, err := openRegular(root, name)
+	file, _, err := safefs.OpenRegular(root, name)
 	if err != nil {
 		return unreadable(name, err)
 	}
@@ -185,25 +183,6 @@ func (f *content) writeBesideAgain(w io.Writer) error {
 		return moved(errors.New("other content"))
 	}
 	return nil
-}
-
-// openRegular opens a regular file; what takes its place meanwhile is refused.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	before, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", quote(name))
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
-		return nil, errors.Join(fmt.Errorf("%s was replaced", quote(name)), f.Close())
-	}
-	return f, nil
 }
 
 func readUpTo(r io.Reader, most int64) ([]byte, error) { return io.ReadAll(io.LimitReader(r, most)) }

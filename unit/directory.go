@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // directory is a place where a unit is worked on, and what was last read there.
@@ -110,7 +111,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := openRegular(root, filepath.Base(path))
+	f, _, err := safefs.OpenRegular(root, filepath.Base(path))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // FileRef is a string in a payload that the contract declares to name a file.
@@ -109,21 +110,10 @@ func missingHint(stage Stage) string {
 
 // what names the kind of a directory entry.
 func what(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
+	if mode.IsRegular() {
 		return "a file"
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a FIFO"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
 	}
-	return "something special"
+	return safefs.Describe(mode)
 }
 
 func irregularHint(mode fs.FileMode, stage Stage) string {

@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // hostFile is a file of this host that goes into a run.
@@ -90,24 +90,12 @@ func forbidden(f hostFile, err error) error {
 		WithHint("it must be a regular file in one of the directories of the setting `file_roots`, with no link on the way out of it")
 }
 
-var errIrregular = errors.New("not a regular file")
-
 func openIn(root, rel string) (*os.File, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	content, err := dir.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would keep us waiting
-	if err != nil {
-		return nil, err
-	}
-	info, err := content.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errIrregular
-	}
-	if err != nil {
-		return nil, errors.Join(err, content.Close())
-	}
-	return content, nil
+	content, _, err := safefs.OpenInside(dir, rel)
+	return content, err
 }
