@@ -1,12 +1,16 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
-// Event is something that happened in a run, as a Service remembers it.
+// Event is something that happened in a run, as a server remembers it and sends it: its
+// fields are those of one server-sent event (schemas/event.schema.json).
 type Event struct {
 	Seq  int64 // 1, 2, 3, … within the run
 	Type EventType
-	Data json.RawMessage
+	Data json.RawMessage // see Decode
 }
 
 // EventType says what an event's data is.
@@ -14,12 +18,52 @@ type EventType string
 
 // The types of events. After the event of type EventEnd there are no more.
 const (
-	EventState    EventType = "state"    // a Transition, with the number of the attempt
-	EventWarning  EventType = "warning"  // {"message"}
-	EventBuild    EventType = "build"    // {"step", "name", "state"}
-	EventAttempt  EventType = "attempt"  // an attempt that failed and is made again
-	EventCall     EventType = "call"     // a Call: one was made, or has ended
-	EventProgress EventType = "progress" // {"percent", "step", "message"}: the unit's own word
-	EventCancel   EventType = "cancel"   // {"reason"}: somebody asked for the run's end
-	EventEnd      EventType = "end"      // {"state", "outcome"}
+	EventState    EventType = "state"    // Transition: the run entered a state
+	EventWarning  EventType = "warning"  // WarningEvent: something is worth knowing and stops nothing
+	EventBuild    EventType = "build"    // BuildEvent: a step of the image's build began or ended
+	EventAttempt  EventType = "attempt"  // AttemptEvent: an attempt failed and is made again
+	EventCall     EventType = "call"     // Call: a call was made, or has ended
+	EventProgress EventType = "progress" // ProgressEvent: the unit's own word on how far it is
+	EventCancel   EventType = "cancel"   // CancelEvent: somebody asked for the run's end
+	EventEnd      EventType = "end"      // EndEvent: the last word
 )
+
+// EventData is the data of an event: a Transition, WarningEvent, BuildEvent, AttemptEvent,
+// Call, ProgressEvent, CancelEvent or EndEvent, never a pointer to one.
+type EventData interface {
+	// EventType is the type of the events that have such data.
+	EventType() EventType
+}
+
+// Decode returns the event's data by its type. It is nil, without an error, for a type
+// that isn't known here: servers may be newer than their readers. The error is for data
+// that its type doesn't have.
+func (e Event) Decode() (EventData, error) {
+	switch e.Type {
+	case EventState:
+		return decodeAs[Transition](e)
+	case EventWarning:
+		return decodeAs[WarningEvent](e)
+	case EventBuild:
+		return decodeAs[BuildEvent](e)
+	case EventAttempt:
+		return decodeAs[AttemptEvent](e)
+	case EventCall:
+		return decodeAs[Call](e)
+	case EventProgress:
+		return decodeAs[ProgressEvent](e)
+	case EventCancel:
+		return decodeAs[CancelEvent](e)
+	case EventEnd:
+		return decodeAs[EndEvent](e)
+	}
+	return nil, nil
+}
+
+func decodeAs[T EventData](e Event) (EventData, error) {
+	var data T
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return nil, fmt.Errorf("decode event %d of type %s: %w", e.Seq, e.Type, err)
+	}
+	return data, nil
+}

@@ -21,18 +21,13 @@ func (s *Service) Cancel(ctx context.Context, id, reason string) (api.Record, er
 		return record, fault.New(fault.Conflict, "the run has ended: it is %s", record.State)
 	}
 	reason = bounded(reason, maxMessage)
-	wish := newEvent(api.EventCancel, time.Now().UTC(), cancelWish{Reason: reason})
+	wish := newEvent(time.Now().UTC(), api.CancelEvent{Reason: reason})
 	if err := s.store.Append(ctx, id, wish); err != nil {
 		return api.Record{}, err
 	}
 	j.news.notify()
 	j.cancel(wishOf(reason))
 	return s.Get(ctx, id)
-}
-
-// cancelWish is the data of an EventCancel.
-type cancelWish struct {
-	Reason string `json:"reason,omitempty"`
 }
 
 // wishOf is the cause of a run's end that was asked for.

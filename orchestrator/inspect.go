@@ -89,7 +89,7 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 			}
 			for _, e := range events {
 				after = e.Seq
-				if !yield(api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}, nil) || e.Type == string(api.EventEnd) {
+				if !yield(eventOf(e), nil) || e.Type == string(api.EventEnd) {
 					return
 				}
 			}

@@ -72,15 +72,9 @@ func (j *job) events(transition api.Transition) []store.Event {
 	}
 	events = append(events, stored(Event{State: &transition})...)
 	if j.over() {
-		events = append(events, newEvent(api.EventEnd, transition.At, ending{State: j.record.State, Outcome: j.record.Outcome}))
+		events = append(events, newEvent(transition.At, api.EndEvent{State: j.record.State, Outcome: j.record.Outcome}))
 	}
 	return events
-}
-
-// ending is the data of an EventEnd.
-type ending struct {
-	State   api.State   `json:"state"`
-	Outcome api.Outcome `json:"outcome"`
 }
 
 // note keeps a log line, a step of a build or a warning.
@@ -114,45 +108,30 @@ func stored(event Event) []store.Event {
 	now := time.Now().UTC()
 	switch {
 	case event.State != nil:
-		return []store.Event{newEvent(api.EventState, event.State.At, event.State)}
+		return []store.Event{newEvent(event.State.At, *event.State)}
 	case event.Attempt != nil:
-		return []store.Event{newEvent(api.EventAttempt, now, failedAttempt{event.Attempt, event.Delay.Milliseconds()})}
+		return []store.Event{newEvent(now, api.AttemptEvent{Attempt: *event.Attempt, RetryInMS: event.Delay.Milliseconds()})}
 	case event.Warning != "":
-		return []store.Event{newEvent(api.EventWarning, now, map[string]string{"message": event.Warning})}
+		return []store.Event{newEvent(now, api.WarningEvent{Message: event.Warning})}
 	case event.Progress != nil:
-		return []store.Event{newEvent(api.EventProgress, now, progress{event.Progress.Percent, event.Progress.Step, event.Progress.Message})}
+		return []store.Event{newEvent(now, api.ProgressEvent{Percent: event.Progress.Percent, Step: event.Progress.Step, Message: event.Progress.Message})}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
-		return []store.Event{newEvent(api.EventBuild, now, buildStep{event.Build.Step, event.Build.Name, string(event.Build.State)})}
+		return []store.Event{newEvent(now, api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
 	}
 	return nil
 }
 
-// failedAttempt is the data of an EventAttempt.
-type failedAttempt struct {
-	*api.Attempt
-	RetryInMS int64 `json:"retry_in_ms"`
-}
-
-// progress is the data of an EventProgress.
-type progress struct {
-	Percent *float64 `json:"percent,omitempty"`
-	Step    string   `json:"step,omitempty"`
-	Message string   `json:"message,omitempty"`
-}
-
-// buildStep is the data of an EventBuild.
-type buildStep struct {
-	Step  string `json:"step"`
-	Name  string `json:"name,omitempty"`
-	State string `json:"state"`
-}
-
-func newEvent(kind api.EventType, at time.Time, data any) store.Event {
+func newEvent(at time.Time, data api.EventData) store.Event {
 	raw, err := json.Marshal(data)
 	if err != nil {
-		raw = []byte("{}") // none of the types above can fail
+		raw = []byte("{}") // none of the types of data can fail
 	}
-	return store.Event{At: at, Type: string(kind), Data: raw}
+	return store.Event{At: at, Type: string(data.EventType()), Data: raw}
+}
+
+// eventOf is what newEvent made, the other way round.
+func eventOf(e store.Event) api.Event {
+	return api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}
 }
 
 // notifier wakes all who wait for news.

@@ -106,8 +106,8 @@ func (s *Service) wishFor(ctx context.Context, id string) error {
 		}
 		for _, event := range events {
 			after = event.Seq
-			var wish cancelWish
-			if event.Type == string(api.EventCancel) && json.Unmarshal(event.Data, &wish) == nil {
+			data, _ := eventOf(event).Decode() // what can't be read asks for nothing
+			if wish, ok := data.(api.CancelEvent); ok {
 				return wishOf(wish.Reason)
 			}
 		}

@@ -144,13 +144,13 @@ func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
 func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	w, agent := newFarWorks(t, "  stream: true\n")
-	progressed := func(id string) (all []progress) {
+	progressed := func(id string) (all []api.ProgressEvent) {
 		for event, err := range w.service.Events(t.Context(), id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if event.Type == api.EventProgress {
-				var p progress
+				var p api.ProgressEvent
 				_ = json.Unmarshal(event.Data, &p)
 				all = append(all, p)
 			}
@@ -164,7 +164,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 			t.Fatal(show(record))
 		}
 		half := 50.0
-		want := []progress{{Percent: &half, Step: "half [2J", Message: "m"}, {Message: long[:1021] + "…"}}
+		want := []api.ProgressEvent{{Percent: &half, Step: "half [2J", Message: "m"}, {Message: long[:1021] + "…"}}
 		if diff := cmp.Diff(want, progressed(id)); diff != "" {
 			t.Error(diff)
 		}

@@ -66,7 +66,7 @@ func (c *serviceCalls) Start(ctx context.Context, call handoff.Call) (id string,
 		trace: c.job.private.TraceParent, metadata: c.job.record.Metadata,
 	})
 	if err == nil && !joined {
-		c.job.append(newEvent(api.EventCall, time.Now().UTC(), callOf(record)))
+		c.job.append(newEvent(time.Now().UTC(), callOf(record)))
 	}
 	return record.ID, err
 }
@@ -245,7 +245,7 @@ func (s *Service) callsOf(ctx context.Context, id string) ([]api.Call, error) {
 // tellCaller notes the end of a call among the events of the run that made it.
 func (s *Service) tellCaller(j *job) {
 	if caller := s.job(j.family.parent); caller != nil {
-		caller.append(newEvent(api.EventCall, time.Now().UTC(), callOf(j.record)))
+		caller.append(newEvent(time.Now().UTC(), callOf(j.record)))
 	}
 }
 

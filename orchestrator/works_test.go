@@ -115,7 +115,7 @@ func (w *works) dieWishing(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := s.store.Append(w.t.Context(), id, newEvent(api.EventCancel, time.Now(), cancelWish{"because"})); err != nil {
+	if err := s.store.Append(w.t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -104,49 +104,39 @@ func (f *follower) showEvents(ctx context.Context) error {
 
 // show leaves out what it doesn't know: servers may be newer than we are.
 func (f *follower) show(event api.Event) {
-	shown := orchestrator.Event{Run: f.id}
-	var err error
-	switch event.Type {
-	case api.EventState:
-		err = json.Unmarshal(event.Data, &shown.State)
-	case api.EventWarning:
-		var told struct{ Message string }
-		err = json.Unmarshal(event.Data, &told)
-		shown.Warning = told.Message
-	case api.EventBuild:
-		err = json.Unmarshal(event.Data, &shown.Build) // its names are those of the fields
-	case api.EventProgress:
-		err = json.Unmarshal(event.Data, &shown.Progress) // its names are those of the fields
-	case api.EventCall:
-		shown, err = f.callEvent(event.Data)
-	case api.EventAttempt:
-		f.showAttempt(event.Data)
+	data, err := event.Decode()
+	if err != nil {
 		return
 	}
-	if err == nil {
-		f.view.event(shown)
+	shown := orchestrator.Event{Run: f.id}
+	switch data := data.(type) {
+	case api.Transition:
+		shown.State = &data
+	case api.WarningEvent:
+		shown.Warning = data.Message
+	case api.BuildEvent:
+		shown.Build = &runtime.BuildEvent{Step: data.Step, Name: data.Name, State: runtime.StepState(data.State)}
+	case api.ProgressEvent:
+		shown.Progress = &handoff.Progress{Percent: data.Percent, Step: data.Step, Message: data.Message}
+	case api.Call:
+		shown = f.callEvent(data)
+	case api.AttemptEvent:
+		f.showAttempt(data)
+		return
 	}
+	f.view.event(shown)
 }
 
 // callEvent makes of a call that began or ended what its own run would have told.
-func (f *follower) callEvent(data json.RawMessage) (orchestrator.Event, error) {
-	var call api.Call
-	err := json.Unmarshal(data, &call)
+func (f *follower) callEvent(call api.Call) orchestrator.Event {
 	state := api.Transition{State: call.State, At: time.Now()}
 	return orchestrator.Event{
 		Run: call.ID, Unit: call.Unit, Parent: f.id, State: &state, Files: call.Files, Outcome: call.ErrorKind,
-	}, err
+	}
 }
 
 // showAttempt tells of a try that failed and is made again.
-func (f *follower) showAttempt(data json.RawMessage) {
-	var told struct {
-		api.Attempt
-		RetryInMS int64 `json:"retry_in_ms"`
-	}
-	if json.Unmarshal(data, &told) != nil {
-		return
-	}
+func (f *follower) showAttempt(told api.AttemptEvent) {
 	why := string(told.Outcome)
 	if told.Error != nil {
 		why = told.Error.Message

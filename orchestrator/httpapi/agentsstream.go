@@ -117,17 +117,16 @@ func (s *taskStream) pass(event api.Event) error {
 	return s.send(agenthttp.Progress, e)
 }
 
-// eventOf takes what a stored event has of ours.
-func eventOf(event api.Event) (e taskEvent) {
-	var known struct {
-		State   api.State
-		Attempt int
-		Percent *float64
-		Step    string
-		Message string
+// eventOf takes what a stored event has of ours. Data that can't be read has none of it.
+func eventOf(event api.Event) taskEvent {
+	data, _ := event.Decode()
+	switch data := data.(type) {
+	case api.Transition:
+		return taskEvent{State: data.State, Attempt: data.Attempt}
+	case api.ProgressEvent:
+		return taskEvent{Percent: data.Percent, Step: data.Step, Message: data.Message}
 	}
-	_ = json.Unmarshal(event.Data, &known) // data of another shape has none of it
-	return taskEvent{State: known.State, Attempt: known.Attempt, Percent: known.Percent, Step: known.Step, Message: known.Message}
+	return taskEvent{}
 }
 
 func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {

@@ -105,14 +105,14 @@ func idAt(at time.Time) string {
 }
 
 func eventsOf(record api.Record) (events []store.Event, err error) {
-	add := func(kind api.EventType, at time.Time, data any) {
+	add := func(at time.Time, data api.EventData) {
 		raw, failure := json.Marshal(data)
-		events = append(events, store.Event{At: at, Type: string(kind), Data: raw})
+		events = append(events, store.Event{At: at, Type: string(data.EventType()), Data: raw})
 		err = errors.Join(err, failure)
 	}
 	for _, t := range record.Transitions {
-		add(api.EventState, t.At, t)
+		add(t.At, t)
 	}
-	add(api.EventEnd, *record.FinishedAt, map[string]any{"state": record.State, "outcome": record.Outcome})
+	add(*record.FinishedAt, api.EndEvent{State: record.State, Outcome: record.Outcome})
 	return events, err
 }
