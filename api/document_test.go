@@ -1,0 +1,152 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/schemas"
+)
+
+// violations holds a value's JSON against a schema of ours.
+func violations(t *testing.T, schema string, v any) []fault.Finding {
+	t.Helper()
+	compiled, findings := contract.Compile(schemas.Get(schema))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := contract.Decode(raw, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(payload)
+}
+
+const someID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
+
+// full are documents in which every field is set.
+var full = map[string]any{
+	"run": Record{
+		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", RerunOf: "o",
+		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`),
+		State: Failed, Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
+		Files:   []File{{Name: "a/b", Path: "/x/a/b", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
+		Error:   someError,
+		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: &Usage{1, 2}, FinishedAt: noon}},
+		Warnings: []string{"w"}, Calls: []Call{{ID: "c", Unit: "u", State: Failed, Outcome: TimedOut, ErrorKind: "timeout", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 2, Calls: []Call{{ID: "d", Unit: "u", State: Failed, Outcome: Success, ErrorKind: "k", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1, Calls: []Call{}}}}},
+		Image: ImageRef{Ref: "r", ID: "i"}, Container: &Container{ID: "c", WaitedMS: 1.5, Served: 2},
+		Timings: Timings{1, 2, 3, 4, 5, 6, 7}, Usage: &Usage{CPUSeconds: 0.25, PeakMemoryBytes: 4096}, Log: LogStats{Bytes: 9, Truncated: true},
+		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
+	},
+	"page": Page{Next: new("n"), Runs: []Summary{{
+		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, Metadata: map[string]string{"k": "v"},
+		State: Failed, Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
+		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
+	}}},
+	"pool": PoolStats{Size: 1, Waiting: 2, MemoryBytes: 3, UsedBytes: 4, Units: []PoolUnit{{
+		Unit: "u", Wanted: 1, Fixed: 2, Starting: 3, Hits: 4, Misses: 5, Refills: 6, Failures: 7,
+		Waiting: []PoolSandbox{{ID: someID, Container: "c", Loaded: true, Since: noon}},
+	}}},
+	"submission": Submission{Unit: "u", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}},
+	"unit": Unit{
+		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", Image: "i", Concurrency: 1, Access: "read-only",
+		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
+		InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
+	},
+}
+
+const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+var someError = &RunError{
+	Category: CategoryAgent, Kind: "capsule_error", Type: "ValueError", Message: "m", Hint: "h",
+	Findings: []fault.Finding{{File: "f", Line: 1, Pointer: "/p", Message: "m", Hint: "h", Warning: true}},
+}
+
+// empty are documents in which nothing is set that may be left out.
+var empty = map[string]any{
+	"run":        Record{ID: someID, Unit: "u", State: Idle, Files: []File{}, Transitions: []Transition{}},
+	"page":       Page{Runs: []Summary{}},
+	"pool":       PoolStats{Units: []PoolUnit{}},
+	"submission": Submission{Unit: "u", Input: json.RawMessage(`{}`)},
+	"unit":       Unit{Name: "u", Kind: "capsule", Source: "upload", Access: "read-only"},
+}
+
+// TestDocumentsKeepTheirBytes compares with what earlier versions wrote to stores and
+// wires. A field may be added to a golden file; none may change or go.
+func TestDocumentsKeepTheirBytes(t *testing.T) {
+	for set, documents := range map[string]map[string]any{"full": full, "empty": empty} {
+		for name, document := range documents {
+			t.Run(set+" "+name, func(t *testing.T) {
+				if set == "full" {
+					eachFieldIsSet(t, reflect.ValueOf(document), name)
+				}
+				got, err := json.MarshalIndent(document, "", "  ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				golden := filepath.Join("testdata", name+"."+set+".json")
+				if os.Getenv("UPDATE_GOLDEN") != "" {
+					_ = os.WriteFile(golden, append(got, '\n'), 0o644)
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
+					t.Error(diff)
+				}
+				for _, f := range violations(t, name, document) {
+					t.Errorf("it breaks its schema: %s", f)
+				}
+			})
+		}
+	}
+}
+
+// eachFieldIsSet keeps the full documents full when a type grows.
+func eachFieldIsSet(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	if _, isTime := v.Interface().(time.Time); isTime {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		eachFieldIsSet(t, v.Elem(), path)
+	case reflect.Slice:
+		if v.Len() > 0 && v.Type().Elem().Kind() == reflect.Struct {
+			eachFieldIsSet(t, v.Index(0), path)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field, name := v.Field(i), path+"."+v.Type().Field(i).Name
+			if field.IsZero() {
+				t.Errorf("%s isn't set", name)
+				continue
+			}
+			eachFieldIsSet(t, field, name)
+		}
+	}
+}
+
+func TestOutcomeIsNullUntilThereIsOne(t *testing.T) {
+	for outcome, want := range map[Outcome]string{"": "null", Success: `"success"`} {
+		if raw, err := json.Marshal(outcome); err != nil || string(raw) != want {
+			t.Errorf("%q is written %s, error %v", outcome, raw, err)
+		}
+	}
+	var record Record
+	if err := json.Unmarshal([]byte(`{"outcome":null}`), &record); err != nil || record.Outcome != "" {
+		t.Errorf("null is read as %q, error %v", record.Outcome, err)
+	}
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 500, time.UTC)
+
+// told is the data of every type of event, with the bytes that stores hold of it.
+var told = []struct {
+	data EventData
+	raw  string
+}{
+	{Transition{State: Running, At: noon, Reason: "r", Attempt: 2}, `{"state":"running","at":"2026-01-02T12:00:00.0000005Z","reason":"r","attempt":2}`},
+	{Transition{State: Idle, At: noon}, `{"state":"idle","at":"2026-01-02T12:00:00.0000005Z"}`},
+	{WarningEvent{Message: "m"}, `{"message":"m"}`},
+	{BuildEvent{Step: "sha256:1", Name: "[1/2] FROM x", State: "started"}, `{"step":"sha256:1","name":"[1/2] FROM x","state":"started"}`},
+	{BuildEvent{Step: "s", State: "done"}, `{"step":"s","state":"done"}`},
+	{
+		AttemptEvent{Attempt{Number: 1, Outcome: SystemError, Error: &RunError{Category: CategoryTransient, Kind: "unavailable", Message: "m"}, FinishedAt: noon}, 1500},
+		`{"number":1,"outcome":"system_error","exit_code":null,"error":{"category":"Transient","kind":"unavailable","message":"m"},"finished_at":"2026-01-02T12:00:00.0000005Z","retry_in_ms":1500}`,
+	},
+	{
+		AttemptEvent{Attempt{Number: 2, Outcome: OutOfMemory, ExitCode: new(137), Usage: &Usage{CPUSeconds: 0.5, PeakMemoryBytes: 7}, FinishedAt: noon}, 0},
+		`{"number":2,"outcome":"out_of_memory","exit_code":137,"error":null,"usage":{"cpu_seconds":0.5,"peak_memory_bytes":7},"finished_at":"2026-01-02T12:00:00.0000005Z","retry_in_ms":0}`,
+	},
+	{
+		Call{ID: "id", Unit: "u", State: Idle, CreatedAt: noon},
+		`{"id":"id","unit":"u","state":"idle","outcome":null,"files":0,"created_at":"2026-01-02T12:00:00.0000005Z","finished_at":null,"total_ms":0}`,
+	},
+	{
+		Call{ID: "id", Unit: "u", State: Failed, Outcome: CapsuleError, ErrorKind: "capsule_error", Files: 2, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1.5, Calls: []Call{}},
+		`{"id":"id","unit":"u","state":"failed","outcome":"capsule_error","error_kind":"capsule_error","files":2,"created_at":"2026-01-02T12:00:00.0000005Z","finished_at":"2026-01-02T12:00:00.0000005Z","total_ms":1.5}`,
+	},
+	{ProgressEvent{Percent: new(0.0), Step: "s", Message: "m"}, `{"percent":0,"step":"s","message":"m"}`},
+	{ProgressEvent{}, `{}`},
+	{CancelEvent{Reason: "r"}, `{"reason":"r"}`},
+	{CancelEvent{}, `{}`},
+	{EndEvent{State: Completed, Outcome: Success}, `{"state":"completed","outcome":"success"}`},
+}
+
+func TestEventDataIsWrittenAsStoresHoldIt(t *testing.T) {
+	for _, c := range told {
+		raw, err := json.Marshal(c.data)
+		if err != nil || string(raw) != c.raw {
+			t.Errorf("%s: %s, error %v, want %s", c.data.EventType(), raw, err, c.raw)
+		}
+		document := map[string]any{"id": 1, "event": c.data.EventType(), "data": c.data}
+		for _, f := range violations(t, "event", document) {
+			t.Errorf("%s %s: %s", c.data.EventType(), raw, f)
+		}
+	}
+}
+
+func TestEveryEventIsReadByItsType(t *testing.T) {
+	missing := map[EventType]bool{
+		EventState: true, EventWarning: true, EventBuild: true, EventAttempt: true,
+		EventCall: true, EventProgress: true, EventCancel: true, EventEnd: true,
+	}
+	for _, c := range told {
+		got, err := Event{Seq: 1, Type: c.data.EventType(), Data: json.RawMessage(c.raw)}.Decode()
+		want := c.data
+		if call, ok := want.(Call); ok {
+			call.Calls = nil // an empty list isn't written
+			want = call
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v %s", c.data.EventType(), err, diff)
+		}
+		delete(missing, c.data.EventType())
+	}
+	for kind := range missing {
+		t.Errorf("no event of type %s is read", kind)
+	}
+}
+
+func TestEventsThatCannotBeRead(t *testing.T) {
+	if data, err := (Event{Seq: 1, Type: "a newer one", Data: json.RawMessage(`[1]`)}).Decode(); data != nil || err != nil {
+		t.Errorf("of a newer server: %v, error %v", data, err)
+	}
+	for _, c := range told {
+		kind := c.data.EventType()
+		for _, raw := range []string{"", "{", "[1]", `"x"`} {
+			if data, err := (Event{Seq: 1, Type: kind, Data: json.RawMessage(raw)}).Decode(); err == nil || data != nil {
+				t.Errorf("%s %q: %v", kind, raw, data)
+			}
+		}
+	}
+}
