@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -11,13 +10,13 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// compiler walks a document of schemas once: it reports every mistake, takes the
-// short type names, resolves references and makes the nodes.
+// compiler walks a document of schemas once: it reports every mistake, takes the short
+// type names, resolves references and translates later drafts to draft-07.
 type compiler struct {
 	document any
-	file     string // for findings
-	rootless bool   // the document as a whole is no schema: it is a schema.json
-	draft4   bool
+	file     string           // for findings
+	rootless bool             // the document as a whole is no schema: it is a schema.json
+	drafts   map[string]draft // that "$schema" declares: by the pointer of the document or side
 	nodes    map[string]*node // by pointer
 	findings []fault.Finding
 	full     bool
@@ -27,7 +26,7 @@ func (c *compiler) add(f fault.Finding) {
 	if c.full {
 		return
 	}
-	f.File = c.file
+	f.File, f.Pointer = c.file, fault.Clip(f.Pointer, strictjson.MaxPointerBytes)
 	c.findings = append(c.findings, f)
 	if len(c.findings) == MaxFindings {
 		c.full = true
@@ -36,11 +35,11 @@ func (c *compiler) add(f fault.Finding) {
 }
 
 func (c *compiler) fail(pointer, hint, format string, args ...any) {
-	c.add(fault.Finding{Pointer: fault.Clip(pointer, strictjson.MaxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint})
+	c.add(fault.Finding{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (c *compiler) warn(pointer, hint, format string, args ...any) {
-	c.add(fault.Finding{Pointer: fault.Clip(pointer, strictjson.MaxPointerBytes), Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+	c.add(fault.Finding{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
 }
 
 // schema returns the node for the value at the pointer, made once.
@@ -48,7 +47,7 @@ func (c *compiler) schema(v any, pointer string) *node {
 	if n, ok := c.nodes[pointer]; ok {
 		return n
 	}
-	n := &node{id: len(c.nodes), pointer: pointer}
+	n := newNode(len(c.nodes), pointer)
 	if len(c.nodes) == maxSubschemas {
 		if !c.full {
 			c.fail("", "split the capsule, or describe less", "the contract has more than %d schemas in it", maxSubschemas)
@@ -69,13 +68,21 @@ func (c *compiler) schema(v any, pointer string) *node {
 }
 
 func (c *compiler) object(n *node, m map[string]any) {
-	if ref, ok := m["$ref"]; ok {
-		c.ref(n, ref, m)
+	ref, refers := m["$ref"]
+	if refers && c.draftAt(n.pointer) < draft2019 {
+		c.beside(n, m)
+		c.refer(n, ref)
 		return
 	}
 	for _, key := range sorted(m) {
-		c.keyword(n, key, m[key])
+		if key != "$ref" {
+			c.keyword(n, key, m[key])
+		}
 	}
+	if refers {
+		c.refer(n, ref)
+	}
+	c.translate(n)
 	c.pairs(n)
 	if n.filePath && (n.types&kindString == 0 || n.types&^(kindString|kindNull) != 0) {
 		c.fail(n.pointer+"/format", `write "type": "string" beside it`, `the format file_path is for strings only`)
@@ -83,19 +90,17 @@ func (c *compiler) object(n *node, m map[string]any) {
 }
 
 func (c *compiler) keyword(n *node, key string, v any) {
-	pointer := n.pointer + strictjson.Pointer(key)
+	at := n.pointer + strictjson.Pointer(key)
+	if c.tooNew(n, key, at) || annotations[key] {
+		return
+	}
 	if read, ok := keywords[key]; ok {
-		read(c, n, v, pointer)
+		read(c, n, key, v, at)
 		return
 	}
-	if hint, ok := newerKeywords[key]; ok {
-		c.fail(pointer, hint, "draft-07 does not know %q and would ignore it", key)
-		return
+	if !strings.HasPrefix(key, "x-") {
+		c.warn(at, unknownHint(key, v), "%s is not a keyword of JSON Schema and is ignored", quote(key))
 	}
-	if annotations[key] || strings.HasPrefix(key, "x-") {
-		return
-	}
-	c.warn(pointer, unknownHint(key, v), "%s is not a keyword of JSON Schema and is ignored", quote(key))
 }
 
 // unknownHint guesses what was meant.
@@ -112,9 +117,8 @@ func unknownHint(key string, v any) string {
 	return "remove it"
 }
 
-// ref resolves a local reference; the rest of the object is ignored, as draft-07 has it.
-func (c *compiler) ref(n *node, v any, m map[string]any) {
-	pointer := n.pointer + "/$ref"
+// beside looks at what stands beside a reference where the draft ignores it.
+func (c *compiler) beside(n *node, m map[string]any) {
 	for _, key := range sorted(m) {
 		if key == "definitions" || key == "$defs" || key == "$schema" || key == "$id" {
 			c.keyword(n, key, m[key])
@@ -122,62 +126,6 @@ func (c *compiler) ref(n *node, v any, m map[string]any) {
 			c.warn(n.pointer+strictjson.Pointer(key), `write {"allOf": [{"$ref": …}], …} to have both`, "%s stands beside $ref, where draft-07 ignores it", quote(key))
 		}
 	}
-	text, ok := v.(string)
-	if !ok {
-		c.fail(pointer, `write a string such as "#/definitions/name"`, "expected a string, got %s", kindOf(v))
-		return
-	}
-	target, value, ok := c.resolve(text, pointer)
-	if !ok {
-		return
-	}
-	n.ref = c.schema(value, target)
-	n.ref.target = true
-}
-
-const localRefHint = `copy the schema into "definitions" and refer to it as "#/definitions/name"`
-
-// resolve finds what a reference means, and nowhere but in this document.
-func (c *compiler) resolve(ref, pointer string) (target string, value any, ok bool) {
-	fragment, local := strings.CutPrefix(ref, "#")
-	if !local {
-		c.fail(pointer, localRefHint, "%s refers to another document; nothing is ever fetched or read", quote(ref))
-		return "", nil, false
-	}
-	path, err := url.PathUnescape(fragment)
-	if err != nil || path != "" && path[0] != '/' {
-		c.fail(pointer, localRefHint, "%s is no JSON pointer", quote(ref))
-		return "", nil, false
-	}
-	if path == "" && c.rootless {
-		c.fail(pointer, `write "#/input" or "#/output"`, `"#" is the whole of schema.json, which is no schema itself`)
-		return "", nil, false
-	}
-	tokens := strings.Split(path, "/")[1:]
-	if path == "" {
-		tokens = nil
-	}
-	for i := range tokens {
-		tokens[i] = strictjson.Unescape(tokens[i])
-	}
-	value, ok = strictjson.Lookup(c.document, tokens)
-	if !ok {
-		c.fail(pointer, c.undefinedHint(tokens, pointer), "%s refers to something that isn't there", quote(ref))
-		return "", nil, false
-	}
-	var b strings.Builder
-	for _, token := range tokens {
-		b.WriteString("/" + strictjson.Escape(token))
-	}
-	return b.String(), value, true
-}
-
-func (c *compiler) undefinedHint(tokens []string, pointer string) string {
-	side, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	if _, ok := strictjson.Lookup(c.document, append([]string{side}, tokens...)); ok && c.rootless {
-		return fmt.Sprintf("references start at the top of schema.json: write %q", "#"+strictjson.Pointer(append([]string{side}, tokens...)...))
-	}
-	return `references start at the top of the document, such as "#/definitions/name"`
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -79,19 +79,13 @@ func allHere(nodes []*node) []*node {
 	seen := map[*node]bool{}
 	var add func(n *node)
 	add = func(n *node) {
-		if n == nil || seen[n] {
+		if seen[n] {
 			return
 		}
 		seen[n] = true
 		here = append(here, n)
-		add(n.ref)
-		for _, list := range [][]*node{n.allOf, n.anyOf, n.oneOf, {n.then, n.els}} {
-			for _, child := range list {
-				add(child)
-			}
-		}
-		for _, key := range sorted(n.dependencies) {
-			add(n.dependencies[key])
+		for _, child := range n.alternatives() {
+			add(child)
 		}
 	}
 	for _, n := range nodes {
@@ -108,8 +102,9 @@ func descend(nodes []*node, key, path string) ([]*node, error) {
 	for _, n := range allHere(nodes) {
 		children := n.field(key)
 		found = append(found, children...)
-		known = append(known, sorted(n.properties)...)
-		shut := n.additionalProperties != nil && n.additionalProperties.always != nil && !*n.additionalProperties.always
+		known = append(known, sorted(n.named["properties"])...)
+		rest := n.one["additionalProperties"]
+		shut := rest != nil && rest.always != nil && !*rest.always
 		closed = closed || shut && len(children) == 0
 	}
 	if len(found) == 0 && closed {
@@ -121,7 +116,7 @@ func descend(nodes []*node, key, path string) ([]*node, error) {
 // field lists the schemas that apply to a field of that name.
 func (n *node) field(key string) []*node {
 	var nodes []*node
-	if child, ok := n.properties[key]; ok {
+	if child, ok := n.named["properties"][key]; ok {
 		nodes = append(nodes, child)
 	}
 	for _, p := range n.patterns {
@@ -129,7 +124,7 @@ func (n *node) field(key string) []*node {
 			nodes = append(nodes, p.schema)
 		}
 	}
-	if extra := n.additionalProperties; len(nodes) == 0 && extra != nil && extra.always == nil {
+	if extra := n.one["additionalProperties"]; len(nodes) == 0 && extra != nil && extra.always == nil {
 		nodes = append(nodes, extra)
 	}
 	return nodes
@@ -151,7 +146,7 @@ func knownHint(key string, known []string) string {
 func (s *Schema) fields() map[string][]*node {
 	fields := map[string][]*node{}
 	for _, n := range allHere([]*node{s.root}) {
-		for key, child := range n.properties {
+		for key, child := range n.named["properties"] {
 			fields[key] = append(fields[key], allHere([]*node{child})...)
 		}
 	}

@@ -48,6 +48,7 @@ func FuzzParse(f *testing.F) {
 		`{"input":{},"output":{}}`, object(`"a":{"type":["int","null"],"enum":[1,null]},"f":` + file), chain(5, `{"anyOf":[%s,%s]}`), chain(30, `{"allOf":[%s,%s]}`),
 		`{"definitions":{"a":{"$ref":"#/definitions/a"}},"input":{"$ref":"#/definitions/a"},"output":{}}`,
 		`{"input":{"properties":{"a":{"$ref":"#/input"}},"patternProperties":{"^x":{"items":[{},true]}},"dependencies":{"a":["b"],"c":{}},"if":{"not":{}},"then":false},"output":{"const":{"$ref":"x"},"propertyNames":{"maxLength":3},"contains":{"uniqueItems":true,"minItems":1}}}`,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"n":{"type":"integer","minimum":0}},"input":{"properties":{"a":{"prefixItems":[{"$ref":"#/$defs/n","maximum":3},true],"items":false,"contains":{},"minContains":1}},"dependentRequired":{"a":["f"]},"dependentSchemas":{"a":{"required":["xa"]}},"dependencies":{"f":["a"]}},"output":{"$ref":"#/$defs/n"}}`,
 		`{"$schema":"http://json-schema.org/draft-04/schema#","input":{"minimum":1,"exclusiveMinimum":true,"multipleOf":0.1,"pattern":"^a"},"output":{"format":"date"}}`,
 	} {
 		f.Add([]byte(seed), []byte(`{"a":[1,"x",{"a":{"a":null}}],"f":"x","xa":[1]}`))

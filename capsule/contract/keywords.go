@@ -1,267 +1,132 @@
 package contract
 
 import (
-	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
-
-	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// keywords reads each keyword of draft-07 into a node.
-var keywords map[string]func(c *compiler, n *node, v any, pointer string)
+// reader reads one keyword of a schema into its node; at is the pointer of the value.
+type reader func(c *compiler, n *node, key string, v any, at string)
+
+// keywords has a reader for each keyword that says something about values.
+var keywords map[string]reader
 
 // annotations say something to people and nothing about values.
 var annotations = map[string]bool{
 	"title": true, "description": true, "default": true, "examples": true, "$comment": true, "readOnly": true,
-	"writeOnly": true, "deprecated": true, "contentMediaType": true, "contentEncoding": true,
-}
-
-// newerKeywords are those of later drafts, each with what draft-07 has for it.
-var newerKeywords = map[string]string{
-	"prefixItems":           `write the list as "items": [...] and what follows it as "additionalItems"`,
-	"dependentRequired":     `write "dependencies": {"field": ["other"]}`,
-	"dependentSchemas":      `write "dependencies": {"field": {...}}`,
-	"unevaluatedProperties": `write all properties in one schema with "additionalProperties"`,
-	"unevaluatedItems":      `write "additionalItems"`,
-	"minContains":           `write "contains", which asks for one at least, or "minItems"`,
-	"maxContains":           `write "contains" or "maxItems"`,
-	"$dynamicRef":           `write "$ref": "#/definitions/name"`,
-	"$recursiveRef":         `write "$ref": "#/definitions/name"`,
-	"$dynamicAnchor":        `put the schema under "definitions"`,
-	"$recursiveAnchor":      `put the schema under "definitions"`,
-	"$anchor":               `put the schema under "definitions" and write "$ref": "#/definitions/name"`,
+	"writeOnly": true, "deprecated": true, "contentMediaType": true, "contentEncoding": true, "contentSchema": true,
+	"discriminator": true, // OpenAPI's, beside a oneOf that says the same
 }
 
 func init() { // a variable's initialiser may not refer to itself, and unknownHint does
-	keywords = map[string]func(c *compiler, n *node, v any, pointer string){
-		"$schema": (*compiler).draft, "$id": (*compiler).identifier, "id": (*compiler).identifier,
-		"definitions": (*compiler).definitions, "$defs": (*compiler).definitions,
-		"type": (*compiler).types, "format": (*compiler).format, "enum": (*compiler).enum, "const": (*compiler).constant,
-		"pattern": (*compiler).pattern, "required": (*compiler).required, "uniqueItems": (*compiler).unique,
-		"dependencies": (*compiler).dependencies, "items": (*compiler).items,
-		"patternProperties": (*compiler).patternProperties,
-		"properties":        func(c *compiler, n *node, v any, p string) { n.properties = c.schemas(v, p) },
-		"multipleOf":        (*compiler).multipleOf, "minimum": (*compiler).bound, "maximum": (*compiler).bound,
-		"exclusiveMinimum": (*compiler).exclusive, "exclusiveMaximum": (*compiler).exclusive,
+	keywords = map[string]reader{
+		"$schema": (*compiler).draft, "type": (*compiler).types, "format": (*compiler).format,
+		"enum": (*compiler).enum, "const": (*compiler).constant, "pattern": (*compiler).pattern,
+		"required": (*compiler).required, "uniqueItems": (*compiler).unique, "multipleOf": (*compiler).multipleOf,
+		"properties": (*compiler).properties, "patternProperties": (*compiler).patternProperties, "items": (*compiler).items,
 	}
-	for _, key := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
-		keywords[key] = (*compiler).count
+	group := func(read reader, keys ...string) {
+		for _, key := range keys {
+			keywords[key] = read
+		}
 	}
-	for key, field := range singles {
-		keywords[key] = func(c *compiler, n *node, v any, p string) { *field(n) = c.schema(v, p) }
-	}
-	for key, field := range lists {
-		keywords[key] = func(c *compiler, n *node, v any, p string) { *field(n) = c.schemaList(v, p) }
-	}
-}
-
-// singles and lists are the keywords that hold one schema, or several.
-var singles = map[string]func(*node) **node{
-	"additionalProperties": func(n *node) **node { return &n.additionalProperties },
-	"additionalItems":      func(n *node) **node { return &n.additionalItems },
-	"propertyNames":        func(n *node) **node { return &n.propertyNames },
-	"contains":             func(n *node) **node { return &n.contains },
-	"not":                  func(n *node) **node { return &n.not },
-	"if":                   func(n *node) **node { return &n.condition },
-	"then":                 func(n *node) **node { return &n.then },
-	"else":                 func(n *node) **node { return &n.els },
-}
-
-var lists = map[string]func(*node) *[]*node{
-	"allOf": func(n *node) *[]*node { return &n.allOf },
-	"anyOf": func(n *node) *[]*node { return &n.anyOf },
-	"oneOf": func(n *node) *[]*node { return &n.oneOf },
-}
-
-// lastToken is the keyword that a reader was called for.
-func lastToken(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
-
-func (n *node) assert(pointer string, v any) {
-	if n.asserts == nil {
-		n.asserts = map[string]any{}
-	}
-	n.asserts[lastToken(pointer)] = v
+	group((*compiler).identifier, "$id", "id")
+	group((*compiler).definitions, "definitions", "$defs")
+	group((*compiler).number, "minimum", "maximum")
+	group((*compiler).exclusive, "exclusiveMinimum", "exclusiveMaximum")
+	group((*compiler).count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains")
+	group((*compiler).single, "additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else")
+	group((*compiler).list, "allOf", "anyOf", "oneOf", "prefixItems")
+	group((*compiler).dependencies, "dependencies", "dependentRequired", "dependentSchemas")
 }
 
 // wants asserts that v is of the kind; if not it reports so.
-func wants[T any](c *compiler, v any, pointer, want, example string) (T, bool) {
+func wants[T any](c *compiler, v any, at, want, example string) (T, bool) {
 	t, ok := v.(T)
 	if !ok {
-		c.fail(pointer, "for example "+example, "expected %s, got %s", want, kindOf(v))
+		c.fail(at, "for example "+example, "expected %s, got %s", want, kindOf(v))
 	}
 	return t, ok
 }
 
-var knownDraft = regexp.MustCompile(`^https?://json-schema\.org/(draft-0[467]/)?schema#?$`)
-
-func (c *compiler) draft(_ *node, v any, pointer string) {
-	text, ok := wants[string](c, v, pointer, "a string", `"http://json-schema.org/draft-07/schema#"`)
-	if !ok {
-		return
+func (c *compiler) draft(_ *node, _ string, v any, at string) {
+	text, ok := wants[string](c, v, at, "a string", `"http://json-schema.org/draft-07/schema#"`)
+	if _, known := draftNamed(text); ok && !known {
+		c.fail(at, `write "http://json-schema.org/draft-07/schema#", or leave $schema out`, "contracts are JSON Schema draft-04 to 2020-12; this names another one")
 	}
-	if !knownDraft.MatchString(text) || !strings.Contains(text, "draft-0") {
-		c.fail(pointer, `write "http://json-schema.org/draft-07/schema#", or leave $schema out`, "contracts are JSON Schema draft-07; this names another one")
-	}
-	c.draft4 = c.draft4 || strings.Contains(text, "draft-04")
 }
 
 // identifier allows an id at the top, where it means nothing to us. Further down it
 // would change what "#/…" refers to.
-func (c *compiler) identifier(n *node, v any, pointer string) {
-	if _, ok := wants[string](c, v, pointer, "a string", `"https://example.com/name"`); !ok {
-		return
-	}
-	if n.pointer != "" {
-		c.fail(pointer, `remove it; "definitions" and "$ref": "#/definitions/name" do the same`, "an id within a contract would change what its references mean")
+func (c *compiler) identifier(n *node, _ string, v any, at string) {
+	if _, ok := wants[string](c, v, at, "a string", `"https://example.com/name"`); ok && n.pointer != "" {
+		c.fail(at, `remove it; "definitions" and "$ref": "#/definitions/name" do the same`, "an id within a contract would change what its references mean")
 	}
 }
 
-func (c *compiler) definitions(_ *node, v any, pointer string) { c.schemas(v, pointer) }
+func (c *compiler) definitions(_ *node, _ string, v any, at string) { c.schemas(v, at) }
 
-func (c *compiler) schemas(v any, pointer string) map[string]*node {
-	m, ok := wants[map[string]any](c, v, pointer, "an object of schemas", `{"name": {"type": "string"}}`)
+// schemas reads an object of schemas.
+func (c *compiler) schemas(v any, at string) map[string]*node {
+	m, ok := wants[map[string]any](c, v, at, "an object of schemas", `{"name": {"type": "string"}}`)
 	if !ok {
 		return nil
 	}
 	nodes := make(map[string]*node, len(m))
 	for _, key := range sorted(m) {
-		nodes[key] = c.schema(m[key], pointer+"/"+strictjson.Escape(key))
+		nodes[key] = c.schema(m[key], at+"/"+strictjson.Escape(key))
 	}
 	return nodes
 }
 
-func (c *compiler) schemaList(v any, pointer string) []*node {
-	list, ok := wants[[]any](c, v, pointer, "a list of schemas", `[{"type": "string"}]`)
-	if !ok {
-		return nil
+func (c *compiler) properties(n *node, key string, v any, at string) {
+	if nodes := c.schemas(v, at); len(nodes) > 0 {
+		n.named[key], n.form[key] = nodes, slotsByName(nodes)
 	}
-	if len(list) == 0 && lastToken(pointer) != "items" {
-		c.fail(pointer, "put a schema in, or remove the keyword", "the list is empty")
+}
+
+func (c *compiler) single(n *node, key string, v any, at string) {
+	child := c.schema(v, at)
+	n.one[key], n.form[key] = child, child.slot()
+}
+
+// list reads a list of schemas, which may be empty where it says something of items.
+func (c *compiler) list(n *node, key string, v any, at string) {
+	list, ok := wants[[]any](c, v, at, "a list of schemas", `[{"type": "string"}]`)
+	if !ok {
+		return
+	}
+	if len(list) == 0 && key != "items" && key != "prefixItems" {
+		c.fail(at, "put a schema in, or remove the keyword", "the list is empty")
 	}
 	nodes := make([]*node, len(list))
 	for i, e := range list {
-		nodes[i] = c.schema(e, fmt.Sprintf("%s/%d", pointer, i))
+		nodes[i] = c.schema(e, fmt.Sprintf("%s/%d", at, i))
 	}
-	return nodes
+	n.many[key] = nodes
+	if len(nodes) > 0 {
+		n.form[key] = slots(nodes)
+	}
 }
 
-func (c *compiler) items(n *node, v any, pointer string) {
+func (c *compiler) items(n *node, key string, v any, at string) {
 	if _, ok := v.([]any); ok {
-		n.tuple = c.schemaList(v, pointer)
+		c.list(n, key, v, at)
 		return
 	}
-	n.items = c.schema(v, pointer)
+	c.single(n, key, v, at)
 }
 
-func (c *compiler) types(n *node, v any, pointer string) {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	if len(list) == 0 {
-		c.fail(pointer, "name a type, or remove the keyword", "the list of types is empty")
-	}
-	for _, e := range list {
-		name, ok := wants[string](c, e, pointer, "the name of a type", `"string"`)
-		if !ok {
-			continue
-		}
-		kind, ok := kindNamed(name)
-		if !ok {
-			c.fail(pointer, typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list", quote(name), strings.Join(kindNames, ", "))
-		}
-		n.types |= kind
-	}
-}
-
-func typeHint(name string) string {
-	if name == "file" || name == "path" || name == "file_path" {
-		return `a file is "type": "string", "format": "file_path"`
-	}
-	if name == "str" || name == "text" {
-		return `write "string"`
-	}
-	if name == "None" || name == "none" || name == "nil" {
-		return `write "null"`
-	}
-	if near := nearest(name, append(sorted(aliases), kindNames...)); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "use one of them"
-}
-
-// FilePath is the format of a string that names a file.
-const FilePath = "file_path"
-
-func (c *compiler) format(n *node, v any, pointer string) {
-	name, ok := wants[string](c, v, pointer, "the name of a format", `"date"`)
-	switch {
-	case !ok:
-	case name == FilePath:
-		n.filePath = true
-	case gojsonschema.FormatCheckers.Has(name):
-		n.assert(pointer, name)
-	case nearest(strings.NewReplacer("-", "_", " ", "_").Replace(name), []string{FilePath, "file"}) != "":
-		c.warn(pointer, `did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
-	default:
-		c.warn(pointer, `the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
-	}
-}
-
-func (c *compiler) enum(n *node, v any, pointer string) {
-	list, ok := wants[[]any](c, v, pointer, "a list of the allowed values", `["small", "large"]`)
-	if !ok {
-		return
-	}
-	if len(list) == 0 {
-		c.fail(pointer, "list the allowed values, or remove the keyword", "the list is empty, so that nothing would be allowed")
-	}
-	seen := map[string]bool{}
-	for i, e := range list {
-		text := canonical(e)
-		if seen[text] {
-			c.fail(fmt.Sprintf("%s/%d", pointer, i), "remove it", "the value stands in the list twice")
-		}
-		seen[text] = true
-		n.quoted += len(text)
-	}
-	n.compares = true
-	n.assert(pointer, list)
-}
-
-func (c *compiler) constant(n *node, v any, pointer string) {
-	n.compares = true
-	n.quoted += len(canonical(v))
-	n.assert(pointer, v)
-}
-
-// canonical writes a value so that equal ones look equal: 1.0 is 1.
-func canonical(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	var plain any
-	if json.Unmarshal(text, &plain) != nil {
-		return string(text)
-	}
-	text, _ = json.Marshal(plain) // it was just read
-	return string(text)
-}
-
-func (c *compiler) names(v any, pointer string) []string {
-	list, ok := wants[[]any](c, v, pointer, "a list of field names", `["name"]`)
+func (c *compiler) names(v any, at string) []string {
+	list, ok := wants[[]any](c, v, at, "a list of field names", `["name"]`)
 	if !ok {
 		return nil
 	}
 	var names []string
 	seen := map[string]bool{}
 	for i, e := range list {
-		at := fmt.Sprintf("%s/%d", pointer, i)
+		at := fmt.Sprintf("%s/%d", at, i)
 		name, ok := wants[string](c, e, at, "the name of a field", `"name"`)
 		if ok && seen[name] {
 			c.fail(at, "remove it", "the name stands in the list twice")
@@ -274,26 +139,47 @@ func (c *compiler) names(v any, pointer string) []string {
 	return names
 }
 
-func (c *compiler) required(n *node, v any, pointer string) {
+func (c *compiler) required(n *node, key string, v any, at string) {
 	if _, ok := v.(bool); ok {
-		c.fail(pointer, `list the names in the object's schema, beside "properties": "required": ["name"]`, "expected a list of field names, got boolean")
+		c.fail(at, `list the names in the object's schema, beside "properties": "required": ["name"]`, "expected a list of field names, got boolean")
 		return
 	}
-	n.required = c.names(v, pointer)
+	if n.required = c.names(v, at); len(n.required) > 0 {
+		n.form[key] = anys(n.required)
+	}
 }
 
-func (c *compiler) dependencies(n *node, v any, pointer string) {
-	m, ok := wants[map[string]any](c, v, pointer, "an object", `{"card": ["address"]}`)
+// dependencies reads what a field that is there asks for: names, a schema, or either of
+// them. The form is written by dependent.
+func (c *compiler) dependencies(n *node, key string, v any, at string) {
+	m, ok := wants[map[string]any](c, v, at, "an object", `{"card": ["address"]}`)
 	if !ok {
 		return
 	}
-	n.dependencies, n.dependentKeys = map[string]*node{}, map[string][]string{}
-	for _, key := range sorted(m) {
-		at := pointer + "/" + strictjson.Escape(key)
-		if _, ok := m[key].([]any); ok {
-			n.dependentKeys[key] = c.names(m[key], at)
+	for _, field := range sorted(m) {
+		at := at + "/" + strictjson.Escape(field)
+		if _, list := m[field].([]any); list && key == "dependencies" || key == "dependentRequired" {
+			n.depend(field, c.names(m[field], at))
 			continue
 		}
-		n.dependencies[key] = c.schema(m[key], at)
+		if _, taken := n.named["dependencies"][field]; taken {
+			c.fail(at, `join the two with "allOf"`, "the field has a schema under \"dependencies\" already")
+		}
+		n.dependOn(field, c.schema(m[field], at))
 	}
+}
+
+func (c *compiler) unique(n *node, key string, v any, at string) {
+	if unique, ok := wants[bool](c, v, at, "true or false", "true"); ok {
+		n.compares = n.compares || unique
+		n.form[key] = unique
+	}
+}
+
+func anys(names []string) []any {
+	list := make([]any, len(names))
+	for i, name := range names {
+		list[i] = name
+	}
+	return list
 }

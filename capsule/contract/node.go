@@ -1,37 +1,29 @@
 package contract
 
-import "regexp"
+import (
+	"fmt"
+	"regexp"
+)
 
-// node is one schema within a contract, checked and with its references resolved.
-// The walk over payloads follows it, and gojsonschema gets its rendering.
+// node is one schema within a contract, checked and with its references resolved. The
+// walk over payloads follows it; the engine gets its form.
 type node struct {
 	id      int
-	pointer string // where it stands in the document
+	pointer string // where it stands in the author's document
 
-	always   *bool // a schema that is just true or false
-	ref      *node
-	target   bool  // of a reference
+	form   map[string]any // what the engine is given: draft-07, children as references
+	always *bool          // a schema that is just true or false
+
 	types    kinds // 0 is any
 	filePath bool
 
-	// asserts are the keywords without subschemas, in draft-07's form.
-	asserts  map[string]any
-	required []string
+	one   map[string]*node            // by keyword: "$ref", "items", "not"…
+	many  map[string][]*node          // "allOf", "anyOf", "oneOf", and "items" where it is a list
+	named map[string]map[string]*node // "properties", and "dependencies" that are schemas
 
-	properties           map[string]*node
-	patterns             []patternNode
-	additionalProperties *node
-	propertyNames        *node
-	dependencies         map[string]*node
-	dependentKeys        map[string][]string
-
-	items           *node
-	tuple           []*node
-	additionalItems *node
-	contains        *node
-
-	allOf, anyOf, oneOf       []*node
-	not, condition, then, els *node
+	patterns      []patternNode
+	required      []string
+	dependentKeys map[string][]string
 
 	regexpOps int  // instructions of "pattern"
 	quoted    int  // bytes of the contract that one error message would hold
@@ -48,17 +40,111 @@ type patternNode struct {
 	schema *node
 }
 
-// inPlace lists the schemas that judge the very value that n judges.
-func (n *node) inPlace() []*node {
-	var list []*node
-	for _, single := range []*node{n.ref, n.not, n.condition, n.then, n.els} {
-		if single != nil {
-			list = append(list, single)
-		}
+func newNode(id int, pointer string) *node {
+	return &node{
+		id: id, pointer: pointer, form: map[string]any{},
+		one: map[string]*node{}, many: map[string][]*node{}, named: map[string]map[string]*node{},
 	}
-	list = append(append(append(list, n.allOf...), n.anyOf...), n.oneOf...)
-	for _, key := range sorted(n.dependencies) {
-		list = append(list, n.dependencies[key])
+}
+
+func (n *node) name() string { return fmt.Sprintf("n%d", n.id) }
+
+// slot is what stands in a form for n: the engine says more of a bare false.
+func (n *node) slot() any {
+	if n.always != nil {
+		return *n.always
+	}
+	return map[string]any{"$ref": "#/$defs/" + n.name()}
+}
+
+func slots(nodes []*node) []any {
+	list := make([]any, len(nodes))
+	for i, n := range nodes {
+		list[i] = n.slot()
 	}
 	return list
+}
+
+func slotsByName(nodes map[string]*node) map[string]any {
+	m := make(map[string]any, len(nodes))
+	for name, n := range nodes {
+		m[name] = n.slot()
+	}
+	return m
+}
+
+// depend notes that a field asks for others.
+func (n *node) depend(field string, names []string) {
+	if n.dependentKeys == nil {
+		n.dependentKeys = map[string][]string{}
+	}
+	n.dependentKeys[field] = append(n.dependentKeys[field], names...)
+}
+
+// dependOn notes that a field asks for a schema to hold.
+func (n *node) dependOn(field string, schema *node) {
+	if n.named["dependencies"] == nil {
+		n.named["dependencies"] = map[string]*node{}
+	}
+	n.named["dependencies"][field] = schema
+}
+
+// alternatives lists the schemas that say what the value of n is, or might be.
+func (n *node) alternatives() []*node {
+	var list []*node
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		list = append(list, n.many[key]...)
+	}
+	for _, key := range []string{"$ref", "then", "else"} {
+		if child := n.one[key]; child != nil {
+			list = append(list, child)
+		}
+	}
+	for _, key := range sorted(n.named["dependencies"]) {
+		list = append(list, n.named["dependencies"][key])
+	}
+	return list
+}
+
+// inPlace lists the schemas that judge the very value that n judges.
+func (n *node) inPlace() []*node {
+	list := n.alternatives()
+	for _, key := range []string{"not", "if"} {
+		if child := n.one[key]; child != nil {
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// parts lists the schemas right below n, and what it refers to.
+func (n *node) parts() []*node {
+	var list []*node
+	for _, child := range n.one {
+		list = append(list, child)
+	}
+	for _, children := range n.many {
+		list = append(list, children...)
+	}
+	for _, children := range n.named {
+		for _, child := range children {
+			list = append(list, child)
+		}
+	}
+	for _, p := range n.patterns {
+		list = append(list, p.schema)
+	}
+	return list
+}
+
+// item is the schema for the i-th element, nil for any.
+func (n *node) item(i int) *node {
+	tuple := n.many["items"]
+	switch {
+	case i < len(tuple):
+		return tuple[i]
+	case tuple != nil:
+		return n.one["additionalItems"]
+	}
+	return n.one["items"]
 }

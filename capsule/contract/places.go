@@ -11,7 +11,7 @@ func (s *Schema) FilePlaces() []string {
 	for len(waiting) > 0 {
 		n := waiting[len(waiting)-1]
 		waiting = waiting[:len(waiting)-1]
-		if n == nil || seen[n] {
+		if seen[n] {
 			continue
 		}
 		seen[n] = true
@@ -22,17 +22,4 @@ func (s *Schema) FilePlaces() []string {
 	}
 	slices.Sort(places)
 	return places
-}
-
-// parts lists the schemas right below n, and what it refers to. Some may be nil, or twice.
-func (n *node) parts() []*node {
-	parts := append(n.inPlace(), n.items, n.additionalItems, n.contains, n.additionalProperties, n.propertyNames)
-	parts = append(parts, n.tuple...)
-	for _, child := range n.properties {
-		parts = append(parts, child)
-	}
-	for _, p := range n.patterns {
-		parts = append(parts, p.schema)
-	}
-	return parts
 }

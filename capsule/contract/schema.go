@@ -42,13 +42,15 @@ var topKeys = map[string]bool{
 // A reference is resolved against the whole file: "#/definitions/x", "#/$defs/x",
 // "#/input/properties/y".
 func Parse(raw []byte) (*Contract, []fault.Finding) {
-	c := &compiler{file: FileName, rootless: true, nodes: map[string]*node{}}
+	c := &compiler{file: FileName, rootless: true, drafts: map[string]draft{}, nodes: map[string]*node{}}
 	top, ok := c.read(raw)
 	if !ok {
 		return nil, c.findings
 	}
+	c.declare(top["input"], "/input")
+	c.declare(top["output"], "/output")
 	c.top(top)
-	contract := &Contract{Input: c.side(top, "input"), Output: c.side(top, "output")}
+	contract := &Contract{Input: c.sideOf(top, "input"), Output: c.sideOf(top, "output")}
 	c.measure()
 	if !c.finish(contract.Input, "/input") || !c.finish(contract.Output, "/output") {
 		return nil, c.findings
@@ -65,7 +67,7 @@ func Parse(raw []byte) (*Contract, []fault.Finding) {
 // Compile compiles one schema that stands on its own, under the same rules. Its
 // findings carry no file.
 func Compile(raw []byte) (*Schema, []fault.Finding) {
-	c := &compiler{nodes: map[string]*node{}}
+	c := &compiler{drafts: map[string]draft{}, nodes: map[string]*node{}}
 	if _, ok := c.read(raw); !ok {
 		return nil, c.findings
 	}
@@ -97,12 +99,13 @@ func (c *compiler) read(raw []byte) (map[string]any, bool) {
 		c.fail("", `write {"input": {"type": "object"}, "output": {"type": "object"}}`, "expected an object, got %s", kindOf(v))
 	}
 	c.document = v
+	c.declare(top, "")
 	return top, ok
 }
 
 // top checks what stands beside input and output.
 func (c *compiler) top(m map[string]any) {
-	outer := &node{}
+	outer := newNode(0, "")
 	for _, key := range sorted(m) {
 		switch key {
 		case "$schema", "$id", "$defs", "definitions":
@@ -121,8 +124,8 @@ func (c *compiler) top(m map[string]any) {
 	}
 }
 
-// side compiles the input or the output, which judges JSON objects only.
-func (c *compiler) side(top map[string]any, name string) *Schema {
+// sideOf compiles the input or the output, which judges JSON objects only.
+func (c *compiler) sideOf(top map[string]any, name string) *Schema {
 	v, ok := top[name]
 	if !ok {
 		c.fail("", `add "`+name+`": {"type": "object", "properties": {...}}`, "the contract has no %q", name)
@@ -144,7 +147,7 @@ func (c *compiler) finish(s *Schema, pointer string) bool {
 	if len(fault.Errors(c.findings)) > 0 {
 		return false
 	}
-	compiled, err := compileRendered(render(s.root))
+	compiled, err := engineFor(documentOf(s.root))
 	if err != nil {
 		c.fail(pointer, "", "the schema can't be used: %s", show(err.Error()))
 		return false

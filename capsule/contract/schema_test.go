@@ -58,8 +58,8 @@ func TestParseFindsMistakes(t *testing.T) {
 		{"a oneOf that is no list", object(`"a":{"oneOf":{}}`), []string{"/input/properties/a/oneOf|expected a list of schemas, got object|"}},
 		{"file_path on a number", object(`"a":{"type":"int","format":"file_path"}`), []string{"/input/properties/a/format|strings only|"}},
 		{"file_path without a type", object(`"a":{"format":"file_path"}`), []string{"/input/properties/a/format|strings only|"}},
-		{"a newer draft", `{"$schema":"https://json-schema.org/draft/2020-12/schema","input":{},"output":{}}`, []string{"/$schema|names another one|draft-07"}},
-		{"a newer draft inside", `{"input":{"$schema":"https://json-schema.org/draft/2019-09/schema"},"output":{}}`, []string{"/input/$schema|names another one|draft-07"}},
+		{"a draft that isn't known", `{"$schema":"https://json-schema.org/draft/2030-01/schema","input":{},"output":{}}`, []string{"/$schema|names another one|draft-07"}},
+		{"a draft inside that isn't known", `{"input":{"$schema":"https://json-schema.org/draft-03/schema"},"output":{}}`, []string{"/input/$schema|names another one|draft-07"}},
 		{"an id inside", `{"input":{"$id":"http://x.invalid/"},"output":{}}`, []string{"/input/$id|would change what its references mean|"}},
 		{"an unknown keyword with a likely meaning", `{"input":{"requierd":["a"]},"output":{}}`, []string{`/input/requierd|is not a keyword|did you mean "required"`}},
 		{"a field without properties", `{"input":{"customer":{"type":"string"}},"output":{}}`, []string{`/input/customer|is not a keyword|belongs under "properties"`}},
@@ -68,11 +68,18 @@ func TestParseFindsMistakes(t *testing.T) {
 		{"several at once", object(`"a":{"type":"strng","minimum":"x"},"b":{"pattern":"("}`), []string{"/input/properties/a/minimum|got string|", "/input/properties/a/type|no type|", "/input/properties/b/pattern|no regular expression|"}},
 		{"a mistake in a definition that nobody uses", `{"definitions":{"x":{"type":"x"}},"input":{},"output":{}}`, []string{`/definitions/x/type|"x" is no type|`}},
 	}
-	for key, hint := range newerKeywords {
+	add := func(name, raw, want string) {
 		cases = append(cases, struct {
 			name, raw string
 			want      []string
-		}{"the newer keyword " + key, fmt.Sprintf(`{"input":{%q:{}},"output":{}}`, key), []string{"/input/" + key + "|draft-07 does not know|" + hint}})
+		}{name, raw, []string{want}})
+	}
+	for key, hint := range untranslatable {
+		add("the keyword "+key, fmt.Sprintf(`{"input":{%q:{}},"output":{}}`, key), "/input/"+key+"|draft-07 does not know|"+hint)
+		add("the keyword "+key+" where the draft has it", fmt.Sprintf(`{"$schema":"https://json-schema.org/draft/2020-12/schema","input":{%q:{}},"output":{}}`, key), "/input/"+key+"|draft-07, which has nothing for|"+hint)
+	}
+	for key, newer := range newerKeywords {
+		add("the newer keyword "+key, fmt.Sprintf(`{"$schema":"http://json-schema.org/draft-07/schema","input":{%q:{}},"output":{}}`, key), "/input/"+key+"|draft-07 does not know|"+newer.hint)
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -183,9 +190,26 @@ func TestReferencesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestReferenceWithinASideGetsTheRightPointerAsAHint(t *testing.T) {
-	_, found := Parse([]byte(`{"input":{"$defs":{"x":{}},"properties":{"a":{"$ref":"#/$defs/x"}}},"output":{}}`))
-	wantFindings(t, found, []string{`/input/properties/a/$ref|isn't there|write "#/input/$defs/x"`})
+func TestReferencesMayStartAtTheSideThatTheyStandIn(t *testing.T) {
+	for name, c := range map[string]struct{ raw, payload, want string }{
+		"as a generator writes them":                {`{"input":{"$defs":{"x":{"type":"int"}},"properties":{"a":{"$ref":"#/$defs/x"}}},"output":{}}`, `{"a":"x"}`, "/a|expected integer, got string|"},
+		"the top comes first":                       {`{"$defs":{"x":{"type":"bool"}},"input":{"$defs":{"x":{"type":"int"}},"properties":{"a":{"$ref":"#/$defs/x"}}},"output":{}}`, `{"a":"x"}`, "/a|expected boolean, got string|"},
+		"a side with a draft of its own goes first": {`{"$defs":{"x":{"type":"bool"}},"input":{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{"x":{"type":"int"}},"properties":{"a":{"$ref":"#/$defs/x"}}},"output":{}}`, `{"a":"x"}`, "/a|expected integer, got string|"},
+		"such a side can refer to itself":           {`{"input":{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"n":{"type":"int"},"child":{"$ref":"#"}}},"output":{}}`, `{"child":{"child":{"n":"x"}}}`, "/child/child/n|expected integer, got string|"},
+		"and still to the top":                      {`{"$defs":{"x":{"type":"bool"}},"input":{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"$ref":"#/$defs/x"}}},"output":{}}`, `{"a":"x"}`, "/a|expected boolean, got string|"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contract, found := Parse([]byte(c.raw))
+			if contract == nil || len(found) > 0 {
+				t.Fatal(found)
+			}
+			wantFindings(t, contract.Input.Validate(payload(t, c.payload)), []string{c.want})
+		})
+	}
+	t.Run("but not at the other side", func(t *testing.T) {
+		_, found := Parse([]byte(`{"input":{"properties":{"a":{"$ref":"#/$defs/x"}}},"output":{"$defs":{"x":{}}}}`))
+		wantFindings(t, found, []string{"/input/properties/a/$ref|isn't there|top of the document"})
+	})
 }
 
 func TestCirclesInPlaceAreRefused(t *testing.T) {
@@ -283,7 +307,7 @@ func TestNothingIsFetchedOrRead(t *testing.T) {
 			}
 		}
 		t.Run("even the library on its own is sealed against "+target, func(t *testing.T) {
-			if _, err := compileRendered(map[string]any{"$ref": target}); err == nil {
+			if _, err := engineFor(map[string]any{"$ref": target}); err == nil {
 				t.Error("the library resolved a reference to another document")
 			}
 		})

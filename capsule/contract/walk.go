@@ -33,10 +33,6 @@ func (w *walker) value(n *node, v any, at *place) {
 	if !w.spend(cost) {
 		return
 	}
-	if n.ref != nil {
-		w.value(n.ref, v, at)
-		return
-	}
 	if w.visit != nil {
 		w.visit(n, v, at)
 	}
@@ -46,7 +42,7 @@ func (w *walker) value(n *node, v any, at *place) {
 	if n.compares && !w.spend(weight(v)) {
 		return
 	}
-	w.alternatives(n, v, at)
+	w.inPlace(n, v, at)
 	switch v := v.(type) {
 	case string:
 		w.spend(n.regexpOps * (1 + len(v)) / 512)
@@ -75,19 +71,19 @@ func weight(v any) int {
 	return total
 }
 
-func (w *walker) alternatives(n *node, v any, at *place) {
-	for _, list := range [][]*node{n.allOf, n.anyOf, n.oneOf} {
-		for _, child := range list {
+func (w *walker) inPlace(n *node, v any, at *place) {
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, child := range n.many[key] {
 			w.value(child, v, at)
 		}
 	}
-	for _, child := range []*node{n.condition, n.then, n.els} {
-		if child != nil {
+	for _, key := range []string{"$ref", "if", "then", "else"} {
+		if child := n.one[key]; child != nil {
 			w.value(child, v, at)
 		}
 	}
-	if n.not != nil {
-		w.hidden(n.not, v, at)
+	if not := n.one["not"]; not != nil {
+		w.hidden(not, v, at)
 	}
 }
 
@@ -109,29 +105,15 @@ func (w *walker) array(n *node, list []any, at *place) {
 		if child := n.item(i); child != nil {
 			w.value(child, e, here)
 		}
-		if n.contains != nil {
-			w.value(n.contains, e, here)
+		if contains := n.one["contains"]; contains != nil {
+			w.value(contains, e, here)
 		}
 	}
 }
 
-// item is the schema for the i-th element, nil for any.
-func (n *node) item(i int) *node {
-	if n.items != nil {
-		return n.items
-	}
-	if i < len(n.tuple) {
-		return n.tuple[i]
-	}
-	if n.tuple != nil {
-		return n.additionalItems
-	}
-	return nil
-}
-
 func (w *walker) object(n *node, object map[string]any, at *place) {
 	// Each required name may be an error; each field is compared with each property.
-	if !w.spend(len(n.required) + len(object)*len(n.properties)/64) {
+	if !w.spend(len(n.required) + len(object)*len(n.named["properties"])/64) {
 		return
 	}
 	for _, key := range sorted(object) {
@@ -139,18 +121,18 @@ func (w *walker) object(n *node, object map[string]any, at *place) {
 			return
 		}
 		w.field(n, key, object[key], at.child(key))
-		if n.propertyNames != nil {
-			w.hidden(n.propertyNames, key, at)
+		if names := n.one["propertyNames"]; names != nil {
+			w.hidden(names, key, at)
 		}
 		w.spend(len(n.dependentKeys[key]))
-		if dependency := n.dependencies[key]; dependency != nil {
+		if dependency := n.named["dependencies"][key]; dependency != nil {
 			w.value(dependency, object, at)
 		}
 	}
 }
 
 func (w *walker) field(n *node, key string, v any, at *place) {
-	child, described := n.properties[key]
+	child, described := n.named["properties"][key]
 	if described {
 		w.value(child, v, at)
 	}
@@ -164,7 +146,7 @@ func (w *walker) field(n *node, key string, v any, at *place) {
 			w.value(p.schema, v, at)
 		}
 	}
-	if !described && n.additionalProperties != nil {
-		w.value(n.additionalProperties, v, at)
+	if rest := n.one["additionalProperties"]; !described && rest != nil {
+		w.value(rest, v, at)
 	}
 }
