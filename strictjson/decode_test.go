@@ -60,7 +60,7 @@ var refusals = []struct {
 	{"a long name", `{"` + strings.Repeat("k", MaxNameBytes+1) + `":1}`, TooLong, 1, 1, "", "a field's name is longer than 4096 bytes", ""},
 	{"a long number", `[0.` + strings.Repeat("1", MaxNumberBytes) + `]`, TooLong, 1, 1, "/0", "a number has more than 400 digits", ""},
 	{"65 arrays", strings.Repeat("[", 65) + strings.Repeat("]", 65), TooDeep, 65, 64, "", "the document is nested more than 64 levels deep", ""},
-	{"65 objects", strings.Repeat(`{"a":`, 65), TooDeep, 64*5 + 1, 64 * 5, "", "the document is nested more than 64 levels deep", ""},
+	{"65 objects", strings.Repeat(`{"a":`, 65), TooDeep, 65 * 5, 64 * 5, "", "the document is nested more than 64 levels deep", ""},
 }
 
 func TestRefusalsSayWhereAndWhy(t *testing.T) {

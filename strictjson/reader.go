@@ -60,15 +60,26 @@ func (r *reader) value() (any, error) {
 func (r *reader) container(bracket byte) (any, error) {
 	r.pos++
 	if len(r.path) == MaxDepth {
-		r.path = nil // of no use to anybody
-		e := r.fail(TooDeep, r.pos, "the document is nested more than %d levels deep", MaxDepth)
-		e.Start--
-		return nil, e
+		return nil, r.tooDeep()
 	}
 	if bracket == '[' {
 		return r.array()
 	}
 	return r.object()
+}
+
+// tooDeep points behind the bracket, or behind the name of the first field.
+func (r *reader) tooDeep() error {
+	bracket := r.pos - 1
+	r.path = nil // of no use to anybody
+	if r.data[bracket] == '{' && r.peek() == '"' {
+		if _, err := r.name(); err != nil {
+			return err
+		}
+	}
+	e := r.fail(TooDeep, r.pos, "the document is nested more than %d levels deep", MaxDepth)
+	e.Start = bracket
+	return e
 }
 
 func (r *reader) array() (any, error) {
