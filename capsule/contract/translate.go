@@ -17,7 +17,7 @@ func (c *compiler) prefix(n *node) {
 	delete(n.many, "prefixItems")
 	delete(n.form, "prefixItems")
 	_, listed := n.many["items"]
-	rest, more := n.one["additionalItems"]
+	_, more := n.one["additionalItems"]
 	if modern := prefixed || c.draftAt(n.pointer) == draft2020; modern && listed {
 		c.fail(n.pointer+"/items", `write the list as "prefixItems" and what follows it as "items"`, `since draft 2020-12 "items" is one schema, not a list`)
 	} else if modern && more {
@@ -26,7 +26,7 @@ func (c *compiler) prefix(n *node) {
 	if len(tuple) == 0 || listed {
 		return
 	}
-	if rest = n.one["items"]; rest != nil {
+	if rest := n.one["items"]; rest != nil {
 		n.one["additionalItems"], n.form["additionalItems"] = rest, rest.slot()
 		delete(n.one, "items")
 	}
