@@ -2,13 +2,13 @@ package client
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Options say which server to speak to, and as whom.
@@ -72,18 +72,9 @@ func parseServer(address string) (*url.URL, error) {
 	return base, nil
 }
 
-// newTransport asks for nothing compressed: sizes and digests are those of the bytes
-// that come, and unpacking costs more than a local network gains.
+// newTransport waits a second for the refusal of an upload before it sends the upload.
 func newTransport() *http.Transport {
-	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		IdleConnTimeout:       30 * time.Second,
-		MaxIdleConnsPerHost:   8,
-		DisableCompression:    true,
-	}
+	transport := httpwire.NewTransport()
+	transport.ExpectContinueTimeout = time.Second
+	return transport
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -105,7 +106,7 @@ func TestAServerMayLieBelowAPath(t *testing.T) {
 func TestARefusalIsTheServersOwnFault(t *testing.T) {
 	want := fault.New(fault.Conflict, "it has ended").WithHint("start another").
 		WithFindings([]fault.Finding{{File: "agent.yaml", Line: 3, Message: "wrong"}})
-	body, err := json.Marshal(problem{Title: "conflict", Detail: want.Msg, Code: "conflict", Hint: want.Hint, Findings: want.Findings})
+	body, err := json.Marshal(httpwire.Problem{Title: "conflict", Detail: want.Msg, Code: "conflict", Hint: want.Hint, Findings: want.Findings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestAnswersThatNoServerOfOursGives(t *testing.T) {
 		{"a gateway without its server", answer(502, "text/html", "bad"), fault.Unavailable, "502 without a reason"},
 		{"a problem without a code", answer(400, "application/problem+json", `{"title":"x"}`), fault.Unavailable, "without a reason"},
 		{"a problem that is no JSON", answer(400, "application/problem+json", `{`), fault.Unavailable, "without a reason"},
-		{"a problem without an end", answer(400, "application/problem+json", `{"code":"`+strings.Repeat("x", 2*maxProblem)), fault.Unavailable, "without a reason"},
+		{"a problem without an end", answer(400, "application/problem+json", `{"code":"`+strings.Repeat("x", 2<<20)), fault.Unavailable, "without a reason"},
 		{"a kind of a newer version", answer(400, "application/problem+json", `{"code":"eaten","title":"eaten by a dog"}`), fault.Unsupported, "eaten by a dog"},
 		{"a page instead of a record", answer(200, "text/html", "<html>"), fault.Unavailable, "can't be understood"},
 		{"a record without an id", answer(200, "application/json", "{}"), fault.Unavailable, "can't be understood"},

@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
+	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // silence is how long an event stream may say nothing: the server's heart beats every
@@ -61,24 +64,24 @@ type follower struct {
 func (f *follower) connection(ctx context.Context) (over bool, err error) {
 	s, err := f.client.openStream(ctx, request{
 		method: http.MethodGet, path: []string{"v1", "runs", f.id, "events"},
-		header: map[string]string{"Accept": "text/event-stream", "Last-Event-ID": strconv.FormatInt(f.after, 10)},
+		header: map[string]string{"Accept": httpwire.TypeEvents, "Last-Event-ID": strconv.FormatInt(f.after, 10)},
 	}, silence)
 	if err != nil {
 		return false, err
 	}
 	defer s.close()
 	defer f.steady(time.Now())
-	var reader eventReader
+	reader := httpwire.NewEventReader(s, eventLimits)
 	for {
-		line, ok := s.next()
-		if !ok {
-			return false, f.broken(ctx, s.err())
+		told, err := reader.Next()
+		if err != nil {
+			return false, f.broken(ctx, err)
 		}
-		event, whole, err := reader.line(line)
+		event, err := eventOf(told)
 		if err != nil {
 			return false, f.client.strange(err)
 		}
-		if !whole || event.Seq <= f.after {
+		if event.Seq <= f.after {
 			continue
 		}
 		f.after = event.Seq
@@ -98,7 +101,7 @@ func (f *follower) steady(since time.Time) {
 
 // broken says why a stream ended that had not come to its last event.
 func (f *follower) broken(ctx context.Context, err error) error {
-	if err == nil {
+	if errors.Is(err, io.EOF) {
 		err = errCut
 	}
 	return f.client.streamFault(ctx, err)
@@ -106,7 +109,7 @@ func (f *follower) broken(ctx context.Context, err error) error {
 
 // streamFault tells what can't be read from what didn't come.
 func (c *Client) streamFault(ctx context.Context, err error) error {
-	if errors.Is(err, bufio.ErrTooLong) {
+	if errors.Is(err, bufio.ErrTooLong) || fault.Is(err, fault.TooLarge) {
 		return c.strange(errNotEvents)
 	}
 	return c.lost(ctx, err)
@@ -115,53 +118,15 @@ func (c *Client) streamFault(ctx context.Context, err error) error {
 // errNotEvents says that an answer is not what its media type promises.
 var errNotEvents = errors.New("it is no stream of ours")
 
-// eventReader puts events together from the lines of a stream (HTML Living Standard,
-// "Server-sent events").
-type eventReader struct {
-	event api.Event
-	data  []byte
-}
+// eventLimits leave room for the name and the id of an event. A stream is as long as its run.
+var eventLimits = httpwire.EventLimits{Line: maxLine, Event: maxLine + 1<<10, Stream: math.MaxInt64, Whose: "the stream"}
 
-// line takes one line and returns the event that it completes.
-func (r *eventReader) line(line []byte) (event api.Event, whole bool, err error) {
-	if len(line) == 0 {
-		return r.complete()
+// eventOf reads an event of a stream as one of a run.
+func eventOf(told httpwire.Event) (api.Event, error) {
+	seq, err := strconv.ParseInt(told.LastID, 10, 64)
+	event := api.Event{Seq: seq, Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}
+	if err != nil || seq < 1 || told.Name == httpwire.DefaultEventName || !json.Valid(event.Data) {
+		return api.Event{}, errNotEvents
 	}
-	field, value := cutField(line)
-	switch field {
-	case "id":
-		if r.event.Seq, err = strconv.ParseInt(value, 10, 64); err != nil || r.event.Seq < 1 {
-			return event, false, errNotEvents
-		}
-	case "event":
-		r.event.Type = api.EventType(value)
-	case "data":
-		if r.data != nil {
-			r.data = append(r.data, '\n')
-		}
-		if r.data = append(r.data, value...); len(r.data) > maxLine {
-			return event, false, errNotEvents
-		}
-	}
-	return event, false, nil
-}
-
-// complete ends an event at an empty line; one without data is none.
-func (r *eventReader) complete() (api.Event, bool, error) {
-	event := r.event
-	event.Data = json.RawMessage(r.data)
-	*r = eventReader{}
-	if event.Data == nil {
-		return event, false, nil
-	}
-	if event.Seq == 0 || event.Type == "" || !json.Valid(event.Data) {
-		return event, false, errNotEvents
-	}
-	return event, true, nil
-}
-
-// cutField takes a line apart; a comment has the empty field.
-func cutField(line []byte) (field, value string) {
-	field, value, _ = strings.Cut(string(line), ":")
-	return field, strings.TrimPrefix(value, " ")
+	return event, nil
 }

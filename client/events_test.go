@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // happened are a run's events as a server tells them.
@@ -204,21 +206,22 @@ func TestACancelledContextEndsTheEvents(t *testing.T) {
 	}
 }
 
-func FuzzEventReader(f *testing.F) {
+func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id: 1\nevent: state\ndata: {}\n\n"))
 	f.Add([]byte(": comment\n\nid:2\nevent:end\ndata: {\ndata: }\n\n"))
 	f.Add([]byte("id: 99999999999999999999\n\n\n:\ndata\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var r eventReader
-		for line := range strings.SplitSeq(string(raw), "\n") {
-			event, whole, err := r.line([]byte(line))
+		reader := httpwire.NewEventReader(bytes.NewReader(raw), eventLimits)
+		for {
+			told, err := reader.Next()
 			if err != nil {
 				return
 			}
-			if whole && (event.Seq < 1 || event.Type == "" || !json.Valid(event.Data)) {
+			event, err := eventOf(told)
+			if err == nil && (event.Seq < 1 || event.Type == "" || !json.Valid(event.Data)) {
 				t.Fatalf("took %+v for an event", event)
 			}
-			if len(r.data) > maxLine {
+			if int64(len(told.Data)) > eventLimits.Event {
 				t.Fatal("more is kept than is allowed")
 			}
 		}

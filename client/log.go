@@ -75,18 +75,13 @@ func (l *logReader) connection(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	for n := 0; ; n++ {
-		line, ok := s.next()
-		switch {
-		case !ok && s.err() == nil:
-			return nil
-		case !ok:
-			return l.client.streamFault(ctx, s.err())
-		case n < l.seen:
+	lines := s.lines()
+	for n := 0; lines.Scan(); n++ {
+		if n < l.seen {
 			continue
 		}
 		var entry api.LogEntry
-		if err := json.Unmarshal(line, &entry); err != nil {
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			return l.client.strange(err)
 		}
 		l.seen++
@@ -96,6 +91,10 @@ func (l *logReader) connection(ctx context.Context) error {
 			return nil
 		}
 	}
+	if err := lines.Err(); err != nil {
+		return l.client.streamFault(ctx, err)
+	}
+	return nil
 }
 
 func (l *logReader) query() url.Values {

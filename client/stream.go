@@ -18,10 +18,9 @@ var (
 	errNoProgress = errors.New("the list leads nowhere")
 )
 
-// stream reads an answer line by line as it comes.
+// stream reads an answer as it comes.
 type stream struct {
 	body  io.ReadCloser
-	lines *bufio.Scanner
 	stop  context.CancelFunc
 	quiet *time.Timer   // ends the connection; nil lets it be silent
 	most  time.Duration // of silence
@@ -42,25 +41,24 @@ func (c *Client) openStream(ctx context.Context, r request, silence time.Duratio
 		return nil, err
 	}
 	s.body = response.Body
-	s.lines = bufio.NewScanner(response.Body)
-	s.lines.Buffer(make([]byte, 4<<10), maxLine)
-	s.lines.Split(wholeLine)
 	return s, nil
 }
 
-// next returns the next whole line without its end, which is good until the next call.
-func (s *stream) next() ([]byte, bool) {
-	if !s.lines.Scan() {
-		return nil, false
-	}
-	if s.quiet != nil {
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	if n > 0 && s.quiet != nil {
 		s.quiet.Reset(s.most)
 	}
-	return s.lines.Bytes(), true
+	return n, err
 }
 
-// err says why there was no next line; nil is the orderly end of the stream.
-func (s *stream) err() error { return s.lines.Err() }
+// lines reads whole lines without their ends. Its error nil is the orderly end of the stream.
+func (s *stream) lines() *bufio.Scanner {
+	lines := bufio.NewScanner(s)
+	lines.Buffer(make([]byte, 4<<10), maxLine)
+	lines.Split(wholeLine)
+	return lines
+}
 
 // close ends the connection.
 func (s *stream) close() {
