@@ -59,3 +59,36 @@ func TestTheErrorOfABodyComesBeforeWhatItLedTo(t *testing.T) {
 		t.Errorf("where nothing went wrong: %v", got)
 	}
 }
+
+func TestABodyIsBoundedAndItsErrorsAreFaults(t *testing.T) {
+	cases := []struct {
+		name   string
+		source io.Reader
+		kind   fault.Kind
+		text   string
+	}{
+		{"at the limit", strings.NewReader("12345"), 0, "12345"},
+		{"over the limit", strings.NewReader("123456"), fault.TooLarge, "12345"},
+		{"too slow", io.MultiReader(strings.NewReader("12"), broken{os.ErrDeadlineExceeded}), fault.BadRequest, "12"},
+		{"broken off", broken{io.ErrUnexpectedEOF}, fault.BadRequest, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := NewBody(c.source, 5)
+			text, err := io.ReadAll(b)
+			if string(text) != c.text || (err != nil) != (c.kind != 0) || err != nil && fault.KindOf(err) != c.kind {
+				t.Errorf("%q, %v", text, err)
+			}
+			if _, again := b.Read(make([]byte, 1)); err != nil && !errors.Is(again, err) {
+				t.Errorf("then %v", again)
+			}
+			if buried := errors.New("multipart: x"); err != nil && !errors.Is(b.Or(buried), err) {
+				t.Error("the body's own error is buried")
+			}
+		})
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

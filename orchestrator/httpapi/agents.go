@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -82,11 +83,10 @@ func taskOf(c echo.Context) *task {
 }
 
 func (a *API) readTask(c echo.Context) (*task, error) {
-	if !isJSON(c.Request()) {
-		return nil, fault.New(fault.BadRequest, "the body's Content-Type is not application/json").
-			WithHint("send the header Content-Type: application/json")
+	if err := httpwire.RequireJSON(c.Request()); err != nil {
+		return nil, err
 	}
-	raw, err := io.ReadAll(bodyOf(c, a.opts.PayloadBytes+smallBody))
+	raw, err := io.ReadAll(bodyOf(c, a.opts.PayloadBytes+httpwire.SmallBody))
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ const abandonTime = 10 * time.Second
 // abandon ends the run of a client that has gone, unless that wanted it to go on. A server
 // that ends takes its clients with it: their runs are the next one's.
 func (a *API) abandon(request context.Context, t *task, run string) {
-	if t.detached || serverEnds(request) {
+	if t.detached || httpwire.ServerEnds(request) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(request), abandonTime)
@@ -205,11 +205,6 @@ func (a *API) abandon(request context.Context, t *task, run string) {
 	if err != nil && !fault.Is(err, fault.Conflict) { // it has ended by itself
 		a.opts.Logger.WarnContext(ctx, "run of a client that went away not cancelled", "run", run, "error", err)
 	}
-}
-
-func serverEnds(request context.Context) bool {
-	serving, ok := request.Value(servingKey{}).(context.Context)
-	return ok && serving.Err() != nil
 }
 
 // agentReady says in the contract's words whether a task would get anywhere.

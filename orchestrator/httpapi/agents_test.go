@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
@@ -190,7 +191,7 @@ func TestRunsThatFail(t *testing.T) {
 		for _, r := range []taskRefusal{refused, last} {
 			var from taskProvenance
 			must(t, json.Unmarshal(r.Provenance, &from))
-			if r.RequestID != "r-1" || r.TaskType != "ACTOR" || r.Error.Code != c.code || from.Unit != "actor" || !isID(from.RunID) {
+			if r.RequestID != "r-1" || r.TaskType != "ACTOR" || r.Error.Code != c.code || from.Unit != "actor" || !httpwire.IsRunID(from.RunID) {
 				t.Errorf("%+v", r)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // taskArtifact is an output file in the contract's list of artifacts.
@@ -108,7 +109,7 @@ func taskError(record api.Record) error {
 }
 
 // refusal is the contract's form of a problem.
-func (t *task) refusal(p problem) taskRefusal {
+func (t *task) refusal(p httpwire.Problem) taskRefusal {
 	r := taskRefusal{
 		Response: agenthttp.Response{Status: statusFailed, Warnings: []string{p.Detail}},
 		Error:    taskFailure{p.Code, p.Detail, p.Hint, p.Findings},
@@ -126,11 +127,11 @@ func (t *task) refusal(p problem) taskRefusal {
 }
 
 // shaped is a problem as the route's wire writes it.
-func (a *API) shaped(c echo.Context, p problem) (contentType string, body any) {
+func (a *API) shaped(c echo.Context, p httpwire.Problem) (contentType string, body any) {
 	if t, _ := a.traits(c); t&contracted != 0 {
 		return echo.MIMEApplicationJSON, taskOf(c).refusal(p)
 	}
-	return problemType, p
+	return httpwire.TypeProblem, p
 }
 
 var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)

@@ -48,7 +48,7 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 			last := terminalOf[taskRefusal](t, all)
 			var from taskProvenance
 			unmarshal(t, last.Provenance, &from)
-			if last.RequestID != "r-1" || last.TaskType != "ACTOR" || last.Status != statusFailed || last.OK || last.Error.Code != "internal" || !isID(from.RunID) {
+			if last.RequestID != "r-1" || last.TaskType != "ACTOR" || last.Status != statusFailed || last.OK || last.Error.Code != "internal" || !httpwire.IsRunID(from.RunID) {
 				t.Errorf("%+v", last)
 			}
 			if text := s.log.String(); strings.Contains(text, "canary") || strings.Count(text, `"panic: a value of type string"`) != 1 || !strings.Contains(text, from.RunID) {
@@ -72,7 +72,7 @@ func TestAPanicWhileAnAnswerIsMadeIsOneToo(t *testing.T) {
 
 func TestAPanicWhileEventsAreReadIsAnError(t *testing.T) {
 	events, wait := (&API{}).pump(t.Context(), "id", 0) // it has no Service to read from
-	var panicked *panicError
+	var panicked *httpwire.PanicError
 	if h := <-events; !errors.As(h.err, &panicked) {
 		t.Errorf("%+v", h)
 	}

@@ -34,16 +34,16 @@ func (a *API) streamTask(c echo.Context) error {
 		return err
 	}
 	request := c.Request().Context()
-	ctx, stop := attached(request)
+	ctx, stop := httpwire.Attached(request)
 	defer stop()
 	events, wait := a.pump(ctx, record.ID, 0)
 	defer func() {
 		stop() // the pump may be waiting for an event, or for us
 		wait()
 	}()
-	s := &taskStream{api: a, task: t, run: record.ID, out: httpwire.NewEventWriter(newStreamer(c, "text/event-stream"))}
+	s := &taskStream{api: a, task: t, run: record.ID, out: httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents))}
 	here := false
-	if s.panicked = catching(func() { here = s.follow(ctx, events) }); s.panicked != nil {
+	if s.panicked = httpwire.Catch(func() error { here = s.follow(ctx, events); return nil }); s.panicked != nil {
 		here = true // it is told of that too
 	}
 	if !here || request.Err() != nil {
@@ -144,7 +144,7 @@ func (s *taskStream) finish(c echo.Context) {
 	var last []byte
 	err := s.panicked
 	if err == nil {
-		err = catching(func() { last = s.terminal(c) })
+		err = httpwire.Catch(func() error { last = s.terminal(c); return nil })
 	}
 	if err != nil {
 		last = s.broken(c, err)

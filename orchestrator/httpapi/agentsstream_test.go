@@ -272,7 +272,7 @@ func TestRunsOfAServerThatEndsAreNotAbandoned(t *testing.T) {
 	defer resp.Body.Close()
 	serving, end := contextWithCancel(t)
 	end()
-	request, leave := context.WithCancel(withServing(serving))
+	request, leave := context.WithCancel(httpwire.Outliving(serving))
 	leave()
 	s.api.abandon(request, &task{}, id)
 	s.goOn()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -55,9 +56,9 @@ func (a *API) runAU(c echo.Context) error {
 func auAskOf(c echo.Context) (auAsk, error) {
 	q := queryWith(c, "arg", "wait", "timeout", "prompt", "arg")
 	wait := q.wait()
-	timeout, mistimed := timeoutOf(q.values.Get("timeout"))
+	timeout, mistimed := httpwire.Timeout(q.values.Get("timeout"))
 	input, unreadable := auInput(q.values.Get("prompt"), q.values["arg"])
-	key, unkeyed := idempotencyKey(c.Request())
+	key, unkeyed := httpwire.IdempotencyKey(c.Request())
 	asked := auAsk{ask: ask{key: key, wait: wait}, toEnd: !q.values.Has("wait"), input: input, timeout: timeout}
 	return asked, errors.Join(q.err, mistimed, unreadable, unkeyed)
 }
@@ -96,7 +97,7 @@ func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error
 		return nil, err
 	}
 	stdin := bodyOf(c, limit)
-	if err := stdin.or(spool.Add("stdin", "stdin", stdin, limit)); err != nil {
+	if err := stdin.Or(spool.Add("stdin", "stdin", stdin, limit)); err != nil {
 		a.release(c, spool)
 		if fault.Is(err, fault.TooLarge) {
 			err = stdinTooLarge(limit)
@@ -149,15 +150,13 @@ func failureOf(record api.Record) error {
 	return fault.New(kind, "%s", e.Message).WithHint("%s", e.Hint).WithFindings(e.Findings)
 }
 
-const codeUnitFailed = "unit_failed"
-
 // unitFailure is a run that a unit ended without a result, though it was asked well.
 type unitFailure struct{ told *api.RunError }
 
 func (f *unitFailure) Error() string { return f.told.Message }
 
-func (f *unitFailure) problem() problem {
-	p := plainProblem(http.StatusBadGateway, codeUnitFailed, f.told.Message, f.told.Hint)
+func (f *unitFailure) problem() httpwire.Problem {
+	p := httpwire.StatusProblem(http.StatusBadGateway, httpwire.CodeUnitFailed, f.told.Message, f.told.Hint)
 	p.Title, p.Findings = "the unit failed", f.told.Findings
 	return p
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -139,7 +140,7 @@ func TestAgenticUnitsThatGiveNothing(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := s.do("POST", "/v1/au/"+c.path, c.body).wants(t, c.status)
-			p := decode[problem](t, a)
+			p := decode[httpwire.Problem](t, a)
 			if p.Code != c.code || (p.Run != "") != c.ran || a.Header.Get("AOD-Run") != p.Run {
 				t.Errorf("%s, AOD-Run: %s", a.body, a.Header.Get("AOD-Run"))
 			}
@@ -240,7 +241,7 @@ func TestTheRunOfAClientThatHasGoneGoesOn(t *testing.T) {
 	}
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	a := s.do("POST", "/v1/au/sizer?arg=--do=wait", "text", "Idempotency-Key: k").wants(t, 499)
-	if p := decode[problem](t, a); p.Code != "cancelled" || p.Run != id {
+	if p := decode[httpwire.Problem](t, a); p.Code != "cancelled" || p.Run != id {
 		t.Errorf("%s", a.body)
 	}
 }

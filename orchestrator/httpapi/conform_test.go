@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // conforms holds an answer against the document: its status, headers, type and body.
@@ -65,7 +67,7 @@ func jsonValues(t testing.TB, media, body string) []any {
 	t.Helper()
 	var texts []string
 	switch media {
-	case "application/json", problemType:
+	case "application/json", httpwire.TypeProblem:
 		texts = []string{body}
 	case ndjson:
 		texts = slices.Collect(strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n"))

@@ -1,27 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // reply answers with a value as JSON. HTML in strings stays as it is.
 func reply(c echo.Context, status int, v any) error {
-	return writeJSON(c, status, echo.MIMEApplicationJSON, v)
+	return writeJSON(c, status, httpwire.TypeJSON, v)
 }
 
 func writeJSON(c echo.Context, status int, contentType string, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+	body, err := httpwire.Encode(v)
+	if err != nil {
+		return err
 	}
 	c.Response().Header().Set(echo.HeaderContentType, contentType) // Blob keeps one that is there
-	if err := c.Blob(status, contentType, b.Bytes()); err != nil {
+	if err := c.Blob(status, contentType, body); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // heartbeat is how often a stream on which nothing happens shows that it lives.
@@ -30,14 +30,14 @@ func (a *API) getEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := attached(c.Request().Context())
+	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
 	events, wait := a.pump(ctx, record.ID, after)
 	defer func() {
 		stop() // the pump may be waiting for an event, or for us
 		wait()
 	}()
-	return sendEvents(newStreamer(c, "text/event-stream"), events)
+	return sendEvents(httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents)), events)
 }
 
 // happening is one event, or the error that ended them.
@@ -53,7 +53,7 @@ func (a *API) pump(ctx context.Context, id string, after int64) (events <-chan h
 	out := make(chan happening)
 	go func() {
 		defer close(out)
-		err := catching(func() { a.drain(ctx, id, after, out) })
+		err := httpwire.Catch(func() error { a.drain(ctx, id, after, out); return nil })
 		if err != nil { // it would end the process: nobody catches what a goroutine of ours panics with
 			hand(ctx, out, happening{err: err})
 		}
@@ -83,7 +83,7 @@ func hand(ctx context.Context, out chan<- happening, h happening) bool {
 	}
 }
 
-func sendEvents(out *streamer, events <-chan happening) error {
+func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -96,16 +96,15 @@ func sendEvents(out *streamer, events <-chan happening) error {
 			beat.Reset(heartbeat)
 			err = sendEvent(out, h)
 		case <-beat.C:
-			_, err = io.WriteString(out, ": still here\n\n")
+			err = out.Comment("still here")
 		}
 		if err != nil {
 			return err
 		}
-		out.flush()
 	}
 }
 
-func sendEvent(out io.Writer, h happening) error {
+func sendEvent(out *httpwire.EventWriter, h happening) error {
 	if h.err != nil {
 		return fmt.Errorf("read events: %w", h.err)
 	}
@@ -113,8 +112,7 @@ func sendEvent(out io.Writer, h happening) error {
 	if err := json.Compact(&line, h.event.Data); err != nil { // data must be one line
 		return fmt.Errorf("encode event: %w", err)
 	}
-	_, err := fmt.Fprintf(out, "id: %d\nevent: %s\ndata: %s\n\n", h.event.Seq, h.event.Type, line.Bytes())
-	return err
+	return out.Write(httpwire.Event{Name: string(h.event.Type), Data: line.String(), LastID: strconv.FormatInt(h.event.Seq, 10)})
 }
 
 // eventsAfter returns the number of the last event that the client has seen. A browser

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestFilesOfARun(t *testing.T) {
@@ -50,7 +51,7 @@ func TestRangesOfAFile(t *testing.T) {
 	}
 	for _, r := range []string{"bytes=10-", "bytes=99-100", "bytes=5-2", "bytes=a-b"} {
 		a := s.do("GET", path, "", "Range: "+r).wants(t, 416)
-		if decode[problem](t, a).Code != "range_not_satisfiable" || a.Header.Get("ETag") != "" {
+		if decode[httpwire.Problem](t, a).Code != "range_not_satisfiable" || a.Header.Get("ETag") != "" {
 			t.Errorf("%s: %s %v", r, a.body, a.Header)
 		}
 	}

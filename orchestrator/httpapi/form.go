@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -29,7 +30,7 @@ const (
 // order. Parts with a filename are files, the others are named unit, input, timeout and metadata.
 type form struct {
 	api   *API
-	body  *body
+	body  *httpwire.Body
 	texts map[string][]byte
 	spool *orchestrator.Spool // nil until there is a file
 }
@@ -41,7 +42,7 @@ func (a *API) readForm(c echo.Context) (orchestrator.Submission, error) {
 			WithHint("let the HTTP client set the header")
 	}
 	f := &form{api: a, body: bodyOf(c, a.opts.UploadBytes), texts: map[string][]byte{}}
-	if err := f.body.or(f.readParts(params["boundary"])); err != nil {
+	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
 		a.release(c, f.spool)
 		return orchestrator.Submission{}, err
 	}

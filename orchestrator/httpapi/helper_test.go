@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -158,8 +159,8 @@ func (a answer) wants(t testing.TB, status int) answer {
 	if status < 400 {
 		return a
 	}
-	p := decode[problem](t, a)
-	if p.Status != status || p.Detail == "" || p.Title == "" || p.Type != "urn:aod:fault:"+p.Code || a.Header.Get("Content-Type") != problemType {
+	p := decode[httpwire.Problem](t, a)
+	if p.Status != status || p.Detail == "" || p.Title == "" || p.Type != "urn:aod:fault:"+p.Code || a.Header.Get("Content-Type") != httpwire.TypeProblem {
 		t.Errorf("no problem: %s %s", a.Header.Get("Content-Type"), a.body)
 	}
 	return a

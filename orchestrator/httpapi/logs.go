@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 const ndjson = "application/x-ndjson"
@@ -25,7 +26,7 @@ func (a *API) getLog(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := attached(c.Request().Context())
+	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
 	contentType, write := logFormat(c.Request())
 	out := newStreamer(c, contentType)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func (a *API) alive(c echo.Context) error {
@@ -51,16 +52,16 @@ func (a *API) prune(c echo.Context) error {
 
 func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 	var opts api.PruneOptions
-	f, err := readFields(c, smallBody)
+	f, err := readFields(c, httpwire.SmallBody)
 	if err != nil {
-		return opts, as(fault.BadRequest, err)
+		return opts, httpwire.AsKind(fault.BadRequest, err)
 	}
 	var age string
 	err = errors.Join(
-		f.only("older_than", "max_bytes", "dry_run"),
-		take(f, "older_than", &age),
-		take(f, "max_bytes", &opts.MaxBytes),
-		take(f, "dry_run", &opts.DryRun),
+		f.Only("older_than", "max_bytes", "dry_run"),
+		httpwire.Take(f, "older_than", &age),
+		httpwire.Take(f, "max_bytes", &opts.MaxBytes),
+		httpwire.Take(f, "dry_run", &opts.DryRun),
 	)
 	if err != nil {
 		return opts, err

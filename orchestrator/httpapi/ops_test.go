@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestProblems(t *testing.T) {
@@ -61,8 +62,8 @@ func TestAPanicIsAProblemWithoutItsWords(t *testing.T) {
 		t.Errorf("the log has no stack: %s", text)
 	}
 	err = api.recovered(func(echo.Context) error { panic("a payload") })(echo.New().NewContext(r, w))
-	var panicked *panicError
-	if !errors.As(err, &panicked) || strings.Contains(err.Error(), "payload") || strings.Contains(string(panicked.stack), "a payload") {
+	var panicked *httpwire.PanicError
+	if !errors.As(err, &panicked) || strings.Contains(err.Error(), "payload") || strings.Contains(string(panicked.Stack), "a payload") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,18 +1,17 @@
 package httpapi
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // query reads the parameters of a request's query. The first that is wrong is kept in
@@ -74,7 +73,7 @@ func (q *query) pairs(name string) map[string]string {
 		pairs[key] = value
 	}
 	if err := api.CheckMetadata(pairs); err != nil {
-		q.fail(as(fault.BadRequest, err))
+		q.fail(httpwire.AsKind(fault.BadRequest, err))
 		return nil
 	}
 	return pairs
@@ -112,30 +111,18 @@ func (q *query) time(name string) time.Time {
 }
 
 func (q *query) id(name string) string {
-	return parse(q, name, "the id of a run", func(s string) (string, bool) { return s, isID(s) })
+	return parse(q, name, "the id of a run", func(s string) (string, bool) { return s, httpwire.IsRunID(s) })
 }
-
-// maxWait is how long one request waits. Longer runs are waited for by asking again.
-const maxWait = 5 * time.Minute
 
 // wait is how long the client waits for the end of the run; 0 is not at all.
 func (q *query) wait() time.Duration {
-	return parse(q, "wait", "a duration from 0s to 5m, such as 30s", func(s string) (time.Duration, bool) {
-		d, err := time.ParseDuration(s)
-		return d, err == nil && d >= 0 && d <= maxWait
-	})
-}
-
-// isID reports whether a text has the form of a run's id: nothing else is looked for.
-func isID(s string) bool {
-	id, err := uuid.Parse(s)
-	return err == nil && id.String() == s
+	return parse(q, "wait", "a duration from 0s to 5m, such as 30s", httpwire.Wait)
 }
 
 // runID returns the id in the request's path.
 func runID(c echo.Context) (string, error) {
 	id := c.Param("id")
-	if !isID(id) {
+	if !httpwire.IsRunID(id) {
 		return "", fault.New(fault.NotFound, "there is no run of this id").WithHint("GET /v1/runs lists the runs")
 	}
 	setRun(c, id)
@@ -154,22 +141,4 @@ func param(c echo.Context, name string) (string, error) {
 		return "", fault.Wrap(fault.BadRequest, err, "the address can't be read")
 	}
 	return plain, nil
-}
-
-const maxKeyBytes = 255
-
-// idempotencyKey returns the request's key; "" for none.
-func idempotencyKey(r *http.Request) (string, error) {
-	const header = "Idempotency-Key"
-	values := r.Header.Values(header)
-	if len(values) == 0 {
-		return "", nil
-	}
-	key := values[0]
-	visible := !slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' })
-	if len(values) > 1 || key == "" || len(key) > maxKeyBytes || !visible {
-		return "", fault.New(fault.BadRequest, "the header %s is not valid", header).
-			WithHint("send one, of 1 to %d visible ASCII characters, such as a UUID", maxKeyBytes)
-	}
-	return key, nil
 }

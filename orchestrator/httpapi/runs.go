@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func (a *API) listRuns(c echo.Context) error {
@@ -119,16 +120,16 @@ func (a *API) cancelRun(c echo.Context) error {
 
 // reasonOf reads a body that may be left out.
 func reasonOf(c echo.Context) (string, error) {
-	raw, err := io.ReadAll(bodyOf(c, smallBody))
+	raw, err := io.ReadAll(bodyOf(c, httpwire.SmallBody))
 	if err != nil || len(raw) == 0 {
 		return "", err
 	}
-	f, err := decodeFields(raw, smallBody)
+	f, err := decodeFields(raw, httpwire.SmallBody)
 	if err != nil {
-		return "", as(fault.BadRequest, err)
+		return "", httpwire.AsKind(fault.BadRequest, err)
 	}
 	var reason string
-	if err := errors.Join(f.only("reason"), take(f, "reason", &reason)); err != nil {
+	if err := errors.Join(f.Only("reason"), httpwire.Take(f, "reason", &reason)); err != nil {
 		return "", err
 	}
 	return reason, nil

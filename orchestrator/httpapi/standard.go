@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -78,7 +79,7 @@ func (a *API) executedOf(record api.Record) executed {
 
 // readExecution takes fields that it doesn't know: other orchestrators' clients send them.
 func (a *API) readExecution(c echo.Context) (execution, error) {
-	limit := a.opts.PayloadBytes + smallBody
+	limit := a.opts.PayloadBytes + httpwire.SmallBody
 	f, err := readFields(c, limit)
 	if err != nil {
 		return execution{}, err
@@ -88,9 +89,9 @@ func (a *API) readExecution(c echo.Context) (execution, error) {
 			WithHint(`send {"capsule": "NAME", "input": {…}}`)
 	}
 	var asked execution
-	err = errors.Join(take(f, "capsule", &asked.unit), take(f, "files", &asked.files))
+	err = errors.Join(httpwire.Take(f, "capsule", &asked.unit), httpwire.Take(f, "files", &asked.files))
 	if err != nil {
-		return execution{}, as(fault.Input, err)
+		return execution{}, httpwire.AsKind(fault.Input, err)
 	}
 	if asked.unit == "" {
 		return execution{}, fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them")

@@ -17,6 +17,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func numbers(events []sent) []int64 {
@@ -144,7 +145,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 		out, w := newRecorded()
 		events := make(chan happening)
 		sending := make(chan error)
-		go func() { sending <- sendEvents(out, events) }()
+		go func() { sending <- sendEvents(httpwire.NewEventWriter(out), events) }()
 		time.Sleep(10 * time.Second)
 		events <- happening{event: api.Event{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
 		time.Sleep(29 * time.Second)
@@ -162,7 +163,7 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 	events := make(chan happening, 1)
 	broken := errors.New("disk away")
 	events <- happening{err: broken}
-	if err := sendEvents(out, events); !errors.Is(err, broken) {
+	if err := sendEvents(httpwire.NewEventWriter(out), events); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -170,13 +171,13 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 func TestAttachedEndsWithEither(t *testing.T) {
 	serving, end := context.WithCancel(t.Context())
 	defer end()
-	outer, leave := context.WithCancel(withServing(serving))
+	outer, leave := context.WithCancel(httpwire.Outliving(serving))
 	defer leave()
-	first, stop := attached(outer)
+	first, stop := httpwire.Attached(outer)
 	defer stop()
 	end()
 	<-first.Done()
-	if outer.Err() != nil || !errors.Is(context.Cause(first), errServerEnds) {
+	if outer.Err() != nil || !errors.Is(context.Cause(first), httpwire.ErrServerEnds) {
 		t.Errorf("request %v, stream %v", outer.Err(), context.Cause(first))
 	}
 	leave()

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
@@ -42,7 +42,7 @@ func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
 
 // submissionOf reads the body, whichever form it has.
 func (a *API) submissionOf(c echo.Context) (orchestrator.Submission, error) {
-	switch mediaType(c.Request()) {
+	switch httpwire.MediaType(c.Request().Header) {
 	case echo.MIMEApplicationJSON:
 		return a.readJSON(c)
 	case echo.MIMEMultipartForm:
@@ -53,14 +53,14 @@ func (a *API) submissionOf(c echo.Context) (orchestrator.Submission, error) {
 }
 
 func (a *API) readJSON(c echo.Context) (orchestrator.Submission, error) {
-	f, err := readFields(c, a.opts.PayloadBytes+smallBody)
+	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
 	if err != nil {
-		return orchestrator.Submission{}, as(fault.BadRequest, err)
+		return orchestrator.Submission{}, httpwire.AsKind(fault.BadRequest, err)
 	}
 	var sub orchestrator.Submission
 	var timeout string
-	err = errors.Join(f.only("unit", "input", "timeout", "metadata"), take(f, "unit", &sub.Unit),
-		take(f, "timeout", &timeout), take(f, "metadata", &sub.Metadata))
+	err = errors.Join(f.Only("unit", "input", "timeout", "metadata"), httpwire.Take(f, "unit", &sub.Unit),
+		httpwire.Take(f, "timeout", &timeout), httpwire.Take(f, "metadata", &sub.Metadata))
 	if err != nil {
 		return orchestrator.Submission{}, err
 	}
@@ -74,19 +74,8 @@ func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submis
 		return sub, fault.New(fault.BadRequest, "the request names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	var err error
-	sub.Timeout, err = timeoutOf(timeout)
+	sub.Timeout, err = httpwire.Timeout(timeout)
 	return sub, err
-}
-
-func timeoutOf(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fault.New(fault.BadRequest, "the timeout is not valid").WithHint("write a duration such as 30s or 5m")
-	}
-	return d, nil
 }
 
 var traceRule = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)

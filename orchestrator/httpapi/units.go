@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func (a *API) listUnits(c echo.Context) error {
@@ -70,7 +71,7 @@ func (a *API) putUnit(c echo.Context) error {
 	}
 	archive := bodyOf(c, a.opts.UploadBytes)
 	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, archive)
-	if err := archive.or(err); err != nil {
+	if err := archive.Or(err); err != nil {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/v1/units/"+name)
@@ -82,7 +83,7 @@ func (a *API) putUnit(c echo.Context) error {
 }
 
 func checkArchiveType(c echo.Context) error {
-	switch mediaType(c.Request()) {
+	switch httpwire.MediaType(c.Request().Header) {
 	case "application/x-tar", "application/gzip", echo.MIMEOctetStream:
 		return nil
 	}

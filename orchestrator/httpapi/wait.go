@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // ask is how a client asks for a run, beside what should run.
@@ -21,7 +22,7 @@ type ask struct {
 func askOf(c echo.Context) (ask, error) {
 	q := queryOf(c, "wait")
 	wait := q.wait()
-	key, err := idempotencyKey(c.Request())
+	key, err := httpwire.IdempotencyKey(c.Request())
 	return ask{key: key, wait: wait}, errors.Join(q.err, err)
 }
 
@@ -65,7 +66,7 @@ func (a *API) await(request context.Context, record api.Record, wait time.Durati
 	if ended(record) {
 		return record, nil
 	}
-	ctx, stop := attached(request)
+	ctx, stop := httpwire.Attached(request)
 	defer stop()
 	if wait > 0 {
 		var cancel context.CancelFunc
