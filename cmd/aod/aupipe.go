@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/au/pipe"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
@@ -40,7 +41,7 @@ where they are no plain line, or the engine is elsewhere, they are run in turn.`
 }
 
 func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error {
-	tasks, err := parsePipeline(text)
+	tasks, err := pipe.Parse(text)
 	if err != nil {
 		return err
 	}
@@ -54,13 +55,10 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 	}
 	var records []api.Record
 	err = a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
-		p := auPipe{a: a, o: o, flags: flags, dir: dir, view: newView(a.stderr, tasks[0].Unit, a.quiet)}
-		defer p.view.close()
-		way := p.inTurn
-		if isLine(tasks) && !runtime.IsRemote(engine) {
-			way = p.atOnce
-		}
-		records, err = way(ctx, tasks)
+		view := newView(a.stderr, tasks[0].Unit, a.quiet)
+		defer view.close()
+		opts := pipe.Options{Stdin: flags.stdin, Dir: dir, Joined: !runtime.IsRemote(engine)}
+		records, err = pipe.Run(ctx, tasks, auRunner{a: a, o: o, flags: flags, view: view}, opts)
 		return err
 	})
 	if len(records) == 0 {
@@ -71,7 +69,7 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 
 // reportPipe prints what came of a pipeline, which ended with its last record.
 func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
-	last := decisive(records)
+	last := pipe.Decisive(records)
 	if !all {
 		return a.report(last, "", false, failure)
 	}
@@ -84,61 +82,39 @@ func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
 	return failure
 }
 
-// auPipe runs a pipeline's tasks.
-type auPipe struct {
+// auRunner runs units on this machine's engine.
+type auRunner struct {
 	a     *app
 	o     *orchestrator.Orchestrator
 	flags auRunFlags
-	dir   string // of the results
 	view  *view
 }
 
-// inTurn runs the tasks one after the other, each on a result that is there. It returns
-// the records of all that were run: the last of them failed, or all is done.
-func (p *auPipe) inTurn(ctx context.Context, tasks []auTask) (records []api.Record, err error) {
-	for _, task := range tasks {
-		record, err := p.onFile(ctx, task)
-		if record.ID != "" {
-			records = append(records, record)
-		}
-		if err != nil || record.Outcome != api.Success {
-			return records, err
-		}
-		if err := os.WriteFile(p.result(task.ID), record.Output, 0o600); err != nil {
-			return records, fault.Wrap(fault.Unavailable, err, "a result can't be kept").WithHint("is the disk of %s full?", os.TempDir())
-		}
-	}
-	return records, nil
-}
-
-func (p *auPipe) result(id string) string { return filepath.Join(p.dir, id+".json") }
-
-func (p *auPipe) onFile(ctx context.Context, task auTask) (api.Record, error) {
-	flags := p.flags
-	if task.From != "" {
-		flags.stdin = p.result(task.From)
-	}
-	req, err := p.request(task, flags)
+// Prepare implements pipe.Runner. What the unit reads is a file by now.
+func (r auRunner) Prepare(task pipe.Task, stdin string) (pipe.Unit, error) {
+	c, err := r.a.loadAU(task.Unit)
 	if err != nil {
-		return api.Record{}, err
+		return nil, err
 	}
-	return p.wait(ctx, req)
+	flags := r.flags
+	flags.prompt, flags.stdin = task.Prompt, stdin
+	req, _, err := flags.request(c, task.Args, r.a)
+	req.Observe = r.view.event
+	return auUnit{o: r.o, req: req}, err
 }
 
-// request asks for a task's run. What it reads is a file by now.
-func (p *auPipe) request(task auTask, flags auRunFlags) (orchestrator.Request, error) {
-	c, err := p.a.loadAU(task.Unit)
-	if err != nil {
-		return orchestrator.Request{}, err
-	}
-	flags.prompt = task.Prompt
-	req, _, err := flags.request(c, task.Args, p.a)
-	req.Observe = p.view.event
-	return req, err
+// auUnit is a unit with what it is given.
+type auUnit struct {
+	o   *orchestrator.Orchestrator
+	req orchestrator.Request
 }
 
-func (p *auPipe) wait(ctx context.Context, req orchestrator.Request) (api.Record, error) {
-	run, err := p.o.Submit(ctx, req)
+// Run implements pipe.Unit.
+func (u auUnit) Run(ctx context.Context, join pipe.Join) (api.Record, error) {
+	if join != (pipe.Join{}) {
+		u.req.Stream = &orchestrator.Stream{Stdin: join.Stdin, Stdout: join.Stdout}
+	}
+	run, err := u.o.Submit(ctx, u.req)
 	if err != nil {
 		return api.Record{}, err
 	}

@@ -1,4 +1,4 @@
-package main
+package pipe
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ const (
 	maxTasksFile = 1 << 20
 )
 
-// auTask is one step of a pipeline.
-type auTask struct {
+// Task is one step of a pipeline.
+type Task struct {
 	ID     string   `json:"id"`               // by which later ones take its result
 	Unit   string   `json:"unit"`             // DIR|PROGRAM|IMAGE|NAME
 	Args   []string `json:"args,omitempty"`   //
@@ -27,12 +27,14 @@ type auTask struct {
 	From   string   `json:"from,omitempty"`   // the task whose result is its stdin; "" is the pipeline's own stdin
 }
 
-// parsePipeline reads a line of units, or the file that it names.
-func parsePipeline(text string) ([]auTask, error) {
+// Parse reads a line of units, "UNIT ARGS | UNIT ARGS", or the file that it names,
+// "@TASKS.json": at most 64 tasks, each on the result of an earlier one. What can't be
+// read or run is an Input or a TooLarge fault, with a finding for each task of a file.
+func Parse(text string) ([]Task, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		return readTasks(name)
 	}
-	var tasks []auTask
+	var tasks []Task
 	for rest, more := text, true; more; {
 		parser := shellwords.NewParser()
 		words, err := parser.Parse(rest)
@@ -42,7 +44,7 @@ func parsePipeline(text string) ([]auTask, error) {
 		if len(words) == 0 {
 			return nil, fault.New(fault.Input, "the pipeline lacks a unit at its place %d", len(tasks)+1).WithHint(`write it as "UNIT | UNIT"`)
 		}
-		task := auTask{ID: strconv.Itoa(len(tasks) + 1), Unit: words[0], Args: words[1:]}
+		task := Task{ID: strconv.Itoa(len(tasks) + 1), Unit: words[0], Args: words[1:]}
 		if len(tasks) > 0 {
 			task.From = tasks[len(tasks)-1].ID
 		}
@@ -60,7 +62,7 @@ func parsePipeline(text string) ([]auTask, error) {
 	return tasks, nil
 }
 
-func readTasks(name string) ([]auTask, error) {
+func readTasks(name string) ([]Task, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the tasks %q can't be opened", name)
@@ -70,7 +72,7 @@ func readTasks(name string) ([]auTask, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the tasks %q can't be read", name)
 	}
-	var tasks []auTask
+	var tasks []Task
 	if err := json.Unmarshal(raw, &tasks); err != nil {
 		return nil, fault.Wrap(fault.Input, err, "%s is no list of tasks", name).WithHint(`write [{"id": "a", "unit": "./a"}, {"id": "b", "unit": "./b", "from": "a"}]`)
 	}
@@ -83,7 +85,7 @@ func readTasks(name string) ([]auTask, error) {
 var taskIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // checkTasks finds every task that can't be run, before any is.
-func checkTasks(tasks []auTask) error {
+func checkTasks(tasks []Task) error {
 	known := map[string]bool{}
 	var findings []fault.Finding
 	for i, task := range tasks {

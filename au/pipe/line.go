@@ -1,4 +1,4 @@
-package main
+package pipe
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // errPipeEnded is why a unit of a pipeline ends in which another one failed.
 var errPipeEnded = errors.New("another unit of the pipeline failed")
 
 // isLine reports whether each task but the first reads what the one before it prints.
-func isLine(tasks []auTask) bool {
+func isLine(tasks []Task) bool {
 	for i, task := range tasks {
 		if i == 0 && task.From != "" || i > 0 && task.From != tasks[i-1].ID {
 			return false
@@ -25,7 +24,7 @@ func isLine(tasks []auTask) bool {
 
 // stage is a task of a line, with what joins it to its neighbours.
 type stage struct {
-	req    orchestrator.Request
+	unit   Unit
 	in     *io.PipeReader // nil: the first
 	out    *io.PipeWriter // nil: the last
 	record api.Record
@@ -33,7 +32,7 @@ type stage struct {
 }
 
 // atOnce runs the tasks of a line at the same time. With the first that fails all end.
-func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]api.Record, error) {
+func (p pipeline) atOnce(ctx context.Context, tasks []Task) ([]api.Record, error) {
 	stages, err := p.stages(tasks)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]api.Record, erro
 	var all sync.WaitGroup
 	for _, s := range stages {
 		all.Go(func() {
-			s.record, s.err = p.wait(ctx, s.req)
+			s.record, s.err = s.unit.Run(ctx, s.join())
 			s.end(cancel)
 		})
 	}
@@ -60,29 +59,34 @@ func (p *auPipe) atOnce(ctx context.Context, tasks []auTask) ([]api.Record, erro
 	return records, err
 }
 
-// stages loads every unit before one of them is run.
-func (p *auPipe) stages(tasks []auTask) (stages []*stage, err error) {
+// stages prepares every unit before one of them is run.
+func (p pipeline) stages(tasks []Task) (stages []*stage, err error) {
 	var in *io.PipeReader
 	for i, task := range tasks {
-		s := &stage{in: in}
-		flags := p.flags
-		if i > 0 {
-			flags.stdin = ""
+		s, stdin := &stage{in: in}, ""
+		if i == 0 {
+			stdin = p.opts.Stdin
 		}
-		if s.req, err = p.request(task, flags); err != nil {
+		if s.unit, err = p.runner.Prepare(task, stdin); err != nil {
 			return nil, err
-		}
-		s.req.Stream = &orchestrator.Stream{}
-		if s.in != nil {
-			s.req.Stream.Stdin = s.in
 		}
 		if i < len(tasks)-1 {
 			in, s.out = io.Pipe()
-			s.req.Stream.Stdout = s.out
 		}
 		stages = append(stages, s)
 	}
 	return stages, nil
+}
+
+// join leaves nil what there is none of.
+func (s *stage) join() (j Join) {
+	if s.in != nil {
+		j.Stdin = s.in
+	}
+	if s.out != nil {
+		j.Stdout = s.out
+	}
+	return j
 }
 
 // end tells the neighbours: who reads what this one printed sees its end only where that is
@@ -101,9 +105,9 @@ func (s *stage) end(cancel context.CancelCauseFunc) {
 	}
 }
 
-// decisive is the record by which a pipeline's end is told: the first that failed by
-// itself, else the last.
-func decisive(records []api.Record) api.Record {
+// Decisive returns the record by which a pipeline's end is told: the first that failed by
+// itself, else the last. There has to be a record.
+func Decisive(records []api.Record) api.Record {
 	for _, r := range records {
 		if r.Outcome != api.Success && r.Outcome != api.WasCancelled {
 			return r
