@@ -19,7 +19,8 @@ type argReader struct {
 }
 
 func (r *argReader) fail(pointer, hint, format string, args ...any) {
-	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
+	message, foreign := fault.Foreignf(format, args...)
+	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: message, Hint: hint, Foreign: foreign})
 }
 
 // read takes the arguments one by one, or two by two.
@@ -84,7 +85,7 @@ func (r *argReader) known(name, pointer string) bool {
 		return false
 	}
 	if _, ok := r.parameter(name); !ok {
-		r.fail(pointer, r.flagsHint(), "the unit has no flag %.80q", "--"+name)
+		r.fail(pointer, r.flagsHint(), "the unit has no flag %s", fault.Foreign(fmt.Sprintf("%.80q", "--"+name)))
 		return false
 	}
 	return true

@@ -51,8 +51,11 @@ func (c *Card) Args(call Call) (Command, error) {
 	r.environment(call.Env)
 	r.missing()
 	if len(r.findings) > 0 {
-		return Command{}, fault.New(fault.Input, "the arguments don't fit the unit: %s", r.findings[0].String()).
+		first := r.findings[0]
+		refused := fault.New(fault.Input, "the arguments don't fit the unit: %s", first.String()).
 			WithHint("its model card says what it takes").WithFindings(r.findings)
+		refused.Foreign = append(refused.Foreign, first.Foreign)
+		return Command{}, refused
 	}
 	return r.command(), nil
 }

@@ -14,21 +14,25 @@ type Error struct {
 	Hint     string    // what to do about it; may be empty
 	Findings []Finding // every single violation, where there is more than a message
 	Err      error     // the cause, for the operator's log; may be nil
+
+	// Foreign are the parts of Msg and Hint that came out of a payload; see Without.
+	Foreign []string
 }
 
 // New returns an Error of the given kind; the message is formatted as by fmt.Sprintf.
 func New(kind Kind, format string, args ...any) *Error {
-	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...), Foreign: foreignIn(args)}
 }
 
 // Wrap returns an Error of the given kind with err as its private cause.
 func Wrap(kind Kind, err error, format string, args ...any) *Error {
-	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...), Err: err}
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...), Err: err, Foreign: foreignIn(args)}
 }
 
 // WithHint sets what to do about the error and returns it.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	e.Foreign = append(e.Foreign, foreignIn(args)...)
 	return e
 }
 

@@ -13,6 +13,7 @@ type Finding struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Warning bool   `json:"warning,omitempty"` // worth knowing, stops nothing
+	Foreign string `json:"-"`                 // the part of Message that came out of a payload; "" is none
 }
 
 // Where returns the place as a person reads it: "agent.yaml:3", "schema.json#/input",

@@ -182,10 +182,10 @@ func (r Request) checkFileRefs(input contract.Payload, files []placedFile) []fau
 			continue
 		}
 		if _, ok := given[ref.Name]; !ok {
+			message, foreign := fault.Foreignf("names the file %s, which was not given", fault.Foreign(strconv.Quote(ref.Name)))
 			findings = append(findings, fault.Finding{
-				Pointer: ref.Pointer,
-				Message: fmt.Sprintf("names the file %q, which was not given", ref.Name),
-				Hint:    "give it with --file " + fieldOf(ref.Pointer) + "=PATH",
+				Pointer: ref.Pointer, Message: message, Foreign: foreign,
+				Hint: "give it with --file " + fieldOf(ref.Pointer) + "=PATH",
 			})
 		}
 		given[ref.Name] = true

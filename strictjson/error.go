@@ -3,6 +3,8 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // Problem is a way in which a text isn't a document that is taken.
@@ -38,9 +40,17 @@ type Error struct {
 // field's name.
 func (e *Error) Message() string {
 	if e.Problem == DuplicateName {
-		return fmt.Sprintf("the field %s stands twice in one object", quote(e.Name))
+		return fmt.Sprintf("the field %s stands twice in one object", e.Foreign())
 	}
 	return e.text
+}
+
+// Foreign is the part of Message that came out of the text, "" for none.
+func (e *Error) Foreign() fault.Foreign {
+	if e.Problem != DuplicateName {
+		return ""
+	}
+	return fault.Foreign(quote(e.Name))
 }
 
 func (e *Error) Error() string {

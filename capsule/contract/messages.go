@@ -5,15 +5,24 @@ import (
 	"strings"
 
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // redundant are errors that only say that another one stands beside them.
 var redundant = map[string]bool{"number_all_of": true, "condition_then": true, "condition_else": true}
 
-const closestHint = "what else is said of this place is how the closest alternative differs"
+// hints say how to mend what isn't plain.
+var hints = map[string]string{
+	"additional_property_not_allowed": "remove it, or check its spelling against the contract",
+	"invalid_property_name":           "what else is said of this place is about the name",
+	"number_any_of":                   "what else is said of this place is how the closest alternative differs",
+}
 
 // plain are the sentences that need no detail.
 var plain = map[string]string{
+	"number_any_of":             "matches none of the alternatives (anyOf)",
+	"number_one_of":             "must match exactly one of the alternatives (oneOf)",
 	"number_not":                "is of a form that the contract excludes",
 	"false":                     "is not allowed by the contract",
 	"contains":                  "no item is of the form that one must have",
@@ -21,7 +30,7 @@ var plain = map[string]string{
 	"internal":                  "could not be compared with the allowed values",
 }
 
-// detailed are the sentences with details of the contract, never of the payload.
+// detailed are the sentences with details of the contract. They never show a value.
 var detailed = map[string]struct{ format, detail string }{
 	"missing_dependency":   {"field %s is required beside another field that is there", "dependency"},
 	"array_min_items":      {"has too few items: at least %s", "min"},
@@ -47,35 +56,39 @@ var formats = map[string]string{
 	"hostname": "example.com",
 }
 
-// explain says in plain words what is wrong and, where it isn't plain, how to mend it.
-func explain(e gojsonschema.ResultError) (message, hint string) {
-	details := e.Details()
-	if d, ok := detailed[e.Type()]; ok {
-		return fmt.Sprintf(d.format, show(fmt.Sprint(details[d.detail]))), ""
-	}
-	if text, ok := plain[e.Type()]; ok {
-		return text, ""
-	}
+// explain says in plain words what is wrong and, where it isn't plain, how to mend it. The
+// names of fields that the contract doesn't have are marked as foreign.
+func explain(e gojsonschema.ResultError) fault.Finding {
+	kind, details := e.Type(), e.Details()
 	name := quote(fmt.Sprint(details["property"]))
-	switch e.Type() {
+	f := fault.Finding{Hint: hints[kind]}
+	switch kind {
 	case "required":
-		return fmt.Sprintf("required field %s is missing", name), ""
+		f.Message = fmt.Sprintf("required field %s is missing", name)
 	case "additional_property_not_allowed":
-		return fmt.Sprintf("unexpected field %s", name), "remove it, or check its spelling against the contract"
+		f.Message, f.Foreign = fault.Foreignf("unexpected field %s", fault.Foreign(name))
 	case "invalid_property_name":
-		return fmt.Sprintf("the name of field %s is not allowed", name), "what else is said of this place is about the name"
+		f.Message, f.Foreign = fault.Foreignf("the name of field %s is not allowed", fault.Foreign(name))
 	case "invalid_type":
-		return fmt.Sprintf("expected %s, got %s", typeList(fmt.Sprint(details["expected"])), details["given"]), ""
-	case "number_any_of":
-		return "matches none of the alternatives (anyOf)", closestHint
-	case "number_one_of":
-		return "must match exactly one of the alternatives (oneOf)", ""
+		f.Message = fmt.Sprintf("expected %s, got %s", typeList(fmt.Sprint(details["expected"])), details["given"])
 	case "unique":
-		return fmt.Sprintf("items %v and %v are equal, but all must differ", details["i"], details["j"]), ""
+		f.Message = fmt.Sprintf("items %v and %v are equal, but all must differ", details["i"], details["j"])
 	case "format":
-		return explainFormat(fmt.Sprint(details["format"]))
+		f.Message, f.Hint = explainFormat(fmt.Sprint(details["format"]))
+	default:
+		f.Message = sentence(kind, details)
 	}
-	return "breaks the contract (" + e.Type() + ")", ""
+	return f
+}
+
+func sentence(kind string, details gojsonschema.ErrorDetails) string {
+	if d, ok := detailed[kind]; ok {
+		return fmt.Sprintf(d.format, show(fmt.Sprint(details[d.detail])))
+	}
+	if text, ok := plain[kind]; ok {
+		return text
+	}
+	return "breaks the contract (" + kind + ")"
 }
 
 // typeList reads gojsonschema's "[string,null]".

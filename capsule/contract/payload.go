@@ -54,9 +54,9 @@ func notJSON(err error) *fault.Error {
 		return fault.Wrap(fault.Internal, err, "the payload could not be read")
 	}
 	f := fault.New(fault.Input, "the payload is not valid JSON: %s", bad.Error())
-	f.Hint = bad.Hint
+	f.Hint, f.Foreign = bad.Hint, []string{string(bad.Foreign())}
 	if bad.Pointer != "" {
-		f.Findings = []fault.Finding{{Pointer: bad.Pointer, Message: bad.Message()}}
+		f.Findings = []fault.Finding{{Pointer: bad.Pointer, Message: bad.Message(), Foreign: string(bad.Foreign())}}
 	}
 	return f
 }

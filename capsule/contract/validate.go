@@ -85,8 +85,8 @@ func findings(result *gojsonschema.Result) []fault.Finding {
 			found = append(found, fault.Finding{Message: fmt.Sprintf("%d more violations are not shown", len(list)-i)})
 			break
 		}
-		message, hint := explain(v.err)
-		f := fault.Finding{Pointer: v.pointer, Message: message, Hint: hint}
+		f := explain(v.err)
+		f.Pointer = v.pointer
 		if !seen[f] {
 			found = append(found, f)
 		}

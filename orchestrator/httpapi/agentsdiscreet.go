@@ -3,11 +3,11 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // discreet takes out of an Input fault what only the inputs have: names of fields are data
@@ -20,14 +20,11 @@ func discreet(err error, unit string, schema []byte) error {
 	}
 	known := wordsOf(schema)
 	known.add(unit)
-	told := *refused
-	told.Msg, told.Hint = known.text(told.Msg), known.text(told.Hint)
-	told.Findings = make([]fault.Finding, len(refused.Findings))
-	for i, f := range refused.Findings {
-		f.Pointer, f.Message, f.Hint = known.pointer(f.Pointer), known.text(f.Message), known.text(f.Hint)
-		told.Findings[i] = f
+	told := refused.Without(known.quoted)
+	for i, f := range told.Findings {
+		told.Findings[i].Pointer = known.pointer(f.Pointer)
 	}
-	return &told
+	return told
 }
 
 // words are texts that anybody may know.
@@ -61,27 +58,19 @@ func (w words) add(v any) {
 // unknownPart stands for a name that isn't told.
 const unknownPart = "*"
 
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
 // pointer returns a JSON pointer (RFC 6901) with the parts that are known, and the indexes.
 func (w words) pointer(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts[1:] {
-		if _, err := strconv.ParseUint(part, 10, 31); err != nil && !w[unescape.Replace(part)] {
+		if _, err := strconv.ParseUint(part, 10, 31); err != nil && !w[strictjson.Unescape(part)] {
 			parts[i+1] = unknownPart
 		}
 	}
 	return strings.Join(parts, "/")
 }
 
-var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// text returns a message without the quoted texts that aren't known.
-func (w words) text(message string) string {
-	return quotedText.ReplaceAllStringFunc(message, func(quoted string) string {
-		if plain, err := strconv.Unquote(quoted); err == nil && w[plain] {
-			return quoted
-		}
-		return strconv.Quote(unknownPart)
-	})
+// quoted reports whether a quoted text is one that is known.
+func (w words) quoted(text string) bool {
+	plain, err := strconv.Unquote(text)
+	return err == nil && w[plain]
 }

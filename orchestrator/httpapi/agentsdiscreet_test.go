@@ -12,13 +12,15 @@ import (
 func TestFindingsTellWhatTheContractHas(t *testing.T) {
 	schema := []byte(`{"input":{"properties":{"a/b":{"enum":["red","gre\"en"]},"list":{}}}}`)
 	for said, told := range map[fault.Finding]fault.Finding{
-		{Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`}:           {Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`},
-		{Pointer: "/list/7/x", Message: `unexpected field "x"`}:                  {Pointer: "/list/7/*", Message: `unexpected field "*"`},
-		{Pointer: "/list/99999999999", Message: `"a\"b" and "red"`, Hint: `"q"`}: {Pointer: "/list/*", Message: `"*" and "red"`, Hint: `"*"`},
+		{Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`}:                              {Pointer: "/a~1b", Message: `must be one of "red", "gre\"en"`},
+		{Pointer: "/list/7/x", Message: `unexpected field "x"`, Foreign: `"x"`}:                     {Pointer: "/list/7/*", Message: `unexpected field "*"`},
+		{Pointer: "/list/99999999999", Message: `"a\"b" and "red"`, Hint: `"q"`, Foreign: `"a\"b"`}: {Pointer: "/list/*", Message: `"*" and "red"`, Hint: `"q"`},
+		{Message: `the field "list" stands twice`, Foreign: `"list"`}:                               {Message: `the field "list" stands twice`},
 		{Message: "too large"}: {Message: "too large"},
 	} {
-		err := discreet(errors.Join(fault.New(fault.Input, `no "x" of "u"`).WithFindings([]fault.Finding{said})), "u", schema)
-		if diff := gocmp.Diff([]fault.Finding{told}, fault.Public(err).Findings); diff != "" || !fault.Is(err, fault.Input) || fault.Public(err).Msg != `no "*" of "u"` {
+		err := discreet(errors.Join(fault.New(fault.Input, "no %s of %q", fault.QuoteForeign("x"), "u").WithFindings([]fault.Finding{said})), "u", schema)
+		diff := gocmp.Diff([]fault.Finding{told}, fault.Public(err).Findings)
+		if diff != "" || !fault.Is(err, fault.Input) || fault.Public(err).Msg != `no "*" of "u"` {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
