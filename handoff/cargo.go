@@ -14,80 +14,63 @@ type reference struct {
 
 // cargo is what a call is to take along.
 type cargo struct {
-	refs  []reference // each name once
-	wrong problems    // with names that make no reference
+	refs  []reference       // each name once
+	wrong problems          // with names that make no reference
+	known map[string]string // name -> source
+	used  map[string]bool   // keys of ask.sources
 }
 
 // cargoOf lists the files that the arguments name, and returns the arguments with the
 // clean names.
 func (h *Handler) cargoOf(unit *Unit, asked ask, args contract.Payload) (cargo, contract.Payload, error) {
-	found := unit.Contract.Input.FileRefsAt(args, contract.StageOutgoing)
-	if len(found) == 0 {
-		return cargo{}, args, asked.allUsed(nil)
-	}
-	texts, err := newDocument(args)
+	found, clean, err := unit.Contract.Input.CleanFiles(args, contract.StageOutgoing)
 	if err != nil {
 		return cargo{}, args, err
 	}
-	l := lister{asked: asked, limit: h.limits.Files, texts: texts, known: map[string]string{}, used: map[string]bool{}}
+	load := cargo{known: map[string]string{}, used: map[string]bool{}}
 	for _, ref := range found {
-		if err := l.add(ref); err != nil {
+		if err := load.add(ref, asked, h.limits.Files); err != nil {
 			return cargo{}, args, err
 		}
 	}
-	if err := asked.allUsed(l.used); err != nil {
+	if err := asked.allUsed(load.used); err != nil {
 		return cargo{}, args, err
 	}
-	args, err = texts.payload(args)
-	return l.cargo, args, err
+	return load, clean, nil
 }
 
-// lister makes references of what the contract found.
-type lister struct {
-	asked ask
-	limit int
-	texts *document
-	known map[string]string // name -> source
-	used  map[string]bool   // keys of asked.sources
-	cargo cargo
-}
-
-func (l *lister) add(ref contract.FileRef) error {
-	if ref.Err != nil {
-		if fault.Is(ref.Err, fault.TooLarge) {
-			return refuse(RuleSize, fault.Public(ref.Err))
-		}
-		l.cargo.wrong.add(ref.Pointer, ref.Err)
+// add makes a reference of what the contract found, up to a limit of them.
+func (c *cargo) add(found contract.FileRef, asked ask, limit int) error {
+	if fault.Is(found.Err, fault.TooLarge) {
+		return refuse(RuleSize, fault.Public(found.Err))
+	}
+	if found.Err != nil {
+		c.wrong.add(found.Pointer, found.Err)
 		return nil
 	}
-	text, ok := l.texts.clean(ref.Pointer, ref.Name)
-	if !ok {
-		l.cargo.wrong.add("", fault.New(fault.Input, "a file is named in a field too deep, or with too long a name, to be found again").WithHint("name it further up"))
-		return nil
-	}
-	source, err := l.asked.sourceOf(text, ref.Name)
+	source, err := asked.sourceOf(found.Text, found.Name)
 	if err != nil {
-		l.cargo.wrong.add(ref.Pointer, err)
+		c.wrong.add(found.Pointer, err)
 		return nil
 	}
-	l.used[text], l.used[ref.Name] = true, true
-	return l.remember(reference{ref.Pointer, ref.Name, source})
+	c.used[found.Text], c.used[found.Name] = true, true
+	return c.remember(reference{found.Pointer, found.Name, source}, limit)
 }
 
-func (l *lister) remember(ref reference) error {
-	source, known := l.known[ref.name]
+func (c *cargo) remember(ref reference, limit int) error {
+	source, known := c.known[ref.name]
 	switch {
 	case known && source != ref.source:
-		l.cargo.wrong.add(ref.pointer, fault.New(fault.Input, "two files are to have the name %s", quote(ref.name)).WithHint("rename one"))
+		c.wrong.add(ref.pointer, fault.New(fault.Input, "two files are to have the name %s", quote(ref.name)).WithHint("rename one"))
 		return nil
 	case known:
 		return nil
-	case len(l.cargo.refs) == l.limit:
-		return refuse(RuleSize, fault.New(fault.TooLarge, "the arguments name more than %d files", l.limit).
+	case len(c.refs) == limit:
+		return refuse(RuleSize, fault.New(fault.TooLarge, "the arguments name more than %d files", limit).
 			WithHint("hand over fewer, or one archive of them"))
 	}
-	l.known[ref.name] = ref.source
-	l.cargo.refs = append(l.cargo.refs, ref)
+	c.known[ref.name] = ref.source
+	c.refs = append(c.refs, ref)
 	return nil
 }
 

@@ -167,12 +167,15 @@ func TestOneNameInManyPlacesIsCarriedOnce(t *testing.T) {
 	}
 }
 
-func TestAFieldTooDeepToPointToIsRefused(t *testing.T) {
+func TestAFileInAFieldWithALongNameIsCarried(t *testing.T) {
 	w := newWorld(t)
 	w.runs.add("callee", `{"input":{"additionalProperties":{"additionalProperties":{"type":"string","format":"file_path"}}},"output":{}}`)
 	w.out("x", "1")
 	key := strings.Repeat("k", 2000)
-	w.call(422, `{"`+key+`":{"`+key+`":"./x"}}`)
+	w.call(200, `{"`+key+`":{"`+key+`":"./x","`+key+`2":"x","`+key+`3":"./x"}}`)
+	if got, want := string(w.runs.calls[0].Args.JSON()), `{"`+key+`":{"`+key+`":"x","`+key+`2":"x","`+key+`3":"x"}}`; got != want {
+		t.Errorf("args end with %s", got[len(got)-30:])
+	}
 }
 
 func TestAFileOfTheLargestSizeIsCarried(t *testing.T) {

@@ -7,17 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // FileRef is a string in a payload that the contract declares to name a file.
 type FileRef struct {
-	Pointer string // into the payload
+	Pointer string // into the payload; a very long one is cut
+	Text    string // what stands there
 	Name    string // relative, with slashes, clean; "" with Err
 	Err     error  // a *fault.Error that says why the name is refused
+
+	path []string
 }
 
 // FileRefs lists the file references of a payload, taking the absolute form of any
@@ -27,28 +32,60 @@ func (s *Schema) FileRefs(p Payload) []FileRef { return s.FileRefsAt(p, AnyStage
 
 // FileRefsAt lists the file references of a payload at a stage: names in another
 // stage's absolute form are refused. A payload too large to be walked, which
-// Validate refuses, gives one reference with an error.
+// Validate refuses, gives one reference with a TooLarge fault.
 func (s *Schema) FileRefsAt(p Payload, stage Stage) []FileRef {
 	var refs []FileRef
 	seen := map[string]bool{}
 	_, ok := walk(s.root, p.value(), func(n *node, v any, at *place) {
-		name, isString := v.(string)
+		text, isString := v.(string)
 		if !n.filePath || !isString {
 			return
 		}
-		pointer := at.pointer()
-		if seen[pointer] {
+		path := at.path()
+		exact := exactPointer(path)
+		if seen[exact] {
 			return
 		}
-		seen[pointer] = true
-		clean, err := CleanName(name, stage)
-		refs = append(refs, FileRef{Pointer: pointer, Name: clean, Err: err})
+		seen[exact] = true
+		clean, err := CleanName(text, stage)
+		refs = append(refs, FileRef{Pointer: strictjson.Pointer(path...), Text: text, Name: clean, Err: err, path: path})
 	})
 	if !ok {
 		return []FileRef{{Err: fault.New(fault.TooLarge, "the payload is too large for this contract").WithHint("send less in one call")}}
 	}
-	slices.SortFunc(refs, func(a, b FileRef) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	slices.SortStableFunc(refs, func(a, b FileRef) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return refs
+}
+
+// CleanFiles lists the file references of a payload at a stage, and returns the payload
+// with the clean name in the place of each text that stands for one. Where nothing has to
+// change the payload is the same; else its fields are sorted by their names.
+func (s *Schema) CleanFiles(p Payload, stage Stage) ([]FileRef, Payload, error) {
+	refs := s.FileRefsAt(p, stage)
+	unclean := slices.DeleteFunc(slices.Clone(refs), func(ref FileRef) bool { return ref.Err != nil || ref.Text == ref.Name })
+	if len(unclean) == 0 {
+		return refs, p, nil
+	}
+	object, _ := clone(p.value()).(map[string]any)
+	for _, ref := range unclean {
+		replace(object, ref.path, ref.Name)
+	}
+	clean, err := NewPayload(object)
+	return refs, clean, err
+}
+
+// replace sets what stands at a path that is there.
+func replace(document any, path []string, to any) {
+	last := len(path) - 1
+	container, _ := strictjson.Lookup(document, path[:last])
+	switch container := container.(type) {
+	case map[string]any:
+		container[path[last]] = to
+	case []any:
+		if i, err := strconv.Atoi(path[last]); err == nil {
+			container[i] = to
+		}
+	}
 }
 
 // CheckFiles reports each file reference that isn't a regular file under root, the

@@ -58,6 +58,33 @@ func TestFileRefsCarryTheReasonOfARefusal(t *testing.T) {
 	}
 }
 
+func TestCleanFilesPutsCleanNamesInPlace(t *testing.T) {
+	s := compiled(t, `{"properties":{"f":`+file+`,"l":{"items":`+file+`},"o":{"additionalProperties":`+file+`},"s":{"type":"string"}}}`)
+	long := strings.Repeat("k", 2000)
+	for name, c := range map[string]struct{ given, want string }{
+		"what is clean stays as it was given":      {`{"s":"./x","n":1.0,"f":"a"}`, `{"s":"./x","n":1.0,"f":"a"}`},
+		"texts that stand for a name are replaced": {`{"s":"./x","n":1e2,"f":"./a","l":["b","/io/handoff/outgoing/c"]}`, `{"f":"a","l":["b","c"],"n":1e2,"s":"./x"}`},
+		"a refused name stays":                     {`{"l":["./a","../b"]}`, `{"l":["a","../b"]}`},
+		"names that need escapes":                  {`{"o":{"a/b~":"./x","":"./y"}}`, `{"o":{"":"y","a/b~":"x"}}`},
+		"names that are cut in a pointer":          {`{"o":{"` + long + `1":"./x","` + long + long + `2":"./y","` + long + long + `3":"./z"}}`, `{"o":{"` + long + `1":"x","` + long + long + `2":"y","` + long + long + `3":"z"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := payload(t, c.given)
+			_, clean, err := s.CleanFiles(p, StageOutgoing)
+			if err != nil || string(clean.JSON()) != c.want {
+				t.Errorf("CleanFiles = %.200s, %v", clean.JSON(), err)
+			}
+			if compact := payload(t, c.given); string(p.JSON()) != string(compact.JSON()) {
+				t.Error("the payload itself has changed")
+			}
+		})
+	}
+	refs, _, _ := s.CleanFiles(payload(t, `{"l":["./a","../b"]}`), StageOutgoing)
+	if len(refs) != 2 || refs[0].Text != "./a" || refs[0].Name != "a" || refs[1].Text != "../b" || refs[1].Err == nil {
+		t.Errorf("refs %+v", refs)
+	}
+}
+
 // stageDir is a directory with one of everything in it.
 func stageDir(t *testing.T) *os.Root {
 	t.Helper()
