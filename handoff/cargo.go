@@ -51,7 +51,7 @@ func (c *cargo) add(found contract.FileRef, asked ask, limit int) error {
 	source, err := asked.sourceOf(found.Text, found.Name)
 	if err != nil {
 		c.wrong.add(found.Pointer, err)
-		return nil
+		return nil //nolint:nilerr // what is wrong is told with all else that is
 	}
 	c.used[found.Text], c.used[found.Name] = true, true
 	return c.remember(reference{found.Pointer, found.Name, source}, limit)

@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // quote shows a name: bounded, and with nothing in it that a terminal would obey.
@@ -39,8 +38,6 @@ func (p *place) child(key string) *place {
 	}
 	return &place{parent: p, key: key, bytes: bytes}
 }
-
-func (p *place) pointer() string { return strictjson.Pointer(p.path()...) }
 
 func (p *place) path() []string {
 	if p == nil {
