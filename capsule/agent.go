@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -169,17 +170,17 @@ func (f agentYAML) agent(u *units) Agent {
 func (f limitsYAML) limits(u *units) Limits {
 	l := Limits{
 		Timeout:     u.duration("/limits/timeout", f.Timeout, time.Millisecond, 168*time.Hour),
-		MemoryBytes: u.size("/limits/memory", f.Memory, 6*mib, 16*tib),
+		MemoryBytes: u.size("/limits/memory", f.Memory, 6*quantity.MiB, 16*quantity.TiB),
 		CPUs:        f.CPUs,
 		PIDs:        f.PIDs,
-		LogBytes:    u.size("/limits/log", f.Log, 1, gib),
+		LogBytes:    u.size("/limits/log", f.Log, 1, quantity.GiB),
 	}
 	output, parts := f.Output.(map[string]any)
 	if !parts {
-		l.OutputBytes = u.size("/limits/output", f.Output, 1, 16*tib)
+		l.OutputBytes = u.size("/limits/output", f.Output, 1, 16*quantity.TiB)
 		return l
 	}
-	l.OutputBytes = u.size("/limits/output/size", output["size"], 1, 16*tib)
+	l.OutputBytes = u.size("/limits/output/size", output["size"], 1, 16*quantity.TiB)
 	if n, ok := output["files"].(float64); ok {
 		l.OutputFiles = int(n)
 	}

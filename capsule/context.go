@@ -10,13 +10,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 // Limits of a build context. What is larger is almost always data or a virtual
 // environment that was never meant for the image.
 const (
 	maxContextEntries = 100_000
-	maxContextBytes   = 4 * gib
+	maxContextBytes   = 4 * quantity.GiB
 )
 
 // Context is what is sent to the builder: the capsule's directory without what
@@ -172,7 +173,7 @@ func (w *walker) add(name string, d fs.DirEntry) error {
 		return badContext(".", fmt.Sprintf("it holds more than %d files", maxContextEntries), "leave out what the image doesn't need with .dockerignore")
 	}
 	if w.bytes > maxContextBytes {
-		return badContext(".", "it holds more than "+sizeText(maxContextBytes), "leave out what the image doesn't need with .dockerignore")
+		return badContext(".", "it holds more than "+quantity.SizeText(maxContextBytes), "leave out what the image doesn't need with .dockerignore")
 	}
 	return nil
 }

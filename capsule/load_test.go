@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -52,7 +53,7 @@ secrets: [API_KEY]
 	zero, two := 0.0, 2
 	want := Agent{
 		Model: "small", Models: []string{"small", "large"}, Temperature: &zero, MaxTokens: 100,
-		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * mib, CPUs: 0.5, PIDs: 64, OutputBytes: gib, OutputFiles: 10, LogBytes: 64 * kib},
+		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * quantity.MiB, CPUs: 0.5, PIDs: 64, OutputBytes: quantity.GiB, OutputFiles: 10, LogBytes: 64 * quantity.KiB},
 		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: []string{"api.example.com"},
 		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Reuse: 3, Cache: 10 * time.Minute,
 		Recursion: 1, Retries: &two, Secrets: []string{"API_KEY"},

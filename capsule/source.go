@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -44,7 +45,7 @@ func (s source) read(name string, most int64) ([]byte, error) {
 		return nil, &problem{"it can't be read: " + reason(err), ""}
 	}
 	if int64(len(raw)) > most {
-		return nil, &problem{fmt.Sprintf("it is larger than %s", sizeText(most)), "keep large data in a file of its own"}
+		return nil, &problem{fmt.Sprintf("it is larger than %s", quantity.SizeText(most)), "keep large data in a file of its own"}
 	}
 	return raw, nil
 }

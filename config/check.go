@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 // settle fills in what follows from other settings.
@@ -51,7 +53,7 @@ func (l *loader) check() {
 	}
 	if c.PayloadLimit > c.UploadLimit {
 		l.contradiction("payload_limit", "upload_limit",
-			fmt.Sprintf("a payload of %s doesn't fit into a request of upload_limit, %s", sizeText(c.PayloadLimit), sizeText(c.UploadLimit)),
+			fmt.Sprintf("a payload of %s doesn't fit into a request of upload_limit, %s", quantity.SizeText(c.PayloadLimit), quantity.SizeText(c.UploadLimit)),
 			"raise upload_limit, or lower payload_limit")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
@@ -67,7 +69,7 @@ func (l *loader) checkUnit(unit string, u UnitConfig) {
 	}
 	if u.Timeout > l.config.MaxTimeout {
 		l.contradiction(unit+".timeout", "max_timeout",
-			fmt.Sprintf("it is longer than max_timeout, %s", brief(l.config.MaxTimeout)),
+			fmt.Sprintf("it is longer than max_timeout, %s", quantity.DurationText(l.config.MaxTimeout)),
 			"shorten it, or raise max_timeout")
 	}
 	l.checkAgents(unit, u)

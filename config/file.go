@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 // maxFile is the largest configuration that is read, in bytes.
@@ -56,7 +57,7 @@ func readBounded(name string) ([]byte, error) {
 	case err != nil:
 		return nil, unreadable(err)
 	case len(raw) > maxFile:
-		return nil, fmt.Errorf("it is larger than %s", sizeText(maxFile))
+		return nil, fmt.Errorf("it is larger than %s", quantity.SizeText(maxFile))
 	}
 	return raw, nil
 }

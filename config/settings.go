@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"time"
+
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 // setting is one row of the table: a key, the field that it sets, and what is in force
@@ -22,7 +24,7 @@ func (s setting) env() string { return "AOD_" + strings.ToUpper(s.key) }
 
 const (
 	day = 24 * time.Hour
-	pib = 1024 * tib
+	pib = 1024 * quantity.TiB
 )
 
 // settings is the table of the server's settings, bound to the fields of c. It is the
@@ -47,14 +49,14 @@ func (c *Config) settings() []setting {
 		{"max_timeout", duration{&c.MaxTimeout, time.Millisecond, 7 * day}, "24h", "the longest timeout that a run may ask for"},
 
 		{"pool", integer{&c.Pool, 0, 1_000}, "8", "containers that wait, started, for the next runs, those of all units together; 0 keeps none"},
-		{"pool_memory", size{&c.PoolMemory, mib, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
+		{"pool_memory", size{&c.PoolMemory, quantity.MiB, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
 		{"pool_idle", duration{&c.PoolIdle, time.Second, 7 * day}, "5m", "without a call for so long, a unit has no waiting container any more, unless its warm asks for it"},
 
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
 
-		{"upload_limit", size{&c.UploadLimit, 1, 16 * tib}, "1GiB", "the largest body of one request"},
-		{"payload_limit", size{&c.PayloadLimit, 1, gib}, "1MiB", "the largest input or output of a run, without its files"},
+		{"upload_limit", size{&c.UploadLimit, 1, 16 * quantity.TiB}, "1GiB", "the largest body of one request"},
+		{"payload_limit", size{&c.PayloadLimit, 1, quantity.GiB}, "1MiB", "the largest input or output of a run, without its files"},
 		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the data directory below which new runs are refused; 0 never refuses"},
 		{"retention_age", duration{&c.RetentionAge, 0, 3660 * day}, "168h", "how long a run is kept after its end; 0 keeps it for ever"},
 		{"retention_size", size{&c.RetentionSize, 0, pib}, "10GiB", "what all kept runs may take before the oldest go; 0 is no bound"},
@@ -81,7 +83,7 @@ func (u *UnitConfig) settings() []setting {
 		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, up to max_timeout; 0 is what its agent.yaml says"},
 		{"warm", integer{&u.Warm, UnitsOwn, 1_000}, "-1", "containers that wait for the unit's next runs, whether it is called or not; -1 is what its agent.yaml says"},
 		{"model_path", path{&u.ModelPath}, "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
-		{"max_stdin", size{&u.MaxStdin, 1, 16 * tib}, "50MiB", "the most that an Agentic Unit gets on stdin"},
+		{"max_stdin", size{&u.MaxStdin, 1, 16 * quantity.TiB}, "50MiB", "the most that an Agentic Unit gets on stdin"},
 		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},
 		{"modes", labels(&u.Modes, "[DEMO]"), "", "modes that it takes, of those that agents has; all of them by default"},
 		{"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that it takes, of those that agents has, and a request must have one then; all of them by default"},

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 // What is made from the table is written by these tests with -update, and compared
@@ -192,7 +194,7 @@ func typeOf(v value) object {
 		if v.least == 0 {
 			return object{{"type", []string{"string", "integer"}}, {"pattern", "^(0|([0-9]+(\\.[0-9]+)?(ms|s|m|h))+)$"}, {"maximum", 0}, {"minimum", 0}}
 		}
-		return object{{"type", "string"}, {"pattern", durationRule.String()}}
+		return object{{"type", "string"}, {"pattern", quantity.DurationPattern}}
 	case size:
 		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
 	case mapping:

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -198,8 +199,8 @@ func (f auRunFlags) stdinBytes() (int64, error) {
 	if f.maxStdin == "" {
 		return au.DefaultStdinBytes, nil
 	}
-	limit, err := units.RAMInBytes(f.maxStdin)
-	if err != nil || limit <= 0 {
+	limit, err := quantity.ParseSize(f.maxStdin, 1, math.MaxInt64)
+	if err != nil {
 		return 0, fault.New(fault.Input, "--max-stdin %q is no size", f.maxStdin).WithHint("write it as 200MiB")
 	}
 	return limit, nil

@@ -1,0 +1,52 @@
+package quantity
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/docker/go-units"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Sizes in bytes.
+const (
+	KiB int64 = units.KiB
+	MiB int64 = units.MiB
+	GiB int64 = units.GiB
+	TiB int64 = units.TiB
+)
+
+// ErrRange is why a size or a duration is refused that is none of those asked for.
+var ErrRange = errors.New("is out of range")
+
+// sizeRule is narrower than go-units: no signs, no exponents, nothing beyond TiB.
+var sizeRule = regexp.MustCompile(`(?i)^[0-9]{1,15}(\.[0-9]{1,9})? ?([kmgt](i?b)?|b)?$`)
+
+// ParseSize reads "512MiB", "512m", "1.5g" or a number of bytes, from least to most bytes.
+// Parts of a byte are dropped. The error quotes the text; ErrRange is in its chain where
+// the text is a size.
+func ParseSize(text string, least, most int64) (int64, error) {
+	if !sizeRule.MatchString(text) {
+		return 0, fmt.Errorf("%s isn't a size", fault.Quote(text))
+	}
+	bytes, err := units.RAMInBytes(text)
+	if err != nil || bytes < least || bytes > most {
+		return 0, fmt.Errorf("%s %w", fault.Quote(text), ErrRange)
+	}
+	return bytes, nil
+}
+
+// SizeText writes a size in the largest unit that divides it: "1536MiB", not "1.5GiB".
+func SizeText(n int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{TiB, "TiB"}, {GiB, "GiB"}, {MiB, "MiB"}, {KiB, "KiB"}} {
+		if n >= u.size && n%u.size == 0 {
+			return fmt.Sprintf("%d%s", n/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}
