@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/schemas"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (
@@ -65,14 +66,14 @@ func (l *loader) readAgent(c *Capsule) {
 	if !ok {
 		return
 	}
-	doc, findings := parseYAML(agentFile, raw)
+	doc, findings := strictyaml.Parse(agentFile, raw)
 	if doc == nil {
 		l.findings = append(l.findings, findings...)
 		return
 	}
-	object, ok := doc.value.(map[string]any)
-	if !ok && doc.value != nil {
-		findings = append(findings, fault.Finding{File: agentFile, Line: doc.lineAt(""), Message: "it must hold keys with values", Hint: "write it as key: value"})
+	object, ok := doc.Value.(map[string]any)
+	if !ok && doc.Value != nil {
+		findings = append(findings, fault.Finding{File: agentFile, Line: doc.LineAt(""), Message: "it must hold keys with values", Hint: "write it as key: value"})
 	}
 	if object == nil {
 		object = map[string]any{}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/schemas"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 const (
@@ -219,13 +220,13 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 		c.Input = json.RawMessage("{}")
 	}
 	for _, field := range slices.Sorted(maps.Keys(parsed.Files)) {
-		c.Files[field] = r.file(file, "/files/"+escapeToken(field), parsed.Files[field])
+		c.Files[field] = r.file(file, "/files/"+strictjson.Escape(field), parsed.Files[field])
 	}
 	for _, field := range slices.Sorted(maps.Keys(parsed.Expect.Files)) {
 		f := parsed.Expect.Files[field]
 		want := ExpectFile{SHA256: f.SHA256, MinBytes: f.MinBytes}
 		if f.SameAs != "" {
-			want.SameAs = r.file(file, "/expect/files/"+escapeToken(field)+"/same_as", f.SameAs)
+			want.SameAs = r.file(file, "/expect/files/"+strictjson.Escape(field)+"/same_as", f.SameAs)
 		}
 		c.Expect.Files[field] = want
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // A comparison tells no more than this many differences, each value cut to fault.MaxQuoted.
@@ -107,7 +108,7 @@ func (d *differ) objects(pointer string, want, got map[string]any) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		at := pointer + "/" + escapeToken(key)
+		at := pointer + "/" + strictjson.Escape(key)
 		w, wanted := want[key]
 		g, given := got[key]
 		switch {

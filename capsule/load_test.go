@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -120,9 +121,9 @@ func TestReuseThatNeverComesAboutIsAWarning(t *testing.T) {
 		"an Agentic Unit that serves one": {"kind: au\nreuse: 1\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object, _ := parseYAML(agentFile, []byte("name: it\n"+c.agent))
+			object, _ := strictyaml.Parse(agentFile, []byte("name: it\n"+c.agent))
 			var read Capsule
-			findings := fillAgent(&read, object.value.(map[string]any))
+			findings := fillAgent(&read, object.Value.(map[string]any))
 			if warned := len(findings) == 1 && findings[0].Warning && findings[0].Pointer == "/reuse"; warned != c.warned || len(findings) > 1 {
 				t.Errorf("%+v", findings)
 			}
@@ -358,7 +359,7 @@ func FuzzAgentYAML(f *testing.F) {
 	f.Add("a: &a [*a]\n---\n")
 	f.Add("? [a]\n: !!binary x\n<<: *b\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		doc, findings := parseYAML(agentFile, []byte(text))
+		doc, findings := strictyaml.Parse(agentFile, []byte(text))
 		if doc == nil && len(findings) == 0 {
 			t.Fatal("neither a document nor a finding")
 		}
@@ -366,7 +367,7 @@ func FuzzAgentYAML(f *testing.F) {
 			return
 		}
 		c := &Capsule{Dir: "/x"}
-		if object, ok := doc.value.(map[string]any); ok {
+		if object, ok := doc.Value.(map[string]any); ok {
 			placed(fillAgent(c, object), doc, "")
 		}
 	})
@@ -376,7 +377,7 @@ func FuzzToolsYAML(f *testing.F) {
 	f.Add("- {name: a, capsule: b}\n- {name: a, description: c, parameters: {type: object}}\n")
 	f.Add("- name:\n  capsule:\n- [x]\n-\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		doc, _ := parseYAML(toolsFile, []byte(text))
+		doc, _ := strictyaml.Parse(toolsFile, []byte(text))
 		if doc == nil {
 			return
 		}

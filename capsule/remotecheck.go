@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
@@ -49,7 +50,7 @@ func (u *units) checkRemote(file agentYAML, object map[string]any) {
 // isSet reports whether anything stands at a pointer of names only.
 func isSet(object map[string]any, pointer string) bool {
 	value := any(object)
-	for _, token := range pointerTokens(pointer) {
+	for _, token := range strictjson.Path(pointer) {
 		inner, _ := value.(map[string]any)
 		var set bool
 		if value, set = inner[token]; !set {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 // shape is one of our own schemas, for a file that a person wrote. It finds misspelt
@@ -78,7 +80,7 @@ func (s shape) check(value map[string]any, known []fault.Finding) []fault.Findin
 func (s shape) describe(pointer string) string {
 	node := s.schema
 	text, _ := node["description"].(string)
-	for _, token := range pointerTokens(pointer) {
+	for _, token := range strictjson.Path(pointer) {
 		if node = subschema(node, token); node == nil {
 			break
 		}
@@ -94,7 +96,7 @@ func named(pointer, message string) string {
 	if pointer == "" {
 		return message
 	}
-	return fault.Clip(strings.Join(pointerTokens(pointer), "."), fault.MaxQuoted) + ": " + message
+	return fault.Clip(strings.Join(strictjson.Path(pointer), "."), fault.MaxQuoted) + ": " + message
 }
 
 // subschema returns the schema of a key or an index, nil where there is none.
@@ -122,7 +124,7 @@ func unknownKeys(schema map[string]any, value any, pointer string) []fault.Findi
 	case map[string]any:
 		closed := schema["additionalProperties"] == false
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			at := pointer + "/" + escapeToken(key)
+			at := pointer + "/" + strictjson.Escape(key)
 			if sub := subschema(schema, key); sub != nil {
 				findings = append(findings, unknownKeys(sub, value[key], at)...)
 			} else if closed {
@@ -159,10 +161,10 @@ func keyHint(schema map[string]any, key string) string {
 }
 
 // placed gives findings their file, and where the file has lines, their line.
-func placed(findings []fault.Finding, d *document, prefix string) []fault.Finding {
+func placed(findings []fault.Finding, d *strictyaml.Document, prefix string) []fault.Finding {
 	for i, f := range findings {
-		findings[i].File = d.file
-		findings[i].Line = d.lineAt(prefix + f.Pointer)
+		findings[i].File = d.File
+		findings[i].Line = d.LineAt(prefix + f.Pointer)
 		findings[i].Pointer = prefix + f.Pointer
 	}
 	return findings

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/schemas"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (
@@ -30,7 +31,7 @@ func (l *loader) readTools() []Tool {
 	if !ok {
 		return nil
 	}
-	doc, findings := parseYAML(toolsFile, raw)
+	doc, findings := strictyaml.Parse(toolsFile, raw)
 	if doc == nil {
 		l.findings = append(l.findings, findings...)
 		return nil
@@ -40,11 +41,11 @@ func (l *loader) readTools() []Tool {
 	return tools
 }
 
-func toolsOf(doc *document) ([]Tool, []fault.Finding) {
-	list, ok := doc.value.([]any)
-	at := fault.Finding{File: doc.file, Line: doc.lineAt("")}
+func toolsOf(doc *strictyaml.Document) ([]Tool, []fault.Finding) {
+	list, ok := doc.Value.([]any)
+	at := fault.Finding{File: doc.File, Line: doc.LineAt("")}
 	switch {
-	case doc.value == nil:
+	case doc.Value == nil:
 		return nil, nil
 	case !ok:
 		at.Message, at.Hint = "it must be a list", "begin each tool with - name: …, or write [] for none"
@@ -139,7 +140,7 @@ func checkParameters(object map[string]any) []fault.Finding {
 	return findings
 }
 
-func duplicates(tools []Tool, doc *document) []fault.Finding {
+func duplicates(tools []Tool, doc *strictyaml.Document) []fault.Finding {
 	var findings []fault.Finding
 	first := map[string]int{}
 	for i, t := range tools {
@@ -147,12 +148,12 @@ func duplicates(tools []Tool, doc *document) []fault.Finding {
 		line, taken := first[t.Name]
 		if taken && t.Name != "" {
 			findings = append(findings, fault.Finding{
-				File: doc.file, Line: doc.lineAt(pointer), Pointer: pointer,
+				File: doc.File, Line: doc.LineAt(pointer), Pointer: pointer,
 				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", fault.Quote(t.Name), line), Hint: "give it another name",
 			})
 			continue
 		}
-		first[t.Name] = doc.lineAt(pointer)
+		first[t.Name] = doc.LineAt(pointer)
 	}
 	return findings
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 // maxFile is the largest configuration that is read, in bytes.
@@ -33,7 +34,7 @@ func (f *file) read() {
 		f.report(place{name: f.name}, err.Error(), "name a YAML file with --config or AOD_CONFIG, or leave both out")
 		return
 	}
-	root, finding := parseYAML(f.name, raw)
+	root, finding := strictyaml.ParseNode(f.name, raw)
 	if finding != nil {
 		f.findings = append(f.findings, *finding)
 		return

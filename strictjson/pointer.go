@@ -22,6 +22,18 @@ func Escape(name string) string { return escapeName.Replace(name) }
 // Unescape reads what Escape wrote.
 func Unescape(part string) string { return unescapeName.Replace(part) }
 
+// Path splits a pointer into its unescaped parts; none is the whole document.
+func Path(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, part := range parts {
+		parts[i] = Unescape(part)
+	}
+	return parts
+}
+
 // Pointer writes the pointer of a path to be shown. One that is too long to be of use is
 // cut, and ends with "…".
 func Pointer(path ...string) string {
