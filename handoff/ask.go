@@ -87,13 +87,15 @@ func (a ask) nameFiles(input *contract.Schema, args contract.Payload) (contract.
 	return args, nil
 }
 
-// sourceOf is where in outgoing a file lies that the arguments call by this text, which
-// stands for this clean name.
-func (a ask) sourceOf(text, name string) (string, error) {
-	for _, known := range []string{text, name} {
+// sourceOf is where in outgoing the file lies that the arguments name.
+func (a ask) sourceOf(ref contract.FileRef) (string, error) {
+	if ref.Err != nil {
+		return "", ref.Err
+	}
+	for _, known := range []string{ref.Text, ref.Name} {
 		if source, ok := a.sources[known]; ok {
 			return contract.CleanName(source, contract.StageOutgoing)
 		}
 	}
-	return name, nil
+	return ref.Name, nil
 }

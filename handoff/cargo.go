@@ -44,14 +44,10 @@ func (c *cargo) add(found contract.FileRef, asked ask, limit int) error {
 	if fault.Is(found.Err, fault.TooLarge) {
 		return refuse(RuleSize, fault.Public(found.Err))
 	}
-	if found.Err != nil {
-		c.wrong.add(found.Pointer, found.Err)
-		return nil
-	}
-	source, err := asked.sourceOf(found.Text, found.Name)
+	source, err := asked.sourceOf(found)
 	if err != nil {
 		c.wrong.add(found.Pointer, err)
-		return nil //nolint:nilerr // what is wrong is told with all else that is
+		return nil
 	}
 	c.used[found.Text], c.used[found.Name] = true, true
 	return c.remember(reference{found.Pointer, found.Name, source}, limit)
