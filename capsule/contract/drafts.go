@@ -88,7 +88,7 @@ var newerKeywords = map[string]struct {
 // untranslatable are keywords that draft-07 has nothing for.
 var untranslatable = map[string]string{
 	"unevaluatedProperties": `write all properties in one schema with "additionalProperties"`,
-	"unevaluatedItems":      `write "additionalItems"`,
+	"unevaluatedItems":      `write "additionalItems", or "items" beside "prefixItems"`,
 	"$dynamicRef":           `write "$ref": "#/definitions/name"`,
 	"$recursiveRef":         `write "$ref": "#/definitions/name"`,
 	"$dynamicAnchor":        `put the schema under "definitions"`,

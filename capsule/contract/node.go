@@ -12,6 +12,7 @@ type node struct {
 	pointer string // where it stands in the author's document
 
 	form   map[string]any // what the engine is given: draft-07, children as references
+	also   []any          // further forms that have to hold, without nodes of their own
 	always *bool          // a schema that is just true or false
 
 	types    kinds // 0 is any

@@ -9,6 +9,9 @@ func (c *compiler) translate(n *node) {
 	c.prefix(n)
 	c.containing(n)
 	c.dependent(n)
+	if len(n.also) > 0 {
+		n.form["allOf"] = append(slots(n.many["allOf"]), n.also...)
+	}
 }
 
 // prefix makes "items" of "prefixItems", and "additionalItems" of the "items" beside it.
@@ -58,20 +61,17 @@ func (c *compiler) containing(n *node) {
 // dependent writes the dependencies of all keywords as one. Draft-07 has names or a schema
 // for a field; what asks for both stands under "allOf".
 func (c *compiler) dependent(n *node) {
-	form, both := map[string]any{}, []any{}
+	form := map[string]any{}
 	for _, key := range sorted(n.dependentKeys) {
 		form[key] = anys(n.dependentKeys[key])
 	}
 	for _, key := range sorted(n.named["dependencies"]) {
 		if names, taken := form[key]; taken {
-			both = append(both, map[string]any{"dependencies": map[string]any{key: names}})
+			n.also = append(n.also, map[string]any{"dependencies": map[string]any{key: names}})
 		}
 		form[key] = n.named["dependencies"][key].slot()
 	}
 	if len(form) > 0 {
 		n.form["dependencies"] = form
-	}
-	if len(both) > 0 {
-		n.form["allOf"] = append(slots(n.many["allOf"]), both...)
 	}
 }
