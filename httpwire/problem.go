@@ -2,6 +2,7 @@ package httpwire
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 
@@ -34,8 +35,22 @@ const maxProblem = 1 << 20
 
 const problemType = "urn:aod:fault:"
 
+// UnitFailure is a run that its unit ended without a result, though it was asked well.
+type UnitFailure struct {
+	Message, Hint string
+	Findings      []fault.Finding
+}
+
+func (f *UnitFailure) Error() string { return f.Message }
+
 // ProblemOf returns what a client may know of an error.
 func ProblemOf(err error) Problem {
+	var failure *UnitFailure
+	if errors.As(err, &failure) {
+		p := StatusProblem(http.StatusBadGateway, CodeUnitFailed, failure.Message, failure.Hint)
+		p.Title, p.Findings = "the unit failed", failure.Findings
+		return p
+	}
 	public := fault.Public(err)
 	return Problem{
 		Type:     problemType + public.Kind.String(),

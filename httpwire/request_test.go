@@ -123,3 +123,24 @@ func TestOnlyJSONIsTakenForJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestTraceParent(t *testing.T) {
+	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	cases := map[string]string{
+		good:               good,
+		"":                 "",
+		"ff" + good[2:]:    "",
+		good + "x":         "",
+		"<script>":         "",
+		good[:52] + "\n00": "",
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01": "",
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01": "",
+	}
+	for given, want := range cases {
+		r := httptest.NewRequest("POST", "/v1/runs", nil)
+		r.Header["Traceparent"] = []string{given}
+		if got := TraceParent(r); got != want {
+			t.Errorf("TraceParent(%q) = %q, want %q", given, got, want)
+		}
+	}
+}

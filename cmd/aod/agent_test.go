@@ -15,8 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/agenthttp"
 )
 
-// agents are those that scripts have started, by the directory of the unit.
-var agents sync.Map
+// startedAgents are those that scripts have started, by the directory of the unit.
+var startedAgents sync.Map
 
 // agent starts an agent that counts words, and writes the agent.yaml of a unit for it, and
 // below that of one with a secret: agent DIR. With ! it ends, as it does with the script.
@@ -25,12 +25,12 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: [!] agent DIR")
 	}
 	dir := ts.MkAbs(args[0])
-	if started, _ := agents.Load(dir); neg {
+	if started, _ := startedAgents.Load(dir); neg {
 		started.(*httptest.Server).Close()
 		return
 	}
 	server := httptest.NewServer(http.HandlerFunc(countWords))
-	agents.Store(dir, server)
+	startedAgents.Store(dir, server)
 	ts.Defer(server.Close)
 	yaml := "name: words\nkind: remote\nremote:\n  url: " + server.URL + "\n"
 	ts.Check(os.WriteFile(filepath.Join(dir, "agent.yaml"), []byte(yaml), 0o600))

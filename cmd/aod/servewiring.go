@@ -17,11 +17,13 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceOptions {
@@ -62,21 +64,41 @@ func (a *app) newAPI(service *orchestrator.Service, c *config.Config, logger *sl
 		}
 	}
 	return httpapi.New(service, httpapi.Options{
-		Agents: agentPolicy(c),
+		Mounts: agentMounts(service, c, logger),
 		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
 	})
 }
 
-func agentPolicy(c *config.Config) httpapi.AgentPolicy {
-	policy := httpapi.AgentPolicy{
-		AgentRules: httpapi.AgentRules{Require: c.Agents.Require, Modes: c.Agents.Modes, RiskTiers: c.Agents.RiskTiers},
-		TaskTypes:  c.Agents.TaskTypes,
-		Units:      map[string]httpapi.AgentRules{},
+// agentMounts are the addresses of the agent HTTP contract.
+func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.Logger) []httpapi.Mount {
+	handler := agents.Handler(agentService{service}, agents.Options{Policy: agentPolicy(c), PayloadBytes: c.PayloadLimit, Logger: logger})
+	return []httpapi.Mount{
+		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
+		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
+	}
+}
+
+// agentService is the Service as the agent HTTP contract needs it.
+type agentService struct{ *orchestrator.Service }
+
+// Submit is agents.Service's.
+func (s agentService) Submit(ctx context.Context, sub agents.Submission) (api.Record, error) {
+	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{
+		Unit: sub.Unit, Input: sub.Input, Within: sub.Within, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
+	})
+	return record, err
+}
+
+func agentPolicy(c *config.Config) agents.Policy {
+	policy := agents.Policy{
+		Rules:     agents.Rules{Require: c.Agents.Require, Modes: c.Agents.Modes, RiskTiers: c.Agents.RiskTiers},
+		TaskTypes: c.Agents.TaskTypes,
+		Units:     map[string]agents.Rules{},
 	}
 	for name, u := range c.Unit {
-		policy.Units[name] = httpapi.AgentRules{Require: u.Require, Modes: u.Modes, RiskTiers: u.RiskTiers}
+		policy.Units[name] = agents.Rules{Require: u.Require, Modes: u.Modes, RiskTiers: u.RiskTiers}
 	}
 	return policy
 }

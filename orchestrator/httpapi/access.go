@@ -52,7 +52,9 @@ func (a *API) logAccess(c echo.Context, took time.Duration) {
 	if run := runOf(c); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}
-	attrs = append(attrs, taskAttrs(c)...)
+	if noted, ok := c.Get(notesKey).([]slog.Attr); ok {
+		attrs = append(attrs, noted...)
+	}
 	level := slog.LevelInfo
 	if isReading(c.Request()) {
 		level = slog.LevelDebug

@@ -19,8 +19,8 @@ import (
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/protocol/agents"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
@@ -71,10 +71,10 @@ func (s *server) addUnit(name string) {
 }
 
 // refusedWith fails the test unless the answer is a refusal of the contract.
-func (a answer) refusedWith(t testing.TB, status int, code string) taskRefusal {
+func (a answer) refusedWith(t testing.TB, status int, code string) agents.Failed {
 	t.Helper()
-	r := decode[taskRefusal](t, a)
-	if a.StatusCode != status || r.Error.Code != code || r.OK || r.Status != statusFailed || string(r.Outputs) != "{}" || len(r.Warnings) == 0 {
+	r := decode[agents.Failed](t, a)
+	if a.StatusCode != status || r.Error.Code != code || r.OK || r.Status != agents.StatusFailed || string(r.Outputs) != "{}" || len(r.Warnings) == 0 {
 		t.Errorf("status %d, want %d %s: %s", a.StatusCode, status, code, a.body)
 	}
 	return r
@@ -109,8 +109,8 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	want := agenthttp.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
 		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts,
-		Provenance: object(taskProvenance{"actor", run.Version, contractOf(s, "actor"), run.Image.ID, run.ID}),
-		Warnings:   []string{unappliedBudget},
+		Provenance: jsonOf(agents.Provenance{Unit: "actor", Version: run.Version, Contract: contractOf(s, "actor"), Image: run.Image.ID, RunID: run.ID}),
+		Warnings:   []string{"budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"},
 	}
 	if run.Usage != nil {
 		want.Usage = got.Usage
@@ -119,19 +119,12 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 		t.Errorf("%s\n%s", diff, a.body)
 	}
 	for _, raw := range got.Artifacts {
-		var file taskArtifact
+		var file agents.Artifact
 		must(t, json.Unmarshal(raw, &file))
 		content := s.do("GET", file.URL, "").wants(t, 200).body
 		if sum := sha256.Sum256([]byte(content)); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(content)) != file.Size {
 			t.Errorf("%+v is %q", file, content)
 		}
-	}
-}
-
-func TestAnArrayOfAnAgenticUnitIsPutIntoAnObject(t *testing.T) {
-	got := (&task{}).answer(api.Record{Output: []byte(" [1, 2.0]")})
-	if string(got.Outputs) != `{"output":[1,2.0]}` {
-		t.Errorf("%s", got.Outputs)
 	}
 }
 
@@ -160,7 +153,7 @@ func TestTasksThatAreRefused(t *testing.T) {
 		{"inputs that are no object", "/agents", asks("actor", `[]`), 422, "invalid_input", "", true},
 		{"a budget that is none", "/agents", asks("actor", `{}`, `,"budgets":{"timeout_ms":0}`), 422, "invalid_input", "", true},
 		{"too much", "/agents", asks("actor", `{"say":"`+strings.Repeat("x", 20<<10)+`"}`), 413, "too_large", "", false},
-		{"a word of ours that we don't know", "/agents", asks("actor", `{}`), 400, "bad_request", disconnectHeader + ": perhaps", true},
+		{"a word of ours that we don't know", "/agents", asks("actor", `{}`), 400, "bad_request", agents.DisconnectHeader + ": perhaps", true},
 		{"no token", "/agents", asks("actor", `{}`), 401, "unauthorized", "Authorization: -", false},
 	}
 	for _, c := range cases {
@@ -187,45 +180,13 @@ func TestRunsThatFail(t *testing.T) {
 	} {
 		refused := s.do("POST", "/agents/run/sync", asks("ACTOR", c.inputs, c.more)).refusedWith(t, c.status, c.code)
 		events := s.stream(asks("ACTOR", c.inputs, c.more))
-		last := terminalOf[taskRefusal](t, events)
-		for _, r := range []taskRefusal{refused, last} {
-			var from taskProvenance
+		last := terminalOf[agents.Failed](t, events)
+		for _, r := range []agents.Failed{refused, last} {
+			var from agents.Provenance
 			must(t, json.Unmarshal(r.Provenance, &from))
 			if r.RequestID != "r-1" || r.TaskType != "ACTOR" || r.Error.Code != c.code || from.Unit != "actor" || !httpwire.IsRunID(from.RunID) {
 				t.Errorf("%+v", r)
 			}
-		}
-	}
-}
-
-func TestARefusalHasNoneOfTheUnitsWords(t *testing.T) {
-	told := &api.RunError{
-		Kind: "capsule_error", Message: "no patient canary", Hint: "canary",
-		Findings: []fault.Finding{{Pointer: "/canary", Message: "canary"}},
-	}
-	for _, outcome := range []api.Outcome{api.CapsuleError, api.ContractViolation, api.TimedOut, api.SystemError} {
-		err := taskError(api.Record{ID: "id", Outcome: outcome, Error: told})
-		refusal := string(object((&task{}).refusal(problemOf(err))))
-		if text := refusal + err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, string(outcome)) {
-			t.Error(text)
-		}
-	}
-}
-
-func TestBudgetsAreRead(t *testing.T) {
-	for budgets, want := range map[string]string{
-		`{}`: "0s", `null`: "0s", `{"timeout_ms":1500}`: "1.5s", `{"timeout_s":2,"max_seconds":0.5}`: "500ms",
-		`{"timeout_seconds":1e-9}`: "1ms", `{"timeout_seconds":1e300}`: "2562047h47m16.854775807s",
-		`{"timeout_ms":null,"timeout_s":1e999}`: "2562047h47m16.854775807s",
-	} {
-		within, warnings, err := readBudgets(agenthttp.Object(budgets))
-		if err != nil || within.String() != want || warnings != nil {
-			t.Errorf("%s: %v %v %v", budgets, within, warnings, err)
-		}
-	}
-	for _, bad := range []string{`0`, `-1`, `"5"`, `true`, `[1]`, `{}`, `-1e999`, `1e-999`} {
-		if _, _, err := readBudgets(agenthttp.Object(`{"timeout_s":1,"max_seconds":` + bad + `}`)); !fault.Is(err, fault.Input) {
-			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }

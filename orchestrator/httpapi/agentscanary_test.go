@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 // canary stands wherever a person's data may stand in a request or in what a unit says.
@@ -61,7 +62,7 @@ func songs() []sung {
 		{"a mode that isn't allowed", asks("CAREFUL", `{"say":"Tweety"}`, `,"mode":"Tweety","risk_tier":"LOW"`), 403, nil},
 		{"a risk that isn't allowed", asks("CAREFUL", `{"say":"Tweety"}`, `,"risk_tier":"Tweety"`), 403, nil},
 		{"a risk that isn't told", asks("CAREFUL", `{"say":"Tweety"}`, `,"user_id":"Tweety"`), 422, nil},
-		{"a header that says nothing", asks("ACTOR", `{"say":"Tweety"}`), 400, []string{disconnectHeader + ": Tweety"}},
+		{"a header that says nothing", asks("ACTOR", `{"say":"Tweety"}`), 400, []string{agents.DisconnectHeader + ": Tweety"}},
 		{"a wrong token", asks("ACTOR", `{"say":"Tweety"}`), 401, []string{"Authorization: Bearer Tweety"}},
 		{"a foreign host", asks("ACTOR", `{"say":"Tweety"}`), 403, []string{"Host: Tweety.example"}},
 		{"a foreign page", asks("ACTOR", `{"say":"Tweety"}`), 403, []string{"Origin: https://Tweety.example"}},
@@ -70,10 +71,8 @@ func songs() []sung {
 
 // aviary is a server with units for all songs, whose log has everything.
 func aviary(t *testing.T) *server {
-	s := newServer(t, func(o *Options) {
-		o.PayloadBytes = 1000
-		o.Agents.Units = map[string]AgentRules{"careful": {Modes: []string{"DEMO"}, RiskTiers: []string{"LOW"}}}
-	})
+	policy := agents.Policy{Units: map[string]agents.Rules{"careful": {Modes: []string{"DEMO"}, RiskTiers: []string{"LOW"}}}}
+	s := newServerWith(t, policy, func(o *Options) { o.PayloadBytes = 1000 })
 	s.addSizer()
 	s.addUnit("careful")
 	return s
@@ -101,8 +100,8 @@ func (s *server) sing(t *testing.T, way string, c sung) {
 	a := s.do("POST", "/agents/run/"+way, c.body, c.headers...)
 	status, failure := a.StatusCode, a.body
 	if way == "stream" && status == 200 {
-		last := terminalOf[taskRefusal](t, messagesOf(t, strings.NewReader(a.body)))
-		failure = string(object(last))
+		last := terminalOf[agents.Failed](t, messagesOf(t, strings.NewReader(a.body)))
+		failure = string(jsonOf(last))
 		if !last.OK {
 			status = map[string]int{"unit_failed": 502, "deadline": 504, "invalid_input": 422}[last.Error.Code]
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 // tripwire is a connection whose Write panics once, at the first bytes that have a text.
@@ -45,10 +46,10 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 			s.goOn()
 			<-done
 			all := messagesOf(t, w.Body)
-			last := terminalOf[taskRefusal](t, all)
-			var from taskProvenance
+			last := terminalOf[agents.Failed](t, all)
+			var from agents.Provenance
 			unmarshal(t, last.Provenance, &from)
-			if last.RequestID != "r-1" || last.TaskType != "ACTOR" || last.Status != statusFailed || last.OK || last.Error.Code != "internal" || !httpwire.IsRunID(from.RunID) {
+			if last.RequestID != "r-1" || last.TaskType != "ACTOR" || last.Status != agents.StatusFailed || last.OK || last.Error.Code != "internal" || !httpwire.IsRunID(from.RunID) {
 				t.Errorf("%+v", last)
 			}
 			if text := s.log.String(); strings.Contains(text, "canary") || strings.Count(text, `"panic: a value of type string"`) != 1 || !strings.Contains(text, from.RunID) {
@@ -58,22 +59,10 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 	}
 }
 
-func TestAPanicWhileAnAnswerIsMadeIsOneToo(t *testing.T) {
-	s := newServer(t, nil)
-	w := httptest.NewRecorder()
-	c := s.api.router().NewContext(request("POST", "/agents/run/stream", ""), w)
-	watch := &taskStream{task: &task{}, run: "id", out: httpwire.NewEventWriter(w)} // it has no API to ask
-	watch.api = &API{opts: s.api.opts, routes: s.api.routes}
-	watch.finish(c)
-	if last := terminalOf[taskRefusal](t, messagesOf(t, w.Body)); last.Error.Code != "internal" {
-		t.Errorf("%+v", last)
-	}
-}
-
 func TestAPanicWhileEventsAreReadIsAnError(t *testing.T) {
 	events, wait := (&API{}).pump(t.Context(), "id", 0) // it has no Service to read from
 	var panicked *httpwire.PanicError
-	if h := <-events; !errors.As(h.err, &panicked) {
+	if h := <-events; !errors.As(h.Err, &panicked) {
 		t.Errorf("%+v", h)
 	}
 	wait()

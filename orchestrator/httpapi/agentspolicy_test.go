@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -8,13 +10,26 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
+
+// jsonOf is a value as it is sent.
+func jsonOf(v any) agenthttp.Object {
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // contractOf is the digest of what the unit's address gives.
 func contractOf(s *server, unit string) string {
 	s.t.Helper()
-	return contractDigest([]byte(s.do("GET", "/v1/units/"+unit+"/schema", "").wants(s.t, 200).body))
+	return digestOf(s.do("GET", "/v1/units/"+unit+"/schema", "").wants(s.t, 200).body)
 }
 
 // listed returns the ids of the runs that a query finds.
@@ -88,7 +103,7 @@ func TestASubmissionMayHaveMetadata(t *testing.T) {
 		`{"unit":"actor","metadata":{"a":null}}`:                                     422,
 		`{"unit":"actor","metadata":["canary"]}`:                                     400,
 		`{"unit":"actor","metadata":{"a":"canary","a":"canary"}}`:                    400,
-		`{"unit":"actor","metadata":` + string(object(many(17))) + `}`:               422,
+		`{"unit":"actor","metadata":` + string(jsonOf(many(17))) + `}`:               422,
 	} {
 		if a := s.do("POST", "/v1/runs", body).wants(t, status); strings.Contains(a.body, "canary") {
 			t.Errorf("%s is answered with %s", body, a.body)
@@ -111,12 +126,10 @@ func many(n int) map[string]string {
 }
 
 func TestAPolicyForTasks(t *testing.T) {
-	s := newServer(t, func(o *Options) {
-		o.Agents = AgentPolicy{
-			AgentRules: AgentRules{Require: []string{"user_id"}, Modes: []string{"DEMO", "LIVE"}},
-			Units:      map[string]AgentRules{"careful": {Require: []string{"stage_id"}, Modes: []string{"DEMO"}, RiskTiers: []string{"LOW", "NONE"}}},
-		}
-	})
+	s := newServerWith(t, agents.Policy{
+		Rules: agents.Rules{Require: []string{"user_id"}, Modes: []string{"DEMO", "LIVE"}},
+		Units: map[string]agents.Rules{"careful": {Require: []string{"stage_id"}, Modes: []string{"DEMO"}, RiskTiers: []string{"LOW", "NONE"}}},
+	}, nil)
 	s.addUnit("careful")
 	const ada, low = `,"user_id":"ada"`, `,"user_id":"ada","stage_id":"s","risk_tier":"LOW"`
 	for _, c := range []struct {
@@ -158,7 +171,7 @@ func TestAPolicyForTasks(t *testing.T) {
 	}
 }
 
-func pointers(r taskRefusal) string {
+func pointers(r agents.Failed) string {
 	var all []string
 	for _, f := range r.Error.Findings {
 		all = append(all, f.Pointer)
@@ -166,25 +179,8 @@ func pointers(r taskRefusal) string {
 	return strings.Join(all, " ")
 }
 
-func TestARequestWithoutAModeIsOfTheDefaultOne(t *testing.T) {
-	p := AgentPolicy{AgentRules: AgentRules{Modes: []string{"LIVE"}}}
-	if err := p.permit("x", map[string]string{}); problemOf(err).Status != 403 {
-		t.Errorf("a mode that is left out: %v", err)
-	}
-	demo := AgentPolicy{AgentRules: AgentRules{Modes: []string{"DEMO"}}}
-	if err := demo.permit("x", map[string]string{}); err != nil {
-		t.Errorf("the default is refused: %v", err)
-	}
-	p.Require = []string{"mode"}
-	if err := p.permit("x", map[string]string{}); problemOf(err).Status != 422 {
-		t.Errorf("a mode that is required: %v", err)
-	}
-}
-
 func TestTaskTypesThatTheOperatorGives(t *testing.T) {
-	s := newServer(t, func(o *Options) {
-		o.Agents.TaskTypes = map[string]string{"LIT_RETRIEVAL": "actor", "OTHER": "actor", "GONE": "nobody", "Ä type": "other"}
-	})
+	s := newServerWith(t, agents.Policy{TaskTypes: map[string]string{"LIT_RETRIEVAL": "actor", "OTHER": "actor", "GONE": "nobody", "Ä type": "other"}}, nil)
 	s.addUnit("other")
 	for _, c := range []struct{ base, taskType, unit string }{
 		{"/agents", "LIT_RETRIEVAL", "actor"},
@@ -201,8 +197,8 @@ func TestTaskTypesThatTheOperatorGives(t *testing.T) {
 			a.refusedWith(t, 404, "not_found")
 			continue
 		}
-		var from taskProvenance
-		must(t, json.Unmarshal(object(decode[map[string]json.RawMessage](t, a.wants(t, 200))["provenance"]), &from))
+		var from agents.Provenance
+		must(t, json.Unmarshal(jsonOf(decode[map[string]json.RawMessage](t, a.wants(t, 200))["provenance"]), &from))
 		if from.Unit != c.unit || from.Contract != contractOf(s, c.unit) {
 			t.Errorf("%s at %s was done by %+v", c.taskType, c.base, from)
 		}

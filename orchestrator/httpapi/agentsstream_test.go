@@ -11,15 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 // stream asks for a task and returns all of its events.
@@ -82,7 +80,7 @@ func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 	var told []string
 	asked := agenthttp.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agenthttp.Object(`{"do":"tell"}`)}
 	got, err := c.Stream(t.Context(), asked, func(e agenthttp.Event) {
-		var data taskEvent
+		var data agents.Told
 		must(t, json.Unmarshal(e.Data, &data))
 		if data.RequestID != "r-1" || (e.Type == agenthttp.Started) != (data.RunID != "") {
 			t.Errorf("%s", e.Data)
@@ -124,7 +122,7 @@ func TestACancelledRunEndsItsStream(t *testing.T) {
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	defer resp.Body.Close()
-	if last := terminalOf[taskRefusal](t, messagesOf(t, resp.Body)); last.Error.Code != "cancelled" || last.RequestID != "r-1" {
+	if last := terminalOf[agents.Failed](t, messagesOf(t, resp.Body)); last.Error.Code != "cancelled" || last.RequestID != "r-1" {
 		t.Errorf("%+v", last)
 	}
 }
@@ -154,8 +152,8 @@ func (s *server) open(ctx context.Context, path string, headers ...string) (*htt
 func TestAClientThatGoesAway(t *testing.T) {
 	for _, path := range []string{"/agents/run/sync", "/agents/run/stream"} {
 		for header, want := range map[string]api.Outcome{
-			"X: y": api.WasCancelled, disconnectHeader + ": cancel": api.WasCancelled,
-			disconnectHeader + ": continue": api.Success,
+			"X: y": api.WasCancelled, agents.DisconnectHeader + ": cancel": api.WasCancelled,
+			agents.DisconnectHeader + ": continue": api.Success,
 		} {
 			t.Run(path+" "+header, func(t *testing.T) {
 				s := newServer(t, nil)
@@ -187,7 +185,7 @@ func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	defer resp.Body.Close()
 	s.stop()
-	last := terminalOf[taskRefusal](t, messagesOf(t, resp.Body))
+	last := terminalOf[agents.Failed](t, messagesOf(t, resp.Body))
 	if last.Error.Code != "unavailable" || last.RequestID != "r-1" || !strings.Contains(string(last.Provenance), id) {
 		t.Errorf("%+v", last)
 	}
@@ -231,69 +229,4 @@ func TestARunDoesNotWaitForItsStream(t *testing.T) {
 	if last := terminalOf[agenthttp.Response](t, all); !last.OK || len(all) != 6 {
 		t.Errorf("%v", all)
 	}
-}
-
-func TestASilentTaskShowsThatItLives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out, w := newRecorded()
-		s := &taskStream{task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}}, run: "id", out: httpwire.NewEventWriter(out)}
-		events := make(chan happening)
-		followed := make(chan bool)
-		go func() { followed <- s.follow(t.Context(), events) }()
-		time.Sleep(20 * time.Second)
-		events <- happening{event: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
-		events <- happening{event: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
-		want := "event: started\ndata: {\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
-		if here := <-followed; !here || w.Body.String() != want {
-			t.Error(cmp.Diff(want, w.Body.String()))
-		}
-	})
-}
-
-func TestAnAttemptThatFailsIsNotTheEnd(t *testing.T) {
-	s := newServer(t, nil)
-	resp, id := s.open(t.Context(), "/agents/run/stream")
-	defer resp.Body.Close()
-	watch := &taskStream{api: s.api, task: &task{}, run: id}
-	failed := api.Event{Type: api.EventState, Data: []byte(`{"state":"failed"}`)}
-	if watch.isLast(t.Context(), failed) {
-		t.Error("the run goes on")
-	}
-	s.goOn()
-	terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body))
-	if !watch.isLast(t.Context(), failed) {
-		t.Error("the run has ended")
-	}
-}
-
-func TestRunsOfAServerThatEndsAreNotAbandoned(t *testing.T) {
-	s := newServer(t, nil)
-	resp, id := s.open(t.Context(), "/agents/run/stream")
-	defer resp.Body.Close()
-	serving, end := contextWithCancel(t)
-	end()
-	request, leave := context.WithCancel(httpwire.Outliving(serving))
-	leave()
-	s.api.abandon(request, &task{}, id)
-	s.goOn()
-	if last := terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body)); !last.OK {
-		t.Errorf("%+v", last)
-	}
-}
-
-func TestAStreamWhoseEventsCannotBeReadSaysSo(t *testing.T) {
-	s := newServer(t, nil)
-	resp, id := s.open(t.Context(), "/agents/run/stream")
-	defer resp.Body.Close()
-	w := httptest.NewRecorder()
-	watch := &taskStream{api: s.api, task: &task{}, run: id, out: httpwire.NewEventWriter(w)}
-	events := make(chan happening, 1)
-	events <- happening{err: errors.New("disk away")}
-	here := watch.follow(t.Context(), events)
-	last := string(watch.terminal(echo.New().NewContext(request("POST", "/", ""), w)))
-	if !here || !strings.Contains(last, `"code":"internal"`) || strings.Contains(last, "disk") || !strings.Contains(s.log.String(), "disk away") {
-		t.Errorf("%s: %s", last, s.log)
-	}
-	s.goOn()
-	terminalOf[agenthttp.Response](t, messagesOf(t, resp.Body))
 }

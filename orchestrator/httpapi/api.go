@@ -5,7 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -18,7 +18,8 @@ type API struct {
 	auth     auth
 	document []byte // OpenAPI
 	handler  http.Handler
-	routes   map[string]traits // by method and pattern
+	routes   map[string]traits                     // by method and pattern
+	refusals map[string]func(httpwire.Problem) any // of mounts that have their own words for them
 }
 
 // New makes the API. It starts nothing; the error is an Input fault about opts.
@@ -34,6 +35,7 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 		auth:     newAuth(opts),
 		document: schemas.OpenAPI(opts.Version),
 		routes:   map[string]traits{},
+		refusals: map[string]func(httpwire.Problem) any{},
 	}
 	a.handler = paced(a.router())
 	return a, nil
@@ -47,10 +49,9 @@ func (a *API) Handler() http.Handler { return a.handler }
 type traits uint8
 
 const (
-	open       traits = 1 << iota // needs no token
-	slow                          // may take its time
-	stream                        // goes on for as long as the run: slow, and not for HEAD
-	contracted                    // speaks the agent HTTP contract, and refuses in its words
+	open   traits = 1 << iota // needs no token
+	slow                      // may take its time
+	stream                    // goes on for as long as the run: slow, and not for HEAD
 )
 
 type route struct {
@@ -59,7 +60,7 @@ type route struct {
 	traits       traits
 }
 
-// table lists every route. HEAD stands for each GET that is no stream.
+// table lists every route but those of the mounts. HEAD stands for each GET that is no stream.
 func (a *API) table() []route {
 	return []route{
 		{http.MethodPost, "/v1/runs", a.submit, slow},
@@ -88,12 +89,6 @@ func (a *API) table() []route {
 		{http.MethodGet, "/capsules/:name/schema", a.getSchema, 0},
 		{http.MethodGet, "/health", a.health, open},
 
-		{http.MethodPost, agenthttp.SyncPath, a.runTask, slow | contracted},
-		{http.MethodPost, agenthttp.StreamPath, a.streamTask, stream | contracted},
-		{http.MethodPost, "/agents/:unit/run/sync", a.runTask, slow | contracted},
-		{http.MethodPost, "/agents/:unit/run/stream", a.streamTask, stream | contracted},
-		{http.MethodGet, "/health/ready", a.agentReady, open},
-
 		{http.MethodGet, "/healthz", a.alive, open},
 		{http.MethodGet, "/readyz", a.ready, open},
 		{http.MethodGet, "/metrics", a.metrics(), slow},
@@ -110,6 +105,9 @@ func (a *API) router() *echo.Echo {
 		if r.method == http.MethodGet && r.traits&stream == 0 {
 			a.add(e, http.MethodHead, r)
 		}
+	}
+	for _, m := range a.opts.Mounts {
+		a.mount(e, m)
 	}
 	return e
 }

@@ -43,7 +43,7 @@ func (a *API) runAU(c echo.Context) error {
 	}
 	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{ // it takes the spool
 		Unit: name, Input: asked.input, Files: stdin, Timeout: asked.timeout,
-		Key: asked.key, TraceParent: traceParent(c.Request()),
+		Key: asked.key, TraceParent: httpwire.TraceParent(c.Request()),
 	})
 	if err != nil {
 		return err
@@ -137,28 +137,11 @@ func (a *API) printed(c echo.Context, asked auAsk, record api.Record) error {
 // if it does, else that the unit failed.
 func failureOf(record api.Record) error {
 	e := record.Error
-	kind, isFault := fault.KindNamed(e.Kind)
-	switch {
-	case isFault:
-	case record.Outcome == api.TimedOut:
-		kind = fault.Deadline
-	case waitedInVain(record):
-		kind = fault.Unavailable
-	default:
-		return &unitFailure{e}
+	kind, isFault := record.FaultKind()
+	if !isFault {
+		return &httpwire.UnitFailure{Message: e.Message, Hint: e.Hint, Findings: e.Findings}
 	}
 	return fault.New(kind, "%s", e.Message).WithHint("%s", e.Hint).WithFindings(e.Findings)
-}
-
-// unitFailure is a run that a unit ended without a result, though it was asked well.
-type unitFailure struct{ told *api.RunError }
-
-func (f *unitFailure) Error() string { return f.told.Message }
-
-func (f *unitFailure) problem() httpwire.Problem {
-	p := httpwire.StatusProblem(http.StatusBadGateway, httpwire.CodeUnitFailed, f.told.Message, f.told.Hint)
-	p.Title, p.Findings = "the unit failed", f.told.Findings
-	return p
 }
 
 // getCard answers with an Agentic Unit's model card, as the unit printed it.

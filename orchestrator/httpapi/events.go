@@ -16,9 +16,6 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// heartbeat is how often a stream on which nothing happens shows that it lives.
-const heartbeat = 15 * time.Second
-
 // getEvents sends the run's events as they happen, each once and in order, and ends
 // after the last one.
 func (a *API) getEvents(c echo.Context) error {
@@ -41,50 +38,15 @@ func (a *API) getEvents(c echo.Context) error {
 }
 
 // happening is one event, or the error that ended them.
-type happening struct {
-	event api.Event
-	err   error
-}
+type happening = httpwire.Item[api.Event]
 
-// pump reads the run's events on a goroutine of its own, so that the reader of the
-// channel may wait for other things too. It ends with the events or, without a word,
-// with ctx; wait returns when it has.
+// pump reads the run's events beside whoever reads the channel: see httpwire.Pump.
 func (a *API) pump(ctx context.Context, id string, after int64) (events <-chan happening, wait func()) {
-	out := make(chan happening)
-	go func() {
-		defer close(out)
-		err := httpwire.Catch(func() error { a.drain(ctx, id, after, out); return nil })
-		if err != nil { // it would end the process: nobody catches what a goroutine of ours panics with
-			hand(ctx, out, happening{err: err})
-		}
-	}()
-	return out, func() {
-		for range out {
-			continue // it came too late for us
-		}
-	}
-}
-
-func (a *API) drain(ctx context.Context, id string, after int64, out chan<- happening) {
-	for event, err := range a.svc.Events(ctx, id, after) {
-		if ctx.Err() != nil || !hand(ctx, out, happening{event, err}) {
-			return
-		}
-	}
-}
-
-// hand reports whether there was somebody to take it.
-func hand(ctx context.Context, out chan<- happening, h happening) bool {
-	select {
-	case out <- h:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return httpwire.Pump(ctx, func(yield func(api.Event, error) bool) { a.svc.Events(ctx, id, after)(yield) })
 }
 
 func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
 	for {
 		var err error
@@ -93,7 +55,7 @@ func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
 			if !more {
 				return nil
 			}
-			beat.Reset(heartbeat)
+			beat.Reset(httpwire.Heartbeat)
 			err = sendEvent(out, h)
 		case <-beat.C:
 			err = out.Comment("still here")
@@ -105,14 +67,14 @@ func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
 }
 
 func sendEvent(out *httpwire.EventWriter, h happening) error {
-	if h.err != nil {
-		return fmt.Errorf("read events: %w", h.err)
+	if h.Err != nil {
+		return fmt.Errorf("read events: %w", h.Err)
 	}
 	var line bytes.Buffer
-	if err := json.Compact(&line, h.event.Data); err != nil { // data must be one line
+	if err := json.Compact(&line, h.Value.Data); err != nil { // data must be one line
 		return fmt.Errorf("encode event: %w", err)
 	}
-	return out.Write(httpwire.Event{Name: string(h.event.Type), Data: line.String(), LastID: strconv.FormatInt(h.event.Seq, 10)})
+	return out.Write(httpwire.Event{Name: string(h.Value.Type), Data: line.String(), LastID: strconv.FormatInt(h.Value.Seq, 10)})
 }
 
 // eventsAfter returns the number of the last event that the client has seen. A browser

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/protocol/agents"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -40,12 +41,20 @@ type server struct {
 	stop    context.CancelFunc // ends Serve
 	served  chan error
 	release chan struct{} // lets programs that wait go on
+	policy  agents.Policy // for tasks
 	pool    int           // containers that may wait for runs
 }
 
 func newServer(t testing.TB, change func(*Options)) *server {
 	t.Helper()
+	return newServerWith(t, agents.Policy{}, change)
+}
+
+// newServerWith is a server with a policy for tasks.
+func newServerWith(t testing.TB, policy agents.Policy, change func(*Options)) *server {
+	t.Helper()
 	s := unstarted(t)
+	s.policy = policy
 	opts := Options{Token: token, Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "1.2.3"}
 	if change != nil {
 		change(&opts)
@@ -81,6 +90,8 @@ func (s *server) start(opts Options) {
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))
 	opts.Metrics = s.svc.Metrics()
+	about := agents.Options{Policy: s.policy, PayloadBytes: opts.PayloadBytes, Logger: opts.Logger}
+	opts.Mounts = append(opts.Mounts, mountsOf(s.svc, about)...)
 	s.api, err = New(s.svc, opts)
 	must(s.t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,6 +116,25 @@ func (s *server) end() {
 		s.t.Errorf("close the service: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// mountsOf are the mounts of a server as aod serve makes them.
+func mountsOf(svc *orchestrator.Service, about agents.Options) []Mount {
+	handler := agents.Handler(agentService{svc}, about)
+	return []Mount{
+		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
+		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
+	}
+}
+
+// agentService is the Service as the agent HTTP contract needs it.
+type agentService struct{ *orchestrator.Service }
+
+func (s agentService) Submit(ctx context.Context, sub agents.Submission) (api.Record, error) {
+	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{
+		Unit: sub.Unit, Input: sub.Input, Within: sub.Within, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
+	})
+	return record, err
 }
 
 // answer is one of the server, read to its end.

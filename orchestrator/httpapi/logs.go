@@ -75,10 +75,7 @@ type streamer struct {
 // newStreamer sends the header at once, so that the client knows that it is connected.
 func newStreamer(c echo.Context, contentType string) *streamer {
 	s := &streamer{Response: c.Response(), conn: http.NewResponseController(c.Response())}
-	s.Header().Set(echo.HeaderContentType, contentType)
-	s.Header().Set("X-Accel-Buffering", "no") // for a proxy that would wait for the whole
-	s.WriteHeader(http.StatusOK)
-	s.flush()
+	httpwire.BeginStream(s.Response, contentType)
 	return s
 }
 

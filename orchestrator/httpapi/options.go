@@ -19,11 +19,12 @@ type Options struct {
 	Hosts   []string // further names that it may bear: NAME with any port, or NAME:PORT
 	Origins []string // of web pages that may call: SCHEME://HOST[:PORT]; none by default
 
-	UploadBytes  int64       // of all that one request sends; 0 is 256 MiB
-	PayloadBytes int64       // of an input's JSON; 0 is contract.DefaultMaxBytes
-	Agents       AgentPolicy // of the agent HTTP contract
+	UploadBytes  int64 // of all that one request sends; 0 is 256 MiB
+	PayloadBytes int64 // of an input's JSON; 0 is contract.DefaultMaxBytes
 
 	FileRoots []string // directories of this host from which POST /execute may take files
+
+	Mounts []Mount // protocols beside the API's own addresses
 
 	Logger  *slog.Logger        // nil: nothing is logged
 	Version string              // of the program, for the OpenAPI document; may be empty

@@ -15,7 +15,7 @@ import (
 func (a *API) answer(err error, c echo.Context) {
 	p := problemOf(err)
 	p.Run = runOf(c)
-	a.logFailure(c, p, err)
+	a.logFailure(c, p, err, c.Response().Committed)
 	if c.Response().Committed {
 		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
 	}
@@ -30,13 +30,9 @@ func (a *API) answer(err error, c echo.Context) {
 }
 
 // problemOf says of an error what a client may know. Two answers are chosen by the
-// router and by net/http, and that of a unit that failed is no fault of anybody's here;
-// every other status comes from the table of faults.
+// router and by net/http.
 func problemOf(err error) httpwire.Problem {
-	var failure *unitFailure
 	switch {
-	case errors.As(err, &failure):
-		return failure.problem()
 	case errors.Is(err, echo.ErrMethodNotAllowed):
 		return httpwire.MethodNotAllowed()
 	case errors.Is(err, errRange):
@@ -47,9 +43,10 @@ func problemOf(err error) httpwire.Problem {
 	return httpwire.ProblemOf(err)
 }
 
-// logFailure tells the operator of what a client is not told.
-func (a *API) logFailure(c echo.Context, p httpwire.Problem, err error) {
-	ours := p.Status >= http.StatusInternalServerError && p.Code != httpwire.CodeUnitFailed || c.Response().Committed
+// logFailure tells the operator of what a client is not told. cut says that the client has
+// a part of another answer.
+func (a *API) logFailure(c echo.Context, p httpwire.Problem, err error, cut bool) {
+	ours := p.Status >= http.StatusInternalServerError && p.Code != httpwire.CodeUnitFailed || cut
 	if !ours || c.Request().Context().Err() != nil || errors.Is(err, httpwire.ErrServerEnds) {
 		return
 	}

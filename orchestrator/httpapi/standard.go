@@ -44,7 +44,7 @@ func (a *API) execute(c echo.Context) error {
 		return err
 	}
 	record, _, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
-		Unit: asked.unit, Input: asked.input.JSON(), Files: spool, TraceParent: traceParent(c.Request()),
+		Unit: asked.unit, Input: asked.input.JSON(), Files: spool, TraceParent: httpwire.TraceParent(c.Request()),
 	})
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 		sending := make(chan error)
 		go func() { sending <- sendEvents(httpwire.NewEventWriter(out), events) }()
 		time.Sleep(10 * time.Second)
-		events <- happening{event: api.Event{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
+		events <- happening{Value: api.Event{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
 		time.Sleep(29 * time.Second)
 		close(events)
 		must(t, <-sending)
@@ -162,7 +162,7 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 	out, _ := newRecorded()
 	events := make(chan happening, 1)
 	broken := errors.New("disk away")
-	events <- happening{err: broken}
+	events <- happening{Err: broken}
 	if err := sendEvents(httpwire.NewEventWriter(out), events); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}

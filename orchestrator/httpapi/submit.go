@@ -2,9 +2,6 @@ package httpapi
 
 import (
 	"errors"
-	"net/http"
-	"regexp"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -22,7 +19,7 @@ func (a *API) submit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	sub.Key, sub.TraceParent = ask.key, traceParent(c.Request())
+	sub.Key, sub.TraceParent = ask.key, httpwire.TraceParent(c.Request())
 	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // it takes the files, whatever comes of them
 	if err != nil {
 		return err
@@ -77,23 +74,3 @@ func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submis
 	sub.Timeout, err = httpwire.Timeout(timeout)
 	return sub, err
 }
-
-var traceRule = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// traceParent returns the caller's trace context. One that isn't valid is dropped, as
-// the W3C's recommendation has it.
-func traceParent(r *http.Request) string {
-	value := r.Header.Get("Traceparent")
-	if !traceRule.MatchString(value) {
-		return ""
-	}
-	_, ids, _ := strings.Cut(value, "-")
-	trace, rest, _ := strings.Cut(ids, "-")
-	span, _, _ := strings.Cut(rest, "-")
-	if isZero(trace) || isZero(span) || strings.HasPrefix(value, "ff") {
-		return ""
-	}
-	return value
-}
-
-func isZero(digits string) bool { return strings.Trim(digits, "0") == "" }

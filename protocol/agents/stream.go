@@ -1,4 +1,4 @@
-package httpapi
+package agents
 
 import (
 	"context"
@@ -7,55 +7,57 @@ import (
 	"slices"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// taskStream tells the client of a task what happens in its run. Nothing of a run waits
-// for it: events are read from where they are stored, as fast as the client takes them.
-type taskStream struct {
-	api  *API
-	task *task
-	run  string
-	out  *httpwire.EventWriter
+// happening is one event of a run, or the error that ended them.
+type happening = httpwire.Item[api.Event]
+
+// telling tells the client of a task what happens in its run. Nothing of a run waits for
+// it: events are read from where they are stored, as fast as the client takes them.
+type telling struct {
+	*call
+	svc Service
+	run string
+	out *httpwire.EventWriter
 
 	trouble  error // why nothing more can be learnt of the run
 	panicked error // what the telling of it ended with
 }
 
-// streamTask does a task and tells of it as it goes on. Whatever happens to the run or to
+// stream does a task and tells of it as it goes on. Whatever happens to the run or to
 // this server, the last event is the terminal one.
-func (a *API) streamTask(c echo.Context) error {
-	t, record, err := a.beginTask(c)
+func (h *handler) stream(c *call) error {
+	record, err := h.begin(c)
 	if err != nil {
 		return err
 	}
-	request := c.Request().Context()
+	request := c.r.Context()
 	ctx, stop := httpwire.Attached(request)
 	defer stop()
-	events, wait := a.pump(ctx, record.ID, 0)
+	events, wait := httpwire.Pump(ctx, h.svc.Events(ctx, record.ID, 0))
 	defer func() {
 		stop() // the pump may be waiting for an event, or for us
 		wait()
 	}()
-	s := &taskStream{api: a, task: t, run: record.ID, out: httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents))}
+	httpwire.BeginStream(c.w, httpwire.TypeEvents)
+	s := &telling{call: c, svc: h.svc, run: record.ID, out: httpwire.NewEventWriter(c.w)}
 	here := false
 	if s.panicked = httpwire.Catch(func() error { here = s.follow(ctx, events); return nil }); s.panicked != nil {
 		here = true // it is told of that too
 	}
 	if !here || request.Err() != nil {
-		a.abandon(request, t, record.ID)
+		h.abandon(request, c.task, record.ID)
 		return nil // there is nobody to be told
 	}
-	s.finish(c)
+	s.finish()
 	return nil
 }
 
-// taskEvent is the data of started and progress.
-type taskEvent struct {
+// Told is the data of started and progress.
+type Told struct {
 	RequestID string `json:"request_id"`
 	TaskType  string `json:"task_type,omitempty"`
 	RunID     string `json:"run_id,omitempty"`
@@ -70,21 +72,21 @@ type taskEvent struct {
 
 // follow tells of the run until it has its outcome, or nothing more can be learnt of it.
 // It reports whether the client is still there.
-func (s *taskStream) follow(ctx context.Context, events <-chan happening) bool {
-	beat := time.NewTicker(heartbeat)
+func (s *telling) follow(ctx context.Context, events <-chan happening) bool {
+	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
-	err := s.send(agenthttp.Started, taskEvent{TaskType: s.task.TaskType, RunID: s.run})
+	err := s.send(agenthttp.Started, Told{TaskType: s.task.TaskType, RunID: s.run})
 	for err == nil {
 		select {
 		case h, more := <-events:
-			if h.err != nil && ctx.Err() == nil {
-				s.trouble = fmt.Errorf("read events: %w", h.err)
+			if h.Err != nil && ctx.Err() == nil {
+				s.trouble = fmt.Errorf("read events: %w", h.Err)
 			}
-			if !more || h.err != nil || s.isLast(ctx, h.event) {
+			if !more || h.Err != nil || s.isLast(ctx, h.Value) {
 				return true
 			}
-			beat.Reset(heartbeat)
-			err = s.pass(h.event)
+			beat.Reset(httpwire.Heartbeat)
+			err = s.pass(h.Value)
 		case <-beat.C:
 			err = s.out.Comment("still here")
 		}
@@ -97,19 +99,19 @@ var ends = []api.State{api.Completed, api.Failed, api.Timeout, api.Cancelled}
 
 // isLast reports whether the run has its outcome with that event. Its cleaning up comes
 // later, and is nobody's business.
-func (s *taskStream) isLast(ctx context.Context, event api.Event) bool {
+func (s *telling) isLast(ctx context.Context, event api.Event) bool {
 	if event.Type == api.EventEnd {
 		return true
 	}
 	if event.Type != api.EventState || !slices.Contains(ends, eventOf(event).State) {
 		return false
 	}
-	record, err := s.api.svc.Get(ctx, s.run)
+	record, err := s.svc.Get(ctx, s.run)
 	return err == nil && ended(record)
 }
 
 // pass hands on what a client is told of: the unit's progress, and the run's states.
-func (s *taskStream) pass(event api.Event) error {
+func (s *telling) pass(event api.Event) error {
 	e := eventOf(event)
 	if event.Type != api.EventProgress && (event.Type != api.EventState || e.State == api.Idle) {
 		return nil
@@ -118,18 +120,18 @@ func (s *taskStream) pass(event api.Event) error {
 }
 
 // eventOf takes what a stored event has of ours. Data that can't be read has none of it.
-func eventOf(event api.Event) taskEvent {
+func eventOf(event api.Event) Told {
 	data, _ := event.Decode()
 	switch data := data.(type) {
 	case api.Transition:
-		return taskEvent{State: data.State, Attempt: data.Attempt}
+		return Told{State: data.State, Attempt: data.Attempt}
 	case api.ProgressEvent:
-		return taskEvent{Percent: data.Percent, Step: data.Step, Message: data.Message}
+		return Told{Percent: data.Percent, Step: data.Step, Message: data.Message}
 	}
-	return taskEvent{}
+	return Told{}
 }
 
-func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {
+func (s *telling) send(kind agenthttp.EventType, e Told) error {
 	e.RequestID = s.task.RequestID
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -140,45 +142,45 @@ func (s *taskStream) send(kind agenthttp.EventType, e taskEvent) error {
 
 // finish writes the terminal event, which comes after a panic too (section "Stream
 // invariant"). A client that has gone by now needs none.
-func (s *taskStream) finish(c echo.Context) {
+func (s *telling) finish() {
 	var last []byte
 	err := s.panicked
 	if err == nil {
-		err = httpwire.Catch(func() error { last = s.terminal(c); return nil })
+		err = httpwire.Catch(func() error { last = s.terminal(); return nil })
 	}
 	if err != nil {
-		last = s.broken(c, err)
+		last = s.broken(err)
 	}
 	_ = s.out.Write(httpwire.Event{Name: string(agenthttp.Final), Data: string(last)})
 }
 
 // terminal is the run's outcome, or why it is not known.
-func (s *taskStream) terminal(c echo.Context) []byte {
-	record, err := s.api.svc.Get(context.WithoutCancel(c.Request().Context()), s.run)
+func (s *telling) terminal() []byte {
+	record, err := s.svc.Get(context.WithoutCancel(s.r.Context()), s.run)
 	if err == nil && !ended(record) {
 		err = s.trouble
 	}
 	if err != nil {
-		return s.broken(c, err)
+		return s.broken(err)
 	}
 	if err := taskError(record); err != nil {
 		return s.refusal(err)
 	}
 	raw, err := json.Marshal(s.task.answer(record))
 	if err != nil {
-		return s.broken(c, err)
+		return s.broken(err)
 	}
 	return raw
 }
 
 // broken is the terminal event of a stream that we can't end as we should.
-func (s *taskStream) broken(c echo.Context, err error) []byte {
-	s.api.logFailure(c, problemOf(err), err)
+func (s *telling) broken(err error) []byte {
+	s.notes.Report(err, true)
 	return s.refusal(err)
 }
 
-func (s *taskStream) refusal(err error) []byte {
-	p := problemOf(err)
+func (s *telling) refusal(err error) []byte {
+	p := httpwire.ProblemOf(err)
 	p.Run = s.run
 	return object(s.task.refusal(p))
 }

@@ -1,4 +1,4 @@
-package httpapi
+package agents
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// AgentPolicy is what the operator says of requests of the agent HTTP contract. The zero
-// AgentPolicy takes them all.
-type AgentPolicy struct {
-	AgentRules
-	TaskTypes map[string]string     // units by the task types that stand for them, before any name does
-	Units     map[string]AgentRules // by name: they take from what the others allow, and never add
+// Policy is what the operator says of requests of the agent HTTP contract. The zero
+// Policy takes them all.
+type Policy struct {
+	Rules
+	TaskTypes map[string]string // units by the task types that stand for them, before any name does
+	Units     map[string]Rules  // by name: they take from what the others allow, and never add
 }
 
-// AgentRules are held against a request.
-type AgentRules struct {
+// Rules are held against a request.
+type Rules struct {
 	Require   []string // fields of the contract that it must have, such as user_id
 	Modes     []string // that it may have; none: all
 	RiskTiers []string // that it may have, and must have one of; none: all, or none
@@ -57,10 +57,10 @@ func metadataOf(r agenthttp.Request) (map[string]string, error) {
 // permit holds a request for a unit against the policy. What it refuses it names by the
 // field and the rule, and never by the value. It is an Input fault where something is
 // missing, a Forbidden one where something isn't allowed.
-func (p AgentPolicy) permit(unit string, metadata map[string]string) error {
+func (p Policy) permit(unit string, metadata map[string]string) error {
 	own := p.Units[unit]
 	var missing, denied []fault.Finding
-	for _, rules := range []AgentRules{p.AgentRules, own} {
+	for _, rules := range []Rules{p.Rules, own} {
 		missing = append(missing, rules.missing(metadata)...)
 		denied = append(denied, rules.denied(metadata)...)
 	}
@@ -75,7 +75,7 @@ func (p AgentPolicy) permit(unit string, metadata map[string]string) error {
 
 // missing finds what is required and not there. A limit on risk tiers is one on requests
 // that don't tell theirs too: it could be evaded else.
-func (r AgentRules) missing(metadata map[string]string) (found []fault.Finding) {
+func (r Rules) missing(metadata map[string]string) (found []fault.Finding) {
 	for _, field := range r.Require {
 		if metadata[field] == "" {
 			found = append(found, fault.Finding{Pointer: "/" + field, Message: "it is required here"})
@@ -87,7 +87,7 @@ func (r AgentRules) missing(metadata map[string]string) (found []fault.Finding) 
 	return found
 }
 
-func (r AgentRules) denied(metadata map[string]string) (found []fault.Finding) {
+func (r Rules) denied(metadata map[string]string) (found []fault.Finding) {
 	mode := metadata[fieldMode]
 	if mode == "" {
 		mode = agenthttp.DefaultMode

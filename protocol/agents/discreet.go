@@ -1,4 +1,4 @@
-package httpapi
+package agents
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package httpapi
+package agents
 
 import (
 	"bytes"
@@ -8,24 +8,22 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/agent-on-demand/aod/agenthttp"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// taskArtifact is an output file in the contract's list of artifacts.
-type taskArtifact struct {
+// Artifact is an output file in the contract's list of artifacts.
+type Artifact struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 	URL    string `json:"url"` // on this server
 }
 
-// taskProvenance says where an answer comes from.
-type taskProvenance struct {
+// Provenance says where an answer comes from.
+type Provenance struct {
 	Unit     string `json:"unit,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Contract string `json:"contract,omitempty"` // the digest of the unit's
@@ -33,43 +31,43 @@ type taskProvenance struct {
 	RunID    string `json:"run_id"`
 }
 
-// taskUsage is what a run took.
-type taskUsage struct {
+// Usage is what a run took.
+type Usage struct {
 	RunMS           float64 `json:"run_ms"`
 	CPUSeconds      float64 `json:"cpu_seconds"`
 	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
 }
 
-// taskRefusal is an answer that is no success, with the reason as a program reads it.
-type taskRefusal struct {
+// Failed is an answer that is no success, with the reason as a program reads it.
+type Failed struct {
 	agenthttp.Response
-	Error taskFailure `json:"error"`
+	Error Failure `json:"error"`
 }
 
-type taskFailure struct {
+type Failure struct {
 	Code     string          `json:"code"` // as in a problem
 	Message  string          `json:"message"`
 	Hint     string          `json:"hint,omitempty"`
 	Findings []fault.Finding `json:"findings,omitempty"`
 }
 
-// statusFailed is the status of an answer that is no success; the specification has none.
-const statusFailed = "error"
+// StatusFailed is the status of an answer that is no success; the specification has none.
+const StatusFailed = "error"
 
 // answer is what a run that went well answers.
 func (t *task) answer(record api.Record) agenthttp.Response {
 	r := agenthttp.Response{
 		RequestID: t.RequestID, TaskType: t.TaskType, Status: agenthttp.StatusOK, OK: true,
 		Outputs:    outputsOf(record.Output),
-		Provenance: object(taskProvenance{record.Unit, record.Version, contractDigest(t.schema), record.Image.ID, record.ID}),
+		Provenance: object(Provenance{record.Unit, record.Version, contractDigest(t.schema), record.Image.ID, record.ID}),
 		Warnings:   slices.Concat(t.warnings, record.Warnings),
 	}
 	if u := record.Usage; u != nil {
-		r.Usage = object(taskUsage{record.Timings.Run, u.CPUSeconds, u.PeakMemoryBytes})
+		r.Usage = object(Usage{record.Timings.Run, u.CPUSeconds, u.PeakMemoryBytes})
 	}
 	for _, f := range record.Files {
 		at := (&url.URL{Path: "/v1/runs/" + record.ID + "/files/" + f.Name}).EscapedPath()
-		r.Artifacts = append(r.Artifacts, json.RawMessage(object(taskArtifact{f.Name, f.SizeBytes, f.SHA256, at})))
+		r.Artifacts = append(r.Artifacts, json.RawMessage(object(Artifact{f.Name, f.SizeBytes, f.SHA256, at})))
 	}
 	return r
 }
@@ -93,26 +91,23 @@ func object(v any) agenthttp.Object {
 func taskError(record api.Record) error {
 	switch {
 	case !ended(record):
-		return cutShort(record)
+		return fault.New(fault.Unavailable, "the server ends before the run does").
+			WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
 	case record.Outcome == api.Success:
 		return nil
 	}
-	told := api.RunError{
-		Message: "the run ended with the outcome " + string(record.Outcome),
-		Hint:    "GET /v1/runs/" + record.ID + " says why",
+	message, hint := "the run ended with the outcome "+string(record.Outcome), "GET /v1/runs/"+record.ID+" says why"
+	if kind, isFault := record.FaultKind(); isFault {
+		return fault.New(kind, "%s", message).WithHint("%s", hint)
 	}
-	if record.Error != nil {
-		told.Kind = record.Error.Kind
-	}
-	record.Error = &told
-	return failureOf(record)
+	return &httpwire.UnitFailure{Message: message, Hint: hint}
 }
 
 // refusal is the contract's form of a problem.
-func (t *task) refusal(p httpwire.Problem) taskRefusal {
-	r := taskRefusal{
-		Response: agenthttp.Response{Status: statusFailed, Warnings: []string{p.Detail}},
-		Error:    taskFailure{p.Code, p.Detail, p.Hint, p.Findings},
+func (t *task) refusal(p httpwire.Problem) Failed {
+	r := Failed{
+		Response: agenthttp.Response{Status: StatusFailed, Warnings: []string{p.Detail}},
+		Error:    Failure{p.Code, p.Detail, p.Hint, p.Findings},
 	}
 	if len(t.RequestID) <= agenthttp.MaxIDBytes {
 		r.RequestID = t.RequestID
@@ -121,25 +116,16 @@ func (t *task) refusal(p httpwire.Problem) taskRefusal {
 		r.TaskType = t.TaskType
 	}
 	if p.Run != "" {
-		r.Provenance = object(taskProvenance{Unit: t.unit, Contract: contractDigest(t.schema), RunID: p.Run})
+		r.Provenance = object(Provenance{Unit: t.unit, Contract: contractDigest(t.schema), RunID: p.Run})
 	}
 	return r
 }
 
-// shaped is a problem as the route's wire writes it.
-func (a *API) shaped(c echo.Context, p httpwire.Problem) (contentType string, body any) {
-	if t, _ := a.traits(c); t&contracted != 0 {
-		return echo.MIMEApplicationJSON, taskOf(c).refusal(p)
-	}
-	return httpwire.TypeProblem, p
-}
-
 var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
-// taskAttrs is what a log may have of a task: its trace id, if it looks like one, and the
+// attrs are what a log may have of a task: its trace id, if it looks like one, and the
 // type that named a unit.
-func taskAttrs(c echo.Context) []slog.Attr {
-	t := taskOf(c)
+func (t *task) attrs() []slog.Attr {
 	var attrs []slog.Attr
 	if plainID.MatchString(t.RequestID) {
 		attrs = append(attrs, slog.String("request_id", t.RequestID))

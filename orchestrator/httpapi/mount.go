@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// Mount adds a protocol of its own to the API. Its requests pass the API's rules for hosts,
+// origins and tokens, its log, and its bounds on slow clients; panics become problems.
+type Mount struct {
+	// Patterns are the addresses of the protocol as http.ServeMux writes them: METHOD /path
+	// with {name} for a part, or /path/ for all methods and everything below.
+	Patterns []string
+	// Handler answers by itself, errors too. It sees whole paths, and may put into the
+	// httpwire.Notes of a request what the log should have.
+	Handler http.Handler
+	// Refusal is the body, in the protocol's own words, for what the API refuses before the
+	// Handler sees it. It is sent as application/json; nil: application/problem+json.
+	Refusal func(httpwire.Problem) any
+	// Open says that no token is needed. Such requests have 30 seconds; others have no end.
+	Open bool
+}
+
+func (a *API) mount(e *echo.Echo, m Mount) {
+	for _, pattern := range m.Patterns {
+		r := route{path: pattern, handle: a.mounted(m), traits: slow}
+		if m.Open {
+			r.traits = open
+		}
+		method, path, named := strings.Cut(pattern, " ")
+		if !named {
+			method, path = "", pattern
+		}
+		for _, method := range methodsOf(method) {
+			for _, r.path = range echoPaths(path) {
+				a.add(e, method, r)
+				a.refusals[method+" "+r.path] = m.Refusal
+			}
+		}
+	}
+}
+
+// methodsOf lists the methods that a pattern stands for. "" is all.
+func methodsOf(method string) []string {
+	switch method {
+	case "":
+		return methods
+	case http.MethodGet:
+		return []string{http.MethodGet, http.MethodHead}
+	}
+	return []string{method}
+}
+
+var braces = strings.NewReplacer("/{", "/:", "}", "")
+
+// echoPaths writes a path of http.ServeMux as Echo does.
+func echoPaths(path string) []string {
+	path = braces.Replace(path)
+	if above, tree := strings.CutSuffix(path, "/"); tree {
+		return []string{above, path, path + "*"}
+	}
+	return []string{path}
+}
+
+// mounted serves a request by a protocol's handler.
+func (a *API) mounted(m Mount) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		notes := &httpwire.Notes{}
+		defer func() { noted(c, notes) }()
+		notes.Report = func(err error, cut bool) {
+			noted(c, notes)
+			p := problemOf(err)
+			p.Run = runOf(c)
+			a.logFailure(c, p, err, cut)
+		}
+		r := c.Request()
+		m.Handler.ServeHTTP(c.Response(), r.WithContext(httpwire.WithNotes(r.Context(), notes)))
+		return nil
+	}
+}
+
+const notesKey = "notes"
+
+func noted(c echo.Context, notes *httpwire.Notes) {
+	c.Set(notesKey, notes.Attrs)
+	if notes.Run != "" {
+		setRun(c, notes.Run)
+	}
+}
+
+// shaped is a problem as the route's wire writes it.
+func (a *API) shaped(c echo.Context, p httpwire.Problem) (contentType string, body any) {
+	if refusal := a.refusals[c.Request().Method+" "+c.Path()]; refusal != nil {
+		return httpwire.TypeJSON, refusal(p)
+	}
+	return httpwire.TypeProblem, p
+}

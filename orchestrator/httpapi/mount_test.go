@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// protocol is a handler that shows what it is asked for, and what it notes.
+func protocol(w http.ResponseWriter, r *http.Request) {
+	notes := httpwire.NotesOf(r.Context())
+	notes.Run, notes.Attrs = "the-run", []slog.Attr{slog.String("tool", "adder")}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/panic"):
+		panic("canary")
+	case strings.HasSuffix(r.URL.Path, "/half"):
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic("canary")
+	case strings.HasSuffix(r.URL.Path, "/fails"):
+		notes.Report(errors.New("disk away"), false)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	_, hasEnd := r.Context().Deadline()
+	_, _ = io.WriteString(w, r.Method+" "+r.URL.Path+map[bool]string{true: " bounded"}[hasEnd])
+}
+
+func newMounted(t *testing.T) *server {
+	return newServer(t, func(o *Options) {
+		o.Origins = []string{"https://ui.example"}
+		o.Mounts = []Mount{
+			{Patterns: []string{"/mcp/", "POST /rpc/{name}/call"}, Handler: http.HandlerFunc(protocol)},
+			{Patterns: []string{"GET /card"}, Handler: http.HandlerFunc(protocol), Open: true},
+			{
+				Patterns: []string{"GET /own"}, Handler: http.HandlerFunc(protocol),
+				Refusal: func(p httpwire.Problem) any { return map[string]any{"refused": p.Code} },
+			},
+		}
+	})
+}
+
+func TestAProtocolIsMounted(t *testing.T) {
+	s := newMounted(t)
+	for _, c := range []struct{ method, path, want string }{
+		{"GET", "/mcp", "GET /mcp"},
+		{"POST", "/mcp/", "POST /mcp/"},
+		{"DELETE", "/mcp/a/b", "DELETE /mcp/a/b"},
+		{"POST", "/rpc/x/call", "POST /rpc/x/call"},
+		{"GET", "/card", "GET /card bounded"},
+		{"HEAD", "/card", ""},
+	} {
+		a := s.do(c.method, c.path, "").wants(t, 200)
+		if a.body != c.want || a.Header.Get("X-Content-Type-Options") != "nosniff" || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %q %v", c.method, c.path, a.body, a.Header)
+		}
+	}
+	s.do("GET", "/rpc/x/call", "").wants(t, 405)
+	s.do("GET", "/mcpx", "").wants(t, 404)
+	s.do("POST", "/rpc/x/y/call", "").wants(t, 404)
+	for _, want := range []string{`"route":"/mcp/*"`, `"route":"/rpc/:name/call"`, `"run":"the-run","tool":"adder"`} {
+		if !strings.Contains(s.log.String(), want) {
+			t.Errorf("no %s in %s", want, s.log)
+		}
+	}
+}
+
+func TestAProtocolIsBehindTheRulesOfTheServer(t *testing.T) {
+	s := newMounted(t)
+	s.do("GET", "/mcp", "", "Authorization: -").wants(t, 401)
+	s.do("GET", "/mcp", "", "Host: evil.example").wants(t, 403)
+	s.do("GET", "/mcp", "", "Origin: https://evil.example").wants(t, 403)
+	s.do("GET", "/card", "", "Authorization: -").wants(t, 200)
+	s.do("GET", "/card", "", "Authorization: -", "Host: evil.example").wants(t, 403)
+	if a := s.do("GET", "/mcp", "", "Origin: https://ui.example").wants(t, 200); a.Header.Get("Access-Control-Allow-Origin") != "https://ui.example" {
+		t.Errorf("%v", a.Header)
+	}
+	if a := s.do("GET", "/own", "", "Authorization: -"); a.StatusCode != 401 || a.body != `{"refused":"unauthorized"}`+"\n" || a.Header.Get("WWW-Authenticate") == "" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
+	s := newMounted(t)
+	if a := s.do("GET", "/mcp/panic", "").wants(t, 500); strings.Contains(a.body, "canary") || !strings.Contains(a.body, `"run":"the-run"`) {
+		t.Errorf("%s", a.body)
+	}
+	s.do("GET", "/mcp/fails", "")
+	resp, err := client.Do(s.request("GET", "/mcp/half", ""))
+	must(t, err)
+	defer resp.Body.Close()
+	if raw, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("%q looks like a whole answer", raw)
+	}
+	text := s.log.String()
+	if strings.Count(text, `"panic: a value of type string"`) != 2 || !strings.Contains(text, "disk away") || strings.Contains(text, "canary") {
+		t.Errorf("%s", text)
+	}
+}
