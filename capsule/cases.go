@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/schemas"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -68,7 +69,7 @@ var caseShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schem
 func (c *Capsule) Cases() ([]Case, error) {
 	src, err := openSource(c.Dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
 	}
 	defer src.close()
 	names, err := caseFiles(src)
@@ -98,7 +99,7 @@ func caseFiles(src source) ([]string, error) {
 	}
 	children, err := fs.ReadDir(src.root.FS(), testsDir)
 	if err != nil {
-		return nil, badTests("it can't be read: "+reason(err), "make it readable")
+		return nil, badTests("it can't be read: "+safefs.Reason(err), "make it readable")
 	}
 	var names []string
 	for _, child := range children {

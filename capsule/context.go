@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Limits of a build context. What is larger is almost always data or a virtual
@@ -45,7 +46,7 @@ type entry struct {
 func (c *Capsule) Context() (*Context, error) {
 	src, err := openSource(c.Dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
 	}
 	defer src.close()
 	g, err := readIgnore(src)
@@ -83,7 +84,7 @@ func (x *Context) Files() []string {
 func (x *Context) WriteTar(w io.Writer) error {
 	src, err := openSource(x.dir)
 	if err != nil {
-		return fault.Wrap(fault.Capsule, err, "the capsule's directory can't be read any more: %s", reason(err)).WithHint("try again")
+		return fault.Wrap(fault.Capsule, err, "the capsule's directory can't be read any more: %s", safefs.Reason(err)).WithHint("try again")
 	}
 	defer src.close()
 	sum := sha256.New()
@@ -115,7 +116,7 @@ type walker struct {
 func (w *walker) walk(dir string, parent verdict) error {
 	children, err := fs.ReadDir(w.source.root.FS(), dir)
 	if err != nil {
-		return badContext(dir, "it can't be read: "+reason(err), "make it readable, or leave it out with .dockerignore")
+		return badContext(dir, "it can't be read: "+safefs.Reason(err), "make it readable, or leave it out with .dockerignore")
 	}
 	for _, child := range children {
 		if err := w.visit(path.Join(dir, child.Name()), child, parent); err != nil {
@@ -162,7 +163,7 @@ func (w *walker) add(name string, d fs.DirEntry) error {
 	}
 	e, err := w.entry(name, d)
 	if err != nil {
-		return badContext(name, "it can't be read: "+reason(err), "make it readable, or leave it out with .dockerignore")
+		return badContext(name, "it can't be read: "+safefs.Reason(err), "make it readable, or leave it out with .dockerignore")
 	}
 	if !e.mode.IsRegular() && !e.mode.IsDir() && e.mode&fs.ModeSymlink == 0 {
 		return badContext(name, "it is "+kindOf(e.mode)+", which no image can hold", leaveOut)

@@ -10,8 +10,7 @@
 //	Capsule.Context (context.go)  what is sent to the builder, and its digest
 //	Context.WriteTar (tar.go)     the same bytes for the same content, always
 //	Capsule.Cases (cases.go)      tests/*.json
-//	DiffJSON (diff.go)            what differs between two results, for a person
-//	Scaffold (scaffold.go)        a new directory that runs as it is
 //
-// The contract itself (schema.json) lives in the package contract below.
+// The contract itself (schema.json) lives in the package contract below, what compares
+// cases with results in cases, templates of capsules in scaffold.
 package capsule

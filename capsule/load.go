@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // maxFindings bounds how many problems of one directory are told.
@@ -24,7 +25,7 @@ func Load(dir string) (*Capsule, error) {
 	}
 	src, err := openSource(abs)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).WithHint("make the directory readable")
 	}
 	defer src.close()
 
@@ -48,7 +49,7 @@ func existingDir(dir string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.NotFound, "there is no directory %s", dir).WithHint("create a capsule with: aod init NAME")
 	case err != nil:
-		return "", fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, reason(err)).WithHint("make the directory readable")
+		return "", fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).WithHint("make the directory readable")
 	case !info.IsDir():
 		return "", fault.New(fault.Capsule, "%s is not a directory", dir).WithHint("name the directory that holds the capsule's Dockerfile")
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/safefs"
@@ -42,7 +41,7 @@ func (s source) read(name string, most int64) ([]byte, error) {
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, &problem{"it can't be read: " + reason(err), ""}
+		return nil, &problem{"it can't be read: " + safefs.Reason(err), ""}
 	}
 	if int64(len(raw)) > most {
 		return nil, &problem{fmt.Sprintf("it is larger than %s", quantity.SizeText(most)), "keep large data in a file of its own"}
@@ -61,7 +60,7 @@ func (s source) open(name string) (*os.File, error) {
 		return nil, &problem{"it was replaced while it was read", "try again"}
 	}
 	if err != nil {
-		return nil, &problem{"it can't be opened: " + reason(err), "make it readable"}
+		return nil, &problem{"it can't be opened: " + safefs.Reason(err), "make it readable"}
 	}
 	return f, nil
 }
@@ -104,7 +103,7 @@ func (s source) lstat(name string) (fs.FileInfo, error) {
 		return nil, fs.ErrNotExist
 	}
 	if err != nil {
-		return nil, &problem{"it can't be read: " + reason(err), ""}
+		return nil, &problem{"it can't be read: " + safefs.Reason(err), ""}
 	}
 	return info, nil
 }
@@ -115,14 +114,4 @@ func kindOf(mode fs.FileMode) string {
 		return "a named pipe"
 	}
 	return safefs.Describe(mode)
-}
-
-// reason is the innermost cause of a file error, without the path, which the message
-// names already.
-func reason(err error) string {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return strings.TrimSpace(err.Error())
 }

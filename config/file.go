@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
@@ -50,26 +49,17 @@ func (f *file) read() {
 func readBounded(name string) ([]byte, error) {
 	in, err := os.Open(name)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, fmt.Errorf("it can't be read: %s", safefs.Reason(err))
 	}
 	defer in.Close()
 	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	switch {
 	case err != nil:
-		return nil, unreadable(err)
+		return nil, fmt.Errorf("it can't be read: %s", safefs.Reason(err))
 	case len(raw) > maxFile:
 		return nil, fmt.Errorf("it is larger than %s", quantity.SizeText(maxFile))
 	}
 	return raw, nil
-}
-
-// unreadable leaves out the file's name, which stands beside the message.
-func unreadable(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("it can't be read: %w", err)
 }
 
 // reader takes the value of a key that was found in a given line.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/scaffold"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -23,7 +23,7 @@ func (a *app) initCommand() *cobra.Command {
 		Args: exactly(1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.scaffold(args[0], template) },
 	}
-	cmd.Flags().StringVarP(&template, "template", "t", capsule.Templates()[0].Name, "what to start from")
+	cmd.Flags().StringVarP(&template, "template", "t", scaffold.Templates()[0].Name, "what to start from")
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templateNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -32,7 +32,7 @@ func (a *app) scaffold(path, template string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the directory %q can't be made", filepath.Dir(path))
 	}
-	files, err := capsule.Scaffold(filepath.Dir(path), filepath.Base(path), template)
+	files, err := scaffold.Write(filepath.Dir(path), filepath.Base(path), template)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *app) scaffold(path, template string) error {
 
 // sampleFlag gives a template that needs a file the one that it brings along.
 func sampleFlag(dir, template string) string {
-	for _, t := range capsule.Templates() {
+	for _, t := range scaffold.Templates() {
 		if t.Name == template && t.File != "" {
 			return " --file " + t.File + "=" + filepath.Join(dir, t.Sample)
 		}
@@ -59,7 +59,7 @@ func sampleFlag(dir, template string) string {
 
 func templateNames() []string {
 	var names []string
-	for _, t := range capsule.Templates() {
+	for _, t := range scaffold.Templates() {
 		names = append(names, t.Name)
 	}
 	return names
@@ -67,7 +67,7 @@ func templateNames() []string {
 
 func templateList() string {
 	var list strings.Builder
-	for _, t := range capsule.Templates() {
+	for _, t := range scaffold.Templates() {
 		list.WriteString("  " + t.Name + strings.Repeat(" ", max(1, 8-len(t.Name))) + t.Description + "\n")
 	}
 	return strings.TrimRight(list.String(), "\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/cases"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -103,7 +104,7 @@ func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *caps
 	if record.Outcome == api.WasCancelled {
 		return nil, 0, context.Canceled
 	}
-	return compare(test.Expect, record), time.Since(began), nil
+	return cases.Compare(test.Expect, record), time.Since(began), nil
 }
 
 // submitCase runs a case. An input that breaks the contract is a result like others:

@@ -1,4 +1,4 @@
-package main
+package cases
 
 import (
 	"bytes"
@@ -10,8 +10,9 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 )
 
-// compare says, a line each, how a run differs from what its test case expects.
-func compare(want capsule.Expect, got api.Record) []string {
+// Compare says, a line each, how a run differs from what its test case expects; none where
+// it doesn't. It reads the files that the case and the run name.
+func Compare(want capsule.Expect, got api.Record) []string {
 	lines := compareEnd(want, got)
 	if want.Error != nil {
 		return append(lines, compareError(*want.Error, got.Error)...)
@@ -20,7 +21,7 @@ func compare(want capsule.Expect, got api.Record) []string {
 		return append(lines, describeError(*got.Error)...)
 	}
 	if want.Output != nil && got.Output != nil {
-		lines = append(lines, capsule.DiffJSON(want.Output, got.Output, want.Subset)...)
+		lines = append(lines, DiffJSON(want.Output, got.Output, want.Subset)...)
 	}
 	for field, file := range want.Files {
 		lines = append(lines, compareFile(field, file, got.Files)...)

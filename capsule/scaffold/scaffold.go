@@ -1,4 +1,4 @@
-package capsule
+package scaffold
 
 import (
 	"embed"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 //go:embed all:templates
@@ -23,7 +24,7 @@ type Template struct {
 	File, Sample string
 }
 
-// Templates lists what Scaffold can write, the simplest first.
+// Templates lists what Write can write, the simplest first.
 func Templates() []Template {
 	return []Template{
 		{Name: "basic", Description: "JSON in, JSON out: counts the words of a text"},
@@ -32,11 +33,11 @@ func Templates() []Template {
 	}
 }
 
-// Scaffold writes a capsule that runs as it is into the directory name below parent, and
+// Write writes a capsule that runs as it is into the directory name below parent, and
 // returns the files that it wrote, relative to parent and sorted. The error is an Input
 // fault for a name or a template that can't be, or a directory that isn't empty: nothing
 // is ever overwritten. When it fails halfway, it takes away what it wrote.
-func Scaffold(parent, name, template string) (files []string, err error) {
+func Write(parent, name, template string) (files []string, err error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func Scaffold(parent, name, template string) (files []string, err error) {
 	w := writer{root: root, name: name}
 	if err := walkInto(&w, from); err != nil {
 		w.undo()
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, name), reason(err)).
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, name), safefs.Reason(err)).
 			WithHint("look at the directory's permissions and the free space")
 	}
 	for _, f := range w.files {
@@ -80,11 +81,11 @@ func newDir(dir string) (*os.Root, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.Wrap(fault.NotFound, err, "there is no directory %s", filepath.Dir(dir)).WithHint("create it first")
 	case err != nil && !errors.Is(err, fs.ErrExist):
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be created: %s", dir, reason(err)).WithHint("look at the permissions of %s", filepath.Dir(dir))
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be created: %s", dir, safefs.Reason(err)).WithHint("look at the permissions of %s", filepath.Dir(dir))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "%s can't be used as a directory: %s", dir, reason(err)).WithHint("choose another name")
+		return nil, fault.Wrap(fault.Input, err, "%s can't be used as a directory: %s", dir, safefs.Reason(err)).WithHint("choose another name")
 	}
 	there, err := fs.ReadDir(root.FS(), ".")
 	if err != nil || len(there) > 0 {

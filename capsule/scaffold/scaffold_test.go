@@ -1,4 +1,4 @@
-package capsule
+package scaffold
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/cases"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -26,7 +28,7 @@ func TestScaffold(t *testing.T) {
 	for _, template := range Templates() {
 		t.Run(template.Name+" is a capsule without a problem", func(t *testing.T) {
 			parent := t.TempDir()
-			files, err := Scaffold(parent, "my-thing", template.Name)
+			files, err := Write(parent, "my-thing", template.Name)
 			must(t, err)
 			for _, name := range standard {
 				if !slices.Contains(files, filepath.Join("my-thing", name)) {
@@ -43,21 +45,24 @@ func TestScaffold(t *testing.T) {
 					t.Errorf("%s has a placeholder left", name)
 				}
 			}
-			c := loaded(t, filepath.Join(parent, "my-thing"))
+			c, err := capsule.Load(filepath.Join(parent, "my-thing"))
+			must(t, err)
 			if c.Name != "my-thing" || c.Description == "" || len(c.Warnings) > 0 || !c.UsesBase() {
 				t.Errorf("%+v", c)
 			}
-			for _, name := range contextOf(t, c.Dir).Files() {
+			sent, err := c.Context()
+			must(t, err)
+			for _, name := range sent.Files() {
 				if strings.HasPrefix(name, "tests") || name == "README.md" {
 					t.Errorf("%s goes into the image", name)
 				}
 			}
-			cases, err := c.Cases()
+			tests, err := c.Cases()
 			must(t, err)
-			if len(cases) < 2 {
-				t.Errorf("%d test cases", len(cases))
+			if len(tests) < 2 {
+				t.Errorf("%d test cases", len(tests))
 			}
-			for _, test := range cases {
+			for _, test := range tests {
 				t.Run(test.Name, func(t *testing.T) { passes(t, c, test) })
 			}
 		})
@@ -84,7 +89,7 @@ except Exception as error:
 
 // passes runs a template's case with the Python of this machine, in no sandbox: the
 // templates are our own.
-func passes(t *testing.T, c *Capsule, test Case) {
+func passes(t *testing.T, c *capsule.Capsule, test capsule.Case) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3 on this machine")
@@ -101,7 +106,7 @@ func passes(t *testing.T, c *Capsule, test Case) {
 	must(t, err)
 	var result struct {
 		Output json.RawMessage
-		Error  *ExpectError
+		Error  *capsule.ExpectError
 	}
 	must(t, json.Unmarshal(out, &result))
 	compare(t, c, test.Expect, result.Output, result.Error)
@@ -119,7 +124,7 @@ func passes(t *testing.T, c *Capsule, test Case) {
 	}
 }
 
-func caseInput(t *testing.T, test Case, work string) []byte {
+func caseInput(t *testing.T, test capsule.Case, work string) []byte {
 	input := map[string]any{}
 	must(t, json.Unmarshal(test.Input, &input))
 	must(t, os.Mkdir(filepath.Join(work, "input"), 0o755))
@@ -135,7 +140,7 @@ func caseInput(t *testing.T, test Case, work string) []byte {
 	return raw
 }
 
-func compare(t *testing.T, c *Capsule, want Expect, output json.RawMessage, failure *ExpectError) {
+func compare(t *testing.T, c *capsule.Capsule, want capsule.Expect, output json.RawMessage, failure *capsule.ExpectError) {
 	if want.Error != nil {
 		if failure == nil || failure.Type != want.Error.Type || !strings.Contains(failure.Message, want.Error.Message) {
 			t.Errorf("error %+v, want %+v", failure, want.Error)
@@ -146,7 +151,7 @@ func compare(t *testing.T, c *Capsule, want Expect, output json.RawMessage, fail
 		t.Fatalf("failed: %+v", failure)
 	}
 	checkPayload(t, c.Contract.Output, output)
-	for _, line := range DiffJSON(want.Output, output, want.Subset) {
+	for _, line := range cases.DiffJSON(want.Output, output, want.Subset) {
 		t.Error(line)
 	}
 }
@@ -178,9 +183,9 @@ func TestScaffoldRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			files, err := Scaffold(c.parent, c.dir, c.template)
+			files, err := Write(c.parent, c.dir, c.template)
 			if !fault.Is(err, c.kind) || fault.Public(err).Hint == "" || files != nil {
-				t.Errorf("Scaffold = %v, %v", files, err)
+				t.Errorf("Write = %v, %v", files, err)
 			}
 		})
 	}
@@ -189,7 +194,7 @@ func TestScaffoldRefuses(t *testing.T) {
 	}
 	t.Run("but takes an empty directory", func(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(parent, "empty"), 0o755))
-		if _, err := Scaffold(parent, "empty", "basic"); err != nil {
+		if _, err := Write(parent, "empty", "basic"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -212,5 +217,12 @@ func TestScaffoldUndoesWhatItMade(t *testing.T) {
 	must(t, err)
 	if len(left) != 1 || left[0].Name() != "src" {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

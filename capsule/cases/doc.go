@@ -1,0 +1,7 @@
+// Package cases holds what came of a run against what a test case of its capsule expects.
+//
+// Compare returns a line for each difference, as a person wants to read it. The cases
+// themselves are read by package capsule.
+//
+// It starts nothing: a run's record is what it is given.
+package cases
