@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 const (
@@ -20,22 +22,30 @@ const (
 
 // patience counts the tries in a row that brought nothing.
 type patience struct {
-	pause func(context.Context, time.Duration) error
-	tries int
-	most  int
+	pause  func(context.Context, time.Duration) error
+	pauses backoff.ExponentialBackOff
+	tries  int
+	most   int
 }
 
-func (c *Client) newPatience() *patience { return &patience{pause: c.pause, most: callTries} }
+func (c *Client) newPatience() *patience {
+	pauses := backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: maxPause}
+	pauses.Reset()
+	return &patience{pause: c.pause, pauses: pauses, most: callTries}
+}
 
 // renew starts from the beginning, now that something came.
-func (p *patience) renew() { p.tries, p.most = 0, streamTries }
+func (p *patience) renew() {
+	p.tries, p.most = 0, streamTries
+	p.pauses.Reset()
+}
 
 // wait returns nil when it is time for the next try, and the given error when there is none.
 func (p *patience) wait(ctx context.Context, err error) error {
 	if p.tries++; p.tries >= p.most {
 		return err
 	}
-	if over := p.pause(ctx, min(maxPause, firstPause<<(p.tries-1))); errors.Is(over, errSilent) {
+	if over := p.pause(ctx, p.pauses.NextBackOff()); errors.Is(over, errSilent) {
 		return err // which says more
 	} else if over != nil {
 		return over

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPausesGrowAndBeginAnew(t *testing.T) {
+	var made []int64 // milliseconds
+	c := &Client{pause: func(_ context.Context, d time.Duration) error {
+		made = append(made, d.Milliseconds())
+		return nil
+	}}
+	lost := errors.New("lost")
+	p := c.newPatience()
+	for p.wait(t.Context(), lost) == nil {
+	}
+	if diff := cmp.Diff([]int64{100, 200, 400}, made); diff != "" {
+		t.Error("a call:", diff)
+	}
+	made = nil
+	p.renew()
+	for p.wait(t.Context(), lost) == nil {
+	}
+	want := []int64{100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000, 5000, 5000}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Error("a stream:", diff)
+	}
+}
