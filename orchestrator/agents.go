@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -37,8 +37,8 @@ func newAgents(s secrets, logger *slog.Logger) *agents {
 
 // client returns a client for one request to a unit's agent. The time is the run's; its own
 // bounds only lie behind that. The error is a fault about the secret.
-func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agenthttp.Client, error) {
-	opts := agenthttp.Options{
+func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agentapi.Client, error) {
+	opts := agentapi.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: a.transport(unit, remote)}, Log: a.logger,
@@ -50,17 +50,17 @@ func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limi
 		}
 		opts.Token, opts.TokenHeader = secret, auth.Header
 		if auth.Scheme != "" {
-			opts.Token = agenthttp.Secret(auth.Scheme+" ") + secret
+			opts.Token = agentapi.Secret(auth.Scheme+" ") + secret
 		}
 	}
-	return agenthttp.New(opts)
+	return agentapi.New(opts)
 }
 
 // answerLimits leaves room for what stands beside the outputs of an answer.
-func answerLimits(limits runtime.Limits) agenthttp.Limits {
+func answerLimits(limits runtime.Limits) agentapi.Limits {
 	const beside = 1 << 20
 	one := limits.ResultBytes + beside
-	return agenthttp.Limits{Answer: one, Line: one, Event: one, Stream: max(agenthttp.DefaultLimits().Stream, 2*one)}
+	return agentapi.Limits{Answer: one, Line: one, Event: one, Stream: max(agentapi.DefaultLimits().Stream, 2*one)}
 }
 
 // transport returns the connections of a unit, new ones when it has another address or
@@ -75,7 +75,7 @@ func (a *agents) transport(unit string, remote *capsule.Remote) *http.Transport 
 	if old != nil {
 		old.transport.CloseIdleConnections() // those in use close when they become idle
 	}
-	made := &connections{url: remote.URL, ca: remote.CA, transport: agenthttp.NewTransport()}
+	made := &connections{url: remote.URL, ca: remote.CA, transport: agentapi.NewTransport()}
 	if len(remote.CA) > 0 {
 		made.transport.TLSClientConfig = &tls.Config{RootCAs: trusting(remote.CA), MinVersion: tls.VersionTLS12}
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
@@ -90,13 +90,13 @@ func brokenOff(cause error, limits runtime.Limits) (conclusion, error) {
 	return ended(nil, cause), nil
 }
 
-func (r *Run) ask(ctx context.Context, agent *agenthttp.Client) (agenthttp.Response, error) {
+func (r *Run) ask(ctx context.Context, agent *agentapi.Client) (agentapi.Response, error) {
 	asked := r.remoteRequest(ctx)
 	if !r.req.Capsule.Remote.Stream {
 		return agent.Run(ctx, asked)
 	}
 	var pace handoff.Pace
-	return agent.Stream(ctx, asked, func(e agenthttp.Event) {
+	return agent.Stream(ctx, asked, func(e agentapi.Event) {
 		p, told := progressOf(e)
 		if told && pace.Take(time.Now()) {
 			r.tell(Event{Progress: &p})
@@ -107,30 +107,30 @@ func (r *Run) ask(ctx context.Context, agent *agenthttp.Client) (agenthttp.Respo
 // remoteRequest is what the agent is asked for. The request's id is the run's, the same in
 // all attempts, so that the other side can tell that they are one task. What the run is
 // about goes before what the unit says: a task for the mode DEMO stays one.
-func (r *Run) remoteRequest(ctx context.Context) agenthttp.Request {
+func (r *Run) remoteRequest(ctx context.Context) agentapi.Request {
 	remote, about := r.req.Capsule.Remote, r.record.Metadata
-	return agenthttp.Request{
+	return agentapi.Request{
 		RequestID: r.id, TaskType: remote.TaskType, WorkflowID: about["workflow_id"], StageID: about["stage_id"],
 		Mode: cmp.Or(about["mode"], remote.Mode), RiskTier: cmp.Or(about["risk_tier"], remote.RiskTier),
 		DomainID: cmp.Or(about["domain_id"], remote.DomainID),
-		Inputs:   agenthttp.Object(r.ready.input.JSON()), Budgets: budgetsOf(ctx),
+		Inputs:   agentapi.Object(r.ready.input.JSON()), Budgets: budgetsOf(ctx),
 	}
 }
 
 // budgetsOf tells the agent how much time there is.
-func budgetsOf(ctx context.Context) agenthttp.Object {
+func budgetsOf(ctx context.Context) agentapi.Object {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return nil
 	}
-	return agenthttp.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
+	return agentapi.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
 }
 
 // progressOf reads what an agent says of how far it is. What it says wrongly counts as not
 // said.
-func progressOf(e agenthttp.Event) (p handoff.Progress, told bool) {
+func progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
 	var members map[string]any
-	if e.Type != agenthttp.Progress || json.Unmarshal(e.Data, &members) != nil {
+	if e.Type != agentapi.Progress || json.Unmarshal(e.Data, &members) != nil {
 		return p, false
 	}
 	if percent, ok := members["percent"].(float64); ok {

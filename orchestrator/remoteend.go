@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -20,9 +20,9 @@ const (
 )
 
 // concludeRemote decides what an answer means, or that there was none.
-func (r *Run) concludeRemote(answer agenthttp.Response, err error, limits runtime.Limits) conclusion {
-	var broken *agenthttp.Violation
-	var refused *agenthttp.Refusal
+func (r *Run) concludeRemote(answer agentapi.Response, err error, limits runtime.Limits) conclusion {
+	var broken *agentapi.Violation
+	var refused *agentapi.Refusal
 	switch {
 	case err == nil && answer.OK:
 		r.passOn(answer.Warnings)
@@ -45,7 +45,7 @@ func remoteEnd(outcome api.Outcome, failure api.RunError) conclusion {
 }
 
 // takeOutputs holds what the agent gave against the unit's contract.
-func (r *Run) takeOutputs(outputs agenthttp.Object, limits runtime.Limits) conclusion {
+func (r *Run) takeOutputs(outputs agentapi.Object, limits runtime.Limits) conclusion {
 	output, err := contract.Decode(outputs, limits.ResultBytes)
 	if err != nil {
 		finding := undecodable(err)
@@ -74,14 +74,14 @@ func misspoke(message, hint string) conclusion {
 }
 
 // saidFailed concludes a run whose agent says that it failed.
-func saidFailed(answer agenthttp.Response) conclusion {
+func saidFailed(answer agentapi.Response) conclusion {
 	return remoteEnd(api.RemoteError, api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: inItsWords("the agent says that it failed", answer),
 	})
 }
 
 // inItsWords adds what the agent itself said, which is for the record alone.
-func inItsWords(message string, answer agenthttp.Response) string {
+func inItsWords(message string, answer agentapi.Response) string {
 	words := cmp.Or(answer.Reason, strings.Join(answer.Warnings, "; "))
 	if words == "" {
 		return message
@@ -90,7 +90,7 @@ func inItsWords(message string, answer agenthttp.Response) string {
 }
 
 // refusedWith concludes a run whose agent answered with a status that is no success.
-func refusedWith(answer agenthttp.Response, refused *agenthttp.Refusal) conclusion {
+func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) conclusion {
 	failure := api.RunError{
 		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
 		Message: inItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
@@ -115,7 +115,7 @@ func unreached(err error) conclusion {
 	public := fault.Public(err)
 	failure := api.RunError{Category: categoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
 	switch {
-	case errors.Is(err, agenthttp.ErrCertificate), errors.Is(err, agenthttp.ErrHandshake):
+	case errors.Is(err, agentapi.ErrCertificate), errors.Is(err, agentapi.ErrHandshake):
 		failure.Category, failure.Kind = api.CategoryPermanent, api.KindRemoteUntrusted
 		failure.Hint = "is the address right? a certificate of one's own is trusted with remote.ca_file in agent.yaml"
 	case public.Kind == fault.Input: // it can't be asked so
@@ -124,7 +124,7 @@ func unreached(err error) conclusion {
 	return remoteEnd(api.SystemError, failure)
 }
 
-// reasonOf is a fault of package agenthttp with its cause, which is in words of ours.
+// reasonOf is a fault of package agentapi with its cause, which is in words of ours.
 func reasonOf(err error) string {
 	public := fault.Public(err)
 	if public.Err == nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -14,7 +14,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 	ok := `{"request_id":"$ID","status":"ok","outputs":`
 	cases := []struct {
 		name     string
-		answer   func(http.ResponseWriter, agenthttp.Request)
+		answer   func(http.ResponseWriter, agentapi.Request)
 		outcome  api.Outcome
 		category api.Category
 		kind     string

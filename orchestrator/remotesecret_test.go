@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -138,8 +138,8 @@ func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
 }
 
 // leaks are agents that put a text everywhere.
-func leaks(canary string) map[string]func(http.ResponseWriter, agenthttp.Request) {
-	return map[string]func(http.ResponseWriter, agenthttp.Request){
+func leaks(canary string) map[string]func(http.ResponseWriter, agentapi.Request) {
+	return map[string]func(http.ResponseWriter, agentapi.Request){
 		"a success":      says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"`+canary+`":"`+canary+`"},"warnings":["`+canary+`"],"provenance":{"x":"`+canary+`"}}`),
 		"a failure":      says(200, `{"request_id":"$ID","ok":false,"error":"`+canary+`","warnings":["`+canary+`"]}`),
 		"a refusal":      says(422, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["`+canary+`"]}`),
@@ -148,7 +148,7 @@ func leaks(canary string) map[string]func(http.ResponseWriter, agenthttp.Request
 		"a broken rule":  says(200, `{"request_id":"`+canary+`","status":"`+canary+`"}`),
 		"no JSON":        says(200, canary),
 		"a stream":       streams(`{"step":"` + canary + `","message":"` + canary + `"}`),
-		"a cut": func(w http.ResponseWriter, asked agenthttp.Request) {
+		"a cut": func(w http.ResponseWriter, asked agentapi.Request) {
 			says(200, canary)(w, asked)
 			cutsOff(w, asked)
 		},

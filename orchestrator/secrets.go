@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -24,7 +24,7 @@ type secrets struct {
 
 // read returns a secret. No error of it has a part of the value. It is Forbidden for a file
 // that others can read, NotFound for one that isn't there, else Input.
-func (s secrets) read(name string) (agenthttp.Secret, error) {
+func (s secrets) read(name string) (agentapi.Secret, error) {
 	file, info, err := s.open(name)
 	var special *safefs.Irregular
 	switch {
@@ -38,7 +38,7 @@ func (s secrets) read(name string) (agenthttp.Secret, error) {
 	}
 	defer file.Close()
 	value, err := readSecret(name, file, info)
-	return agenthttp.Secret(value), err
+	return agentapi.Secret(value), err
 }
 
 // open opens the file of a secret. A pipe in its place doesn't hold us.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
@@ -166,10 +166,10 @@ func (a *app) showAUReport(report auReport, asJSON bool) error {
 
 // table is the report in the form of all conformance reports. It says why only where a
 // check didn't pass.
-func (r auReport) table() agenthttp.Report {
-	table := agenthttp.Report{Target: r.Unit}
+func (r auReport) table() agentapi.Report {
+	table := agentapi.Report{Target: r.Unit}
 	for _, result := range r.Results {
-		row := agenthttp.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agenthttp.Verdict(result.Mark)}
+		row := agentapi.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agentapi.Verdict(result.Mark)}
 		if result.Mark != check.Pass {
 			row.Why = printable(result.Why)
 		}

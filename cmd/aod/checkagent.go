@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -40,7 +40,7 @@ Exit code 1 when a rule is broken.`,
 	// It hides the flag of all commands, whose token is for AOD's own server.
 	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
 	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object")
-	set.DurationVar(&flags.timeout, "timeout", agenthttp.DefaultCheckTimeout, "how long one call may take")
+	set.DurationVar(&flags.timeout, "timeout", agentapi.DefaultCheckTimeout, "how long one call may take")
 	return cmd
 }
 
@@ -53,13 +53,13 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 	if err != nil {
 		return err
 	}
-	reports := make([]agenthttp.Report, 0, len(targets))
+	reports := make([]agentapi.Report, 0, len(targets))
 	for _, target := range targets {
 		if opts.Call.Token != "" && target.Plain() {
 			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it", target.URL).
 				WithHint("name the agent by https, or check it without a token")
 		}
-		report, err := agenthttp.Check(ctx, target, opts)
+		report, err := agentapi.Check(ctx, target, opts)
 		if err != nil {
 			return err
 		}
@@ -69,10 +69,10 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 }
 
 // targetsOf reads the agents to check, those of the environment where none are named.
-func targetsOf(args []string) ([]agenthttp.Target, error) {
-	var targets []agenthttp.Target
+func targetsOf(args []string) ([]agentapi.Target, error) {
+	var targets []agentapi.Target
 	for _, arg := range args {
-		target, err := agenthttp.ParseTarget(arg)
+		target, err := agentapi.ParseTarget(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func targetsOf(args []string) ([]agenthttp.Target, error) {
 	if len(args) > 0 {
 		return targets, nil
 	}
-	targets, err := agenthttp.ParseTargets(os.Getenv(targetsVariable))
+	targets, err := agentapi.ParseTargets(os.Getenv(targetsVariable))
 	if err == nil && len(targets) == 0 {
 		err = fault.New(fault.Input, "aod check-agent takes one address of an agent or more").
 			WithHint("name them as URL=TASK, or in " + targetsVariable)
@@ -91,8 +91,8 @@ func targetsOf(args []string) ([]agenthttp.Target, error) {
 
 // options reads the files that the flags name. Plain http is for whoever typed it: what is
 // sent is no secret, unless there is a token.
-func (f checkAgentFlags) options() (agenthttp.CheckOptions, error) {
-	opts := agenthttp.CheckOptions{Call: agenthttp.Options{PlainHTTP: true, Timeout: f.timeout}}
+func (f checkAgentFlags) options() (agentapi.CheckOptions, error) {
+	opts := agentapi.CheckOptions{Call: agentapi.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
 		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
 	}
@@ -101,7 +101,7 @@ func (f checkAgentFlags) options() (agenthttp.CheckOptions, error) {
 		if err != nil || token == "" {
 			return opts, fault.Wrap(fault.Input, err, "the file %q holds no token", f.tokenFile)
 		}
-		opts.Call.Token = agenthttp.Secret(token)
+		opts.Call.Token = agentapi.Secret(token)
 	}
 	if f.inputs != "" {
 		inputs, err := readInputs(f.inputs)
@@ -114,19 +114,19 @@ func (f checkAgentFlags) options() (agenthttp.CheckOptions, error) {
 }
 
 // readInputs reads a file that holds one JSON object.
-func readInputs(path string) (agenthttp.Object, error) {
+func readInputs(path string) (agentapi.Object, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the inputs can't be read")
 	}
-	var inputs agenthttp.Object
+	var inputs agentapi.Object
 	if err := inputs.UnmarshalJSON(raw); err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).WithHint("it has to be one JSON object")
 	}
 	return inputs, nil
 }
 
-func (a *app) showReports(reports []agenthttp.Report, asJSON bool) error {
+func (a *app) showReports(reports []agentapi.Report, asJSON bool) error {
 	failed := false
 	for i, report := range reports {
 		failed = failed || report.Failed()

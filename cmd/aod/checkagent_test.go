@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -27,11 +27,11 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.tokens.Add(1)
 	}
 	raw, _ := io.ReadAll(r.Body)
-	asked, err := agenthttp.ParseRequest(raw)
+	asked, err := agentapi.ParseRequest(raw)
 	if string(asked.Inputs) == `{"a":1}` {
 		e.inputs.Add(1)
 	}
-	answer := agenthttp.Response{RequestID: asked.RequestID, Warnings: []string{"refused"}}
+	answer := agentapi.Response{RequestID: asked.RequestID, Warnings: []string{"refused"}}
 	switch {
 	case r.Method != http.MethodPost:
 		http.NotFound(w, r)
@@ -39,10 +39,10 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil || asked.TaskType != "ECHO":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	default:
-		answer = agenthttp.Response{RequestID: asked.RequestID, TaskType: "ECHO", Status: agenthttp.StatusOK, OK: true}
+		answer = agentapi.Response{RequestID: asked.RequestID, TaskType: "ECHO", Status: agentapi.StatusOK, OK: true}
 	}
 	body, _ := json.Marshal(answer)
-	if answer.OK && r.URL.Path == agenthttp.StreamPath {
+	if answer.OK && r.URL.Path == agentapi.StreamPath {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = httpwire.NewEventWriter(w).Write(httpwire.Event{Name: "final", Data: string(body)})
 		return
@@ -86,11 +86,11 @@ func TestCheckAgent(t *testing.T) {
 	t.Run("as JSON, from the environment", func(t *testing.T) {
 		t.Setenv(targetsVariable, good+","+forgetful)
 		code, stdout, _ := command(t, t.Context(), "check-agent", "--json")
-		var reports []agenthttp.Report
+		var reports []agentapi.Report
 		if err := json.Unmarshal([]byte(stdout), &reports); err != nil || code != 1 {
 			t.Fatalf("code %d, %v", code, err)
 		}
-		if got := fmt.Sprint(len(reports), reports[0].Failed(), reports[1].Count(agenthttp.Fail)); got != "2 false 1" {
+		if got := fmt.Sprint(len(reports), reports[0].Failed(), reports[1].Count(agentapi.Fail)); got != "2 false 1" {
 			t.Error(got)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -68,7 +68,7 @@ type streaming struct {
 // stream asks for a task, and fails the test unless it is answered with a stream.
 func (l *streaming) stream(ctx context.Context, i, ticks int) (*http.Response, error) {
 	body := fmt.Sprintf(`{"request_id":"r-%d","task_type":"STREAMED","user_id":"u-%d","inputs":{"mark":%d,"ticks":%d}}`, i, i%3, i, ticks)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url()+agenthttp.StreamPath, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url()+agentapi.StreamPath, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (l *streaming) read(i int) error {
 		return err
 	}
 	defer response.Body.Close()
-	decoder := httpwire.NewEventReader(response.Body, agenthttp.DefaultLimits().Events())
+	decoder := httpwire.NewEventReader(response.Body, agentapi.DefaultLimits().Events())
 	var last httpwire.Event
 	terminal, events := 0, 0
 	for {
@@ -118,7 +118,7 @@ func (l *streaming) read(i int) error {
 			return err
 		}
 		events, last = events+1, m
-		if agenthttp.EventType(m.Name).Terminal() {
+		if agentapi.EventType(m.Name).Terminal() {
 			terminal++
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/protocol/agents"
@@ -84,17 +84,17 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 	s := newServer(t, nil)
 	s.addUnit("csv-report")
 	s.addUnit("other")
-	opts := agenthttp.CheckOptions{Call: agenthttp.Options{Token: token}}
-	for _, target := range []agenthttp.Target{
+	opts := agentapi.CheckOptions{Call: agentapi.Options{Token: token}}
+	for _, target := range []agentapi.Target{
 		{URL: s.url, TaskType: "CSV_REPORT"},
 		{URL: s.url, TaskType: "actor"},
 		{URL: s.url, TaskType: "other"},
 	} {
-		report, err := agenthttp.Check(t.Context(), target, opts)
+		report, err := agentapi.Check(t.Context(), target, opts)
 		must(t, err)
 		for _, c := range report.Checks {
-			short := c.ID == "stream-unbuffered" && c.Verdict == agenthttp.NotApplicable // the run takes no second
-			if c.Verdict != agenthttp.Pass && !short {
+			short := c.ID == "stream-unbuffered" && c.Verdict == agentapi.NotApplicable // the run takes no second
+			if c.Verdict != agentapi.Pass && !short {
 				t.Errorf("%s %s: %s %s: %s", target.URL, target.TaskType, c.ID, c.Verdict, c.Why)
 			}
 		}
@@ -104,11 +104,11 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
-	got := decode[agenthttp.Response](t, a)
+	got := decode[agentapi.Response](t, a)
 	run := decode[api.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
-	want := agenthttp.Response{
+	want := agentapi.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
-		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts,
+		Outputs: agentapi.Object(run.Output), Artifacts: got.Artifacts,
 		Provenance: jsonOf(agents.Provenance{Unit: "actor", Version: run.Version, Contract: contractOf(s, "actor"), Image: run.Image.ID, RunID: run.ID}),
 		Warnings:   []string{"budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"},
 	}

@@ -10,13 +10,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 // jsonOf is a value as it is sent.
-func jsonOf(v any) agenthttp.Object {
+func jsonOf(v any) agentapi.Object {
 	raw, _ := json.Marshal(v)
 	return raw
 }

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -40,7 +40,7 @@ type Usage struct {
 
 // Failed is an answer that is no success, with the reason as a program reads it.
 type Failed struct {
-	agenthttp.Response
+	agentapi.Response
 	Error Failure `json:"error"`
 }
 
@@ -55,9 +55,9 @@ type Failure struct {
 const StatusFailed = "error"
 
 // answer is what a run that went well answers.
-func (t *task) answer(record api.Record) agenthttp.Response {
-	r := agenthttp.Response{
-		RequestID: t.RequestID, TaskType: t.TaskType, Status: agenthttp.StatusOK, OK: true,
+func (t *task) answer(record api.Record) agentapi.Response {
+	r := agentapi.Response{
+		RequestID: t.RequestID, TaskType: t.TaskType, Status: agentapi.StatusOK, OK: true,
 		Outputs:    outputsOf(record.Output),
 		Provenance: object(Provenance{record.Unit, record.Version, contractDigest(t.schema), record.Image.ID, record.ID}),
 		Warnings:   slices.Concat(t.warnings, record.Warnings),
@@ -73,15 +73,15 @@ func (t *task) answer(record api.Record) agenthttp.Response {
 }
 
 // outputsOf makes an object of what a unit gave: an Agentic Unit may print an array.
-func outputsOf(output json.RawMessage) agenthttp.Object {
+func outputsOf(output json.RawMessage) agentapi.Object {
 	if bytes.HasPrefix(bytes.TrimSpace(output), []byte("{")) {
-		return agenthttp.Object(output)
+		return agentapi.Object(output)
 	}
 	return object(map[string]json.RawMessage{"output": output})
 }
 
 // object encodes a value of ours, none of which can fail.
-func object(v any) agenthttp.Object {
+func object(v any) agentapi.Object {
 	raw, _ := json.Marshal(v)
 	return raw
 }
@@ -106,10 +106,10 @@ func taskError(record api.Record) error {
 // refusal is the contract's form of a problem.
 func (t *task) refusal(p httpwire.Problem) Failed {
 	r := Failed{
-		Response: agenthttp.Response{Status: StatusFailed, Warnings: []string{p.Detail}},
+		Response: agentapi.Response{Status: StatusFailed, Warnings: []string{p.Detail}},
 		Error:    Failure{p.Code, p.Detail, p.Hint, p.Findings},
 	}
-	if len(t.RequestID) <= agenthttp.MaxIDBytes {
+	if len(t.RequestID) <= agentapi.MaxIDBytes {
 		r.RequestID = t.RequestID
 	}
 	if t.unit != "" { // else it may be anything

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -37,13 +37,13 @@ func TestBudgetsAreRead(t *testing.T) {
 		`{"timeout_seconds":1e-9}`: "1ms", `{"timeout_seconds":1e300}`: "2562047h47m16.854775807s",
 		`{"timeout_ms":null,"timeout_s":1e999}`: "2562047h47m16.854775807s",
 	} {
-		within, warnings, err := readBudgets(agenthttp.Object(budgets))
+		within, warnings, err := readBudgets(agentapi.Object(budgets))
 		if err != nil || within.String() != want || warnings != nil {
 			t.Errorf("%s: %v %v %v", budgets, within, warnings, err)
 		}
 	}
 	for _, bad := range []string{`0`, `-1`, `"5"`, `true`, `[1]`, `{}`, `-1e999`, `1e-999`} {
-		if _, _, err := readBudgets(agenthttp.Object(`{"timeout_s":1,"max_seconds":` + bad + `}`)); !fault.Is(err, fault.Input) {
+		if _, _, err := readBudgets(agentapi.Object(`{"timeout_s":1,"max_seconds":` + bad + `}`)); !fault.Is(err, fault.Input) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

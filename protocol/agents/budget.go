@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -23,7 +23,7 @@ const unappliedBudget = "budgets has limits that this server does not apply: it 
 
 // readBudgets returns the shortest time of all that are given, 0 for none. Who asks is told
 // when something else stands there. The error is an Input fault.
-func readBudgets(budgets agenthttp.Object) (within time.Duration, warnings []string, err error) {
+func readBudgets(budgets agentapi.Object) (within time.Duration, warnings []string, err error) {
 	if budgets.IsZero() {
 		return 0, nil, nil
 	}

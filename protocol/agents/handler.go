@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -57,8 +57,8 @@ const ReadyPattern = "GET /health/ready"
 // Patterns are the addresses at which a Handler takes tasks, for http.ServeMux.
 func Patterns() []string {
 	return []string{
-		http.MethodPost + " " + agenthttp.SyncPath,
-		http.MethodPost + " " + agenthttp.StreamPath,
+		http.MethodPost + " " + agentapi.SyncPath,
+		http.MethodPost + " " + agentapi.StreamPath,
 		http.MethodPost + " /agents/{unit}/run/sync",
 		http.MethodPost + " /agents/{unit}/run/stream",
 	}
@@ -138,7 +138,7 @@ func (h *handler) route(c *call) error {
 		}
 		return answer(c)
 	}
-	return fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s does a task", agenthttp.SyncPath)
+	return fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s does a task", agentapi.SyncPath)
 }
 
 // ready says in the contract's words whether a task would get anywhere.

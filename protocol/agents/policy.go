@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -36,7 +36,7 @@ const (
 
 // metadataOf returns what of a request is kept with its run, by the fields' own names. The
 // error is an Input fault.
-func metadataOf(r agenthttp.Request) (map[string]string, error) {
+func metadataOf(r agentapi.Request) (map[string]string, error) {
 	metadata := map[string]string{
 		"request_id": r.RequestID, "task_type": r.TaskType, fieldMode: r.Mode, fieldRiskTier: r.RiskTier,
 		"domain_id": r.DomainID, "workflow_id": r.WorkflowID, "stage_id": r.StageID, "user_id": r.UserID,
@@ -90,7 +90,7 @@ func (r Rules) missing(metadata map[string]string) (found []fault.Finding) {
 func (r Rules) denied(metadata map[string]string) (found []fault.Finding) {
 	mode := metadata[fieldMode]
 	if mode == "" {
-		mode = agenthttp.DefaultMode
+		mode = agentapi.DefaultMode
 	}
 	found = append(found, among(fieldMode, mode, r.Modes)...)
 	return append(found, among(fieldRiskTier, metadata[fieldRiskTier], r.RiskTiers)...)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -75,7 +75,7 @@ type Told struct {
 func (s *telling) follow(ctx context.Context, events <-chan happening) bool {
 	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
-	err := s.send(agenthttp.Started, Told{TaskType: s.task.TaskType, RunID: s.run})
+	err := s.send(agentapi.Started, Told{TaskType: s.task.TaskType, RunID: s.run})
 	for err == nil {
 		select {
 		case h, more := <-events:
@@ -116,7 +116,7 @@ func (s *telling) pass(event api.Event) error {
 	if event.Type != api.EventProgress && (event.Type != api.EventState || e.State == api.Idle) {
 		return nil
 	}
-	return s.send(agenthttp.Progress, e)
+	return s.send(agentapi.Progress, e)
 }
 
 // eventOf takes what a stored event has of ours. Data that can't be read has none of it.
@@ -131,7 +131,7 @@ func eventOf(event api.Event) Told {
 	return Told{}
 }
 
-func (s *telling) send(kind agenthttp.EventType, e Told) error {
+func (s *telling) send(kind agentapi.EventType, e Told) error {
 	e.RequestID = s.task.RequestID
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *telling) finish() {
 	if err != nil {
 		last = s.broken(err)
 	}
-	_ = s.out.Write(httpwire.Event{Name: string(agenthttp.Final), Data: string(last)})
+	_ = s.out.Write(httpwire.Event{Name: string(agentapi.Final), Data: string(last)})
 }
 
 // terminal is the run's outcome, or why it is not known.

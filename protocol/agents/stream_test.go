@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -22,7 +22,7 @@ func watch(t *testing.T, svc Service) (*telling, *httptest.ResponseRecorder, *no
 	w, notes := httptest.NewRecorder(), newNotes()
 	c := &call{
 		w: httpwire.Watch(w), r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), notes: &notes.Notes,
-		task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}},
+		task: &task{Request: agentapi.Request{RequestID: "r-1", TaskType: "T"}},
 	}
 	return &telling{call: c, svc: svc, run: "id", out: httpwire.NewEventWriter(w)}, w, notes
 }
@@ -101,7 +101,7 @@ func TestAStreamTellsOfStatesAndProgress(t *testing.T) {
 	}
 	w := ask(t.Context(), Handler(svc, Options{}), newNotes(), "POST", "/agents/run/stream", asked)
 	var told []string
-	reader := httpwire.NewEventReader(w.Body, agenthttp.DefaultLimits().Events())
+	reader := httpwire.NewEventReader(w.Body, agentapi.DefaultLimits().Events())
 	for e, err := reader.Next(); err == nil; e, err = reader.Next() {
 		told = append(told, e.Name+" "+e.Data)
 	}

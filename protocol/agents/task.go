@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/agenthttp"
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -20,7 +20,7 @@ import (
 
 // task is what a request of the contract asks for.
 type task struct {
-	agenthttp.Request
+	agentapi.Request
 	unit     string // that does it; "" until it is found
 	schema   []byte // the unit's contract
 	metadata map[string]string
@@ -94,7 +94,7 @@ func (h *handler) read(c *call) error {
 		return err
 	}
 	t := c.task
-	if t.Request, err = agenthttp.ParseRequest(raw); err != nil {
+	if t.Request, err = agentapi.ParseRequest(raw); err != nil {
 		return err
 	}
 	var unheard, unbudgeted, unkept error
@@ -111,7 +111,7 @@ func (h *handler) read(c *call) error {
 		return err
 	}
 	if t.Mode == "" {
-		t.metadata[fieldMode] = agenthttp.DefaultMode
+		t.metadata[fieldMode] = agentapi.DefaultMode
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (h *handler) findUnit(c *call) error {
 
 // namesNoFile refuses inputs that name files, which can't come along. The Service would
 // refuse them as well, but by their names.
-func (h *handler) namesNoFile(schema []byte, inputs agenthttp.Object) error {
+func (h *handler) namesNoFile(schema []byte, inputs agentapi.Object) error {
 	known, _ := contract.Parse(schema)
 	if known == nil || inputs.IsZero() {
 		return nil // there is a fault of the unit to tell, or nothing to look at

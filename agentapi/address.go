@@ -1,0 +1,57 @@
+package agentapi
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// parseBase reads the address that the endpoints lie below. Without a scheme it is https.
+// Plain http is for this machine itself, and for those who ask for it.
+func parseBase(address string, plain bool) (*url.URL, error) {
+	const form = "write https://HOST, or http://127.0.0.1:PORT"
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	base, err := url.Parse(address)
+	switch {
+	case err != nil: // which may show a password
+		return nil, fault.New(fault.Input, "the agent's address can't be read").WithHint(form)
+	case base.User != nil:
+		return nil, fault.New(fault.Input, "the agent's address must not hold a password").WithHint("give the token as a secret")
+	case base.Scheme != "http" && base.Scheme != "https", base.Hostname() == "":
+		return nil, fault.New(fault.Input, "the agent's address is not one of http or https").WithHint(form)
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, fault.New(fault.Input, "the agent's address goes on after its path").WithHint(form)
+	case base.Scheme == "http" && !plain && !isLoopback(base.Hostname()):
+		return nil, fault.New(fault.Input, "plain http to %s would show everybody on the way what is sent", base.Host).
+			WithHint("use https, or allow plain http for this agent")
+	}
+	return base, nil
+}
+
+// CheckAddress returns what New would say of an address, an Input fault or nil.
+func CheckAddress(address string, plain bool) error {
+	_, err := parseBase(address, plain)
+	return err
+}
+
+// isLoopback reports whether a name is this machine's own.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// sameOrigin compares as the web does: scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" || u.Scheme == "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}

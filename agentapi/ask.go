@@ -1,0 +1,172 @@
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/strictjson"
+)
+
+// maxMessages bounds how many events of a stream are looked at.
+const maxMessages = 10_000
+
+// answer is what one call of a check brought.
+type answer struct {
+	asked   Request
+	skipped string // why it was not made
+	problem string // why nothing came
+	status  int
+	media   string
+	raw     []byte
+	doc     fields
+	docErr  error // why raw is no document
+}
+
+func (a *answer) ok() bool { return a.status/100 == 2 }
+
+func (a *answer) refused() bool { return a.status/100 == 4 }
+
+// streamed is what a call of the stream endpoint brought.
+type streamed struct {
+	answer
+	messages []timed
+	end      string        // what is wrong with its end
+	took     time.Duration // from asking to the end
+}
+
+type timed struct {
+	httpwire.Event
+	at time.Duration // from asking
+}
+
+func (s *streamed) isStream() bool { return s.ok() && s.media == httpwire.TypeEvents }
+
+func (e *examiner) post(ctx context.Context, asked Request) answer {
+	body, err := strictjson.Encode(withoutEmpty{asked})
+	if err != nil {
+		return answer{asked: asked, problem: "the inputs are no JSON object"}
+	}
+	a := e.ask(ctx, http.MethodPost, SyncPath, body)
+	a.asked = asked
+	return a
+}
+
+// withoutEmpty leaves out what is required as well, to see whether it is.
+type withoutEmpty struct{ Request }
+
+// MarshalJSON writes the request without its empty members.
+func (r withoutEmpty) MarshalJSON() ([]byte, error) {
+	raw, err := strictjson.Encode(r.Request)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFields(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"request_id", "task_type"} {
+		if f.text(name) == "" {
+			delete(f, name)
+		}
+	}
+	return strictjson.Encode(f)
+}
+
+// ask makes one call and reads its answer whole.
+func (e *examiner) ask(ctx context.Context, method, path string, body []byte) (a answer) {
+	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
+	defer stop()
+	response, err := e.send(ctx, method, path, body, "application/json")
+	if err != nil {
+		return answer{problem: told(err)}
+	}
+	defer response.Body.Close()
+	e.read(ctx, response, &a)
+	return a
+}
+
+func (e *examiner) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
+	req, err := e.client.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	response, err := e.client.http.Do(req)
+	if err != nil {
+		return nil, e.client.unanswered(ctx, err)
+	}
+	return response, nil
+}
+
+func (e *examiner) read(ctx context.Context, response *http.Response, a *answer) {
+	a.status, a.media = response.StatusCode, httpwire.MediaType(response.Header)
+	raw, err := e.client.readAll(ctx, response.Body)
+	if err != nil {
+		a.docErr = errors.New("can't be read: " + told(err))
+		return
+	}
+	a.raw = raw
+	a.doc, a.docErr = readFields(raw)
+}
+
+// told is what a report may say of an error of ours.
+func told(err error) string {
+	public := fault.Public(err)
+	if public.Err != nil {
+		return public.Msg + ": " + public.Err.Error() // made by reason, or a limit
+	}
+	return public.Msg
+}
+
+// open makes a call of the stream endpoint and reads what comes, with the times.
+func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
+	s.asked = asked
+	body, err := strictjson.Encode(withoutEmpty{asked})
+	if err != nil {
+		s.problem = "the inputs are no JSON object"
+		return s
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
+	defer stop()
+	began := e.now()
+	response, err := e.send(ctx, http.MethodPost, StreamPath, body, httpwire.TypeEvents)
+	if err != nil {
+		s.problem = told(err)
+		return s
+	}
+	defer response.Body.Close()
+	s.status, s.media = response.StatusCode, httpwire.MediaType(response.Header)
+	if !s.isStream() {
+		e.read(ctx, response, &s.answer)
+		return s
+	}
+	s.end = e.readMessages(ctx, response.Body, began, &s)
+	s.took = e.now().Sub(began)
+	return s
+}
+
+// readMessages reads a stream to its end and says what was wrong with that.
+func (e *examiner) readMessages(ctx context.Context, body io.Reader, began time.Time, s *streamed) string {
+	messages := httpwire.NewEventReader(body, e.client.opts.Limits.Events())
+	for len(s.messages) < maxMessages {
+		m, err := messages.Next()
+		switch {
+		case errors.Is(err, io.EOF) && messages.Unfinished():
+			return "it ends amid an event: the empty line after the last one is missing"
+		case errors.Is(err, io.EOF):
+			return ""
+		case fault.Is(err, fault.TooLarge):
+			return told(err)
+		case err != nil:
+			return told(e.client.brokeOff(ctx, err))
+		}
+		s.messages = append(s.messages, timed{m, e.now().Sub(began)})
+		e.seen()
+	}
+	return "it has too many events to be looked at"
+}

@@ -1,0 +1,142 @@
+package agentapi
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"time"
+)
+
+// DefaultCheckTimeout bounds each call of a check.
+const DefaultCheckTimeout = time.Minute
+
+// CheckOptions say how to check an agent.
+type CheckOptions struct {
+	// Call says how it is called. Its URL is the target's, its Timeout is for each of
+	// about ten calls (0 is DefaultCheckTimeout).
+	Call Options
+	// Inputs are sent with the task; none are an empty object.
+	Inputs Object
+
+	now  func() time.Time // a clock, in tests
+	seen func()           // called after each event of the stream, in tests
+}
+
+// Check asks an agent, sync and streaming, and judges every rule of the specification.
+// The task runs three times, in the mode DEMO, and more often where the agent doesn't
+// refuse what it should. The error is an Input fault for an address or token that can't be
+// one, or the end of ctx; that the agent can't be reached is a failed rule.
+func Check(ctx context.Context, target Target, opts CheckOptions) (Report, error) {
+	call := opts.Call
+	call.URL = target.URL
+	call.Timeout = positive(call.Timeout, DefaultCheckTimeout)
+	call.Limits = Limits{Answer: 4 << 20, Line: 4 << 20, Event: 4 << 20, Stream: 16 << 20}
+	client, err := New(call)
+	if err != nil {
+		return Report{}, err
+	}
+	e := &examiner{client: client, task: target.TaskType, inputs: opts.Inputs, now: opts.now, seen: opts.seen, canary: "canary-" + rand.Text()}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	if e.seen == nil {
+		e.seen = func() {}
+	}
+	found := e.gather(ctx)
+	if err := ctx.Err(); err != nil {
+		return Report{}, context.Cause(ctx)
+	}
+	return found.report(target), nil
+}
+
+// evidence is what an agent did when it was asked.
+type evidence struct {
+	canary      string // stands in the inputs of what is to be refused
+	unreachable string // why the agent answers nothing
+
+	health       answer
+	sync         answer
+	minimal      answer
+	unsupported  answer
+	withoutID    answer
+	withoutTask  answer
+	stream       streamed
+	streamNoTask streamed // of a type that nobody knows
+	streamNoID   answer
+}
+
+func (e *evidence) report(target Target) Report {
+	r := Report{Target: target.URL, TaskType: target.TaskType, Checks: []Result{}}
+	for _, c := range checks() {
+		result := Result{ID: c.id, Title: c.title, Section: c.section}
+		result.Verdict, result.Why = c.judge(e)
+		r.Checks = append(r.Checks, result)
+	}
+	return r
+}
+
+// examiner asks the questions of a check.
+type examiner struct {
+	client *Client
+	task   string
+	inputs Object
+	canary string
+	now    func() time.Time
+	seen   func()
+}
+
+// gather asks everything. An agent that answers nothing at first is asked nothing more.
+func (e *examiner) gather(ctx context.Context) *evidence {
+	found := &evidence{canary: e.canary}
+	found.health = e.ask(ctx, http.MethodGet, "/health", nil)
+	found.unsupported = e.post(ctx, e.unknown())
+	if found.health.problem != "" && found.unsupported.problem != "" {
+		found.unreachable, found.unsupported = found.unsupported.problem, answer{}
+		return found.skip("the agent does not answer")
+	}
+	found.streamNoTask = e.open(ctx, e.unknown())
+	if e.task == "" {
+		return found.skip("no task type was named: write URL=TASK")
+	}
+	found.sync = e.post(ctx, e.full())
+	found.minimal = e.post(ctx, Request{RequestID: newID(), TaskType: e.task, Inputs: e.inputs})
+	found.withoutID = e.post(ctx, Request{TaskType: e.task, Inputs: e.bait()})
+	found.withoutTask = e.post(ctx, Request{RequestID: newID(), Inputs: e.bait()})
+	found.stream = e.open(ctx, e.full())
+	found.streamNoID = e.open(ctx, Request{TaskType: e.task, Inputs: e.bait()}).answer
+	return found
+}
+
+// skip marks what was not asked.
+func (e *evidence) skip(why string) *evidence {
+	for _, a := range []*answer{
+		&e.sync, &e.minimal, &e.unsupported, &e.withoutID, &e.withoutTask, &e.stream.answer, &e.streamNoTask.answer, &e.streamNoID,
+	} {
+		if a.status == 0 && a.problem == "" {
+			a.skipped = why
+		}
+	}
+	return e
+}
+
+func newID() string { return "aod-check-" + rand.Text() }
+
+// full is a request with every member of the contract.
+func (e *examiner) full() Request {
+	inputs := e.inputs
+	if inputs.IsZero() {
+		inputs = Object("{}")
+	}
+	return Request{
+		RequestID: newID(), TaskType: e.task, WorkflowID: "aod-check", StageID: "aod-check", UserID: "aod-check",
+		Mode: DefaultMode, RiskTier: "NON_SENSITIVE", DomainID: "clinical", Inputs: inputs, Budgets: Object("{}"),
+	}
+}
+
+// unknown is a request for a task that no agent knows.
+func (e *examiner) unknown() Request {
+	return Request{RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: DefaultMode, Inputs: e.bait()}
+}
+
+// bait is an input that must not come back from a refusal.
+func (e *examiner) bait() Object { return Object(`{"aod_check":"` + e.canary + `"}`) }

@@ -1,0 +1,148 @@
+package agentapi
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// sectionHealth is AOD's own: the specification has no word on health.
+const sectionHealth = "Health (docs/http-contract.md)"
+
+// check is one rule of a Report.
+type check struct {
+	id, title, section string
+	judge              func(*evidence) (Verdict, string)
+}
+
+// checks lists every rule, in the order of a report.
+func checks() []check {
+	list := []check{
+		{"reachable", "the agent answers", sectionEndpoints, judgeReachable},
+		{"health", "GET /health is a JSON object with a status, or not there", sectionHealth, judgeHealth},
+		{"sync-status", "the sync endpoint answers a known task with 2xx", sectionEndpoints, judgeSyncStatus},
+		{"sync-content-type", "the sync answer is declared as JSON", sectionEndpoints, judgeSyncMedia},
+		{"sync-json", "the sync answer is one JSON object in UTF-8", sectionSync, judgeSyncJSON},
+	}
+	for _, r := range syncRules {
+		list = append(list, check{r.id, r.title, r.section, judgeSyncBy(r)})
+	}
+	list = append(
+		list,
+		check{"sync-optional-fields", "a request needs no more than request_id and task_type", sectionRequest, judgeMinimal},
+		check{"sync-request-id-required", "a request without request_id is refused with 4xx", sectionRequest, judgeWithoutID},
+		check{"sync-task-type-required", "a request without task_type is refused with 4xx", sectionRequest, judgeWithoutTask},
+		check{"sync-unsupported-status", "an unknown task_type is refused with 4xx", sectionEndpoints, judgeUnsupported},
+		check{"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings", sectionEndpoints, judgeRefusalBody},
+		check{"refusal-no-payload", "a refusal shows nothing of the inputs", sectionPHI, judgeNoPayload},
+	)
+	return append(list, streamChecks()...)
+}
+
+func judgeReachable(e *evidence) (Verdict, string) {
+	if e.unreachable != "" {
+		return Fail, e.unreachable
+	}
+	return Pass, ""
+}
+
+func judgeHealth(e *evidence) (Verdict, string) {
+	switch status := e.health.status; {
+	case e.health.problem != "":
+		return NotApplicable, "there is no answer"
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented:
+		return NotApplicable, "the agent has none"
+	case !e.health.ok():
+		return Fail, fmt.Sprintf("it is answered with %d", status)
+	case e.health.docErr != nil:
+		return Fail, "the body " + e.health.docErr.Error()
+	case e.health.doc.text("status") == "":
+		return Fail, "status is missing, empty or no string"
+	}
+	return Pass, ""
+}
+
+func judgeSyncStatus(e *evidence) (Verdict, string) { return judgeStatus(&e.sync) }
+
+func judgeStatus(a *answer) (Verdict, string) {
+	switch {
+	case a.skipped != "":
+		return NotApplicable, a.skipped
+	case a.problem != "":
+		return Fail, a.problem
+	case !a.ok():
+		return Fail, fmt.Sprintf("it is answered with %d", a.status)
+	}
+	return Pass, ""
+}
+
+// needs says why there is nothing to judge in an answer; "" when there is.
+func needs(a *answer) string {
+	switch {
+	case a.skipped != "":
+		return a.skipped
+	case !a.ok():
+		return "there is no answer with 2xx"
+	}
+	return ""
+}
+
+func judgeSyncMedia(e *evidence) (Verdict, string) {
+	if why := needs(&e.sync); why != "" {
+		return NotApplicable, why
+	}
+	if e.sync.media != "application/json" {
+		return Fail, "its Content-Type is not application/json"
+	}
+	return Pass, ""
+}
+
+func judgeSyncJSON(e *evidence) (Verdict, string) {
+	if why := needs(&e.sync); why != "" {
+		return NotApplicable, why
+	}
+	if e.sync.docErr != nil {
+		return Fail, "the body " + e.sync.docErr.Error()
+	}
+	return Pass, ""
+}
+
+func judgeSyncBy(r rule) func(*evidence) (Verdict, string) {
+	return func(e *evidence) (Verdict, string) {
+		if why := needs(&e.sync); why != "" {
+			return NotApplicable, why
+		}
+		if e.sync.docErr != nil {
+			return NotApplicable, "there is no document"
+		}
+		return judgeBy(r, e.sync.doc, e.sync.asked)
+	}
+}
+
+// judgeBy applies a rule of an answer. Who checks wants a task that goes well.
+func judgeBy(r rule, f fields, asked Request) (Verdict, string) {
+	if why := r.judge(f, asked); why != "" {
+		return Fail, why
+	}
+	if isSuccessRule(r.id) && indicated(f) == failure {
+		return Fail, "the agent says that the task failed: give it inputs with which it succeeds"
+	}
+	return Pass, ""
+}
+
+func isSuccessRule(id string) bool { return id == "sync-success" || id == "stream-terminal-success" }
+
+func judgeMinimal(e *evidence) (Verdict, string) {
+	if why := needs(&e.sync); why != "" {
+		return NotApplicable, why
+	}
+	if e.sync.docErr != nil || indicated(e.sync.doc) != success {
+		return NotApplicable, "the task doesn't succeed with all of them either"
+	}
+	if verdict, why := judgeStatus(&e.minimal); verdict != Pass {
+		return verdict, why
+	}
+	if e.minimal.docErr != nil || indicated(e.minimal.doc) != success {
+		return Fail, "the task succeeds with all members, and not with those alone"
+	}
+	return Pass, ""
+}

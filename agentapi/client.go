@@ -1,0 +1,131 @@
+package agentapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// The endpoints, below the agent's address (section "Overview + endpoints").
+const (
+	SyncPath   = "/agents/run/sync"
+	StreamPath = "/agents/run/stream"
+)
+
+// The defaults of Options.
+const (
+	DefaultTimeout = 10 * time.Minute
+	DefaultSilence = 2 * time.Minute
+)
+
+// Options say which agent to call, and how.
+type Options struct {
+	// URL is the address that the endpoints lie below; https where it names no scheme.
+	// Plain http is taken for loopback alone, unless PlainHTTP asks for it.
+	URL       string
+	PlainHTTP bool
+	// Token is sent to this origin alone, as "Authorization: Bearer …", or by itself in
+	// the header that TokenHeader names; "" sends none.
+	Token       Secret
+	TokenHeader string
+	// Timeout bounds a call, Silence how long a stream may bring nothing at all, not even
+	// a comment. 0 is the default.
+	Timeout time.Duration
+	Silence time.Duration
+	Limits  Limits
+	// HTTP is used for its transport, not for its redirects, cookies or time; nil makes one.
+	HTTP *http.Client
+	// Log gets ids, status codes and durations, never a body; nil logs nothing.
+	Log *slog.Logger
+}
+
+// Client calls one agent. It makes each call once: whether to make it again is its
+// caller's business. It is safe for concurrent use.
+type Client struct {
+	base *url.URL
+	opts Options
+	http *http.Client
+	log  *slog.Logger
+}
+
+// New returns a client that has not connected yet. The error, an Input fault, is for an
+// address or a token that can't be one.
+func New(opts Options) (*Client, error) {
+	base, err := parseBase(opts.URL, opts.PlainHTTP)
+	if err != nil {
+		return nil, err
+	}
+	if err := opts.Token.check(); err != nil {
+		return nil, err
+	}
+	opts.Limits = opts.Limits.orDefault()
+	opts.Timeout = positive(opts.Timeout, DefaultTimeout)
+	opts.Silence = positive(opts.Silence, DefaultSilence)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Client{base: base, opts: opts, http: newHTTP(opts.HTTP), log: opts.Log}, nil
+}
+
+func positive(value, otherwise time.Duration) time.Duration {
+	if value > 0 {
+		return value
+	}
+	return otherwise
+}
+
+func newHTTP(given *http.Client) *http.Client {
+	plain := http.Client{Transport: NewTransport()}
+	if given != nil {
+		plain = *given
+	}
+	plain.CheckRedirect = sameOriginOnly
+	plain.Jar, plain.Timeout = nil, 0
+	return &plain
+}
+
+// sameOriginOnly follows a redirect that repeats the request at the same origin. To any
+// other neither the token goes nor the inputs.
+func sameOriginOnly(next *http.Request, via []*http.Request) error {
+	const most = 3
+	first := via[0]
+	if len(via) <= most && next.Method == first.Method && sameOrigin(next.URL, first.URL) {
+		return nil
+	}
+	return http.ErrUseLastResponse
+}
+
+// NewTransport returns what a Client makes for itself, for those who share one among Clients
+// or trust more than the system does.
+func NewTransport() *http.Transport {
+	transport := httpwire.NewTransport()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return transport
+}
+
+// request makes a request to an address below the agent's.
+func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	req, err := newBodyRequest(ctx, method, c.base.JoinPath(path).String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "aod")
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, where ctx has no trace
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	switch {
+	case c.opts.Token == "":
+	case c.opts.TokenHeader != "":
+		req.Header.Set(c.opts.TokenHeader, string(c.opts.Token))
+	default:
+		req.Header.Set("Authorization", "Bearer "+string(c.opts.Token))
+	}
+	return req, nil
+}

@@ -1,0 +1,61 @@
+package agentapi
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// EventType is what an event of a stream tells (section "SSE format"). Others than these
+// are handed on as they are.
+type EventType string
+
+// The types that the specification names. The last three end a stream.
+const (
+	Started  EventType = "started"
+	Progress EventType = "progress"
+	Final    EventType = "final" // the one to write
+	Complete EventType = "complete"
+	Done     EventType = "done"
+)
+
+// Terminal reports whether an event of this type ends a stream.
+func (t EventType) Terminal() bool { return t == Final || t == Complete || t == Done }
+
+// Event is one event of an agent's stream.
+type Event struct {
+	Type EventType       // "" where the agent gave it none
+	Data json.RawMessage // one JSON value
+}
+
+// eventOf reads an event of the stream as one of the contract.
+func eventOf(m httpwire.Event) (Event, error) {
+	data := []byte(m.Data)
+	if err := checkJSON(data); err != nil {
+		return Event{}, broken("stream-json", "the data of an event %s", err)
+	}
+	return Event{Type: typeOf(m.Name, data), Data: data}, nil
+}
+
+// typeOf takes the type from the name of the message. Agents that give none put it into
+// the data, as type or as event. What a step is called is no type.
+func typeOf(name string, data []byte) EventType {
+	if name != "" && name != httpwire.DefaultEventName {
+		return EventType(name)
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
+		return ""
+	}
+	f, err := readFields(data)
+	if err != nil {
+		return ""
+	}
+	first, second := EventType(f.text("type")), EventType(f.text("event"))
+	if first == "" || !first.known() && second.known() {
+		return second
+	}
+	return first
+}
+
+func (t EventType) known() bool { return t.Terminal() || t == Started || t == Progress }

@@ -1,0 +1,39 @@
+package agentapi
+
+import "github.com/agent-on-demand/aod/httpwire"
+
+// Limits bound what is read of an agent, in bytes. A limit of 0 is the default's.
+type Limits struct {
+	Answer int64 // the body of a sync answer
+	Line   int64 // one line of a stream, without its end
+	Event  int64 // what one event of a stream holds
+	Stream int64 // a stream as a whole
+}
+
+// maxRefusal bounds the body of an answer that is an error, in bytes; more is not looked at.
+const maxRefusal = 1 << 20
+
+// DefaultLimits are 16 MiB for an answer, a line and an event, and 256 MiB for a stream.
+func DefaultLimits() Limits {
+	const answer = 16 << 20
+	return Limits{Answer: answer, Line: answer, Event: answer, Stream: 16 * answer}
+}
+
+// orDefault fills in what is not set.
+func (l Limits) orDefault() Limits {
+	defaults := DefaultLimits()
+	for _, limit := range []struct{ set, otherwise *int64 }{
+		{&l.Answer, &defaults.Answer}, {&l.Line, &defaults.Line}, {&l.Event, &defaults.Event}, {&l.Stream, &defaults.Stream},
+	} {
+		if *limit.set <= 0 {
+			*limit.set = *limit.otherwise
+		}
+	}
+	return l
+}
+
+// Events are the limits of a stream's reader.
+func (l Limits) Events() httpwire.EventLimits {
+	l = l.orDefault()
+	return httpwire.EventLimits{Line: l.Line, Event: l.Event, Stream: l.Stream, Whose: "the stream of the agent"}
+}

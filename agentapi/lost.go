@@ -1,0 +1,81 @@
+package agentapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+var (
+	errTimeout = errors.New("the time for the call is over")
+	errSilent  = errors.New("the agent has been silent for too long")
+)
+
+// Why there is no trust in what answers at an https address: causes of Unavailable faults.
+var (
+	ErrCertificate = errors.New("its certificate is not trusted")
+	ErrHandshake   = errors.New("it doesn't speak TLS as we do")
+)
+
+// unanswered is what it means that no answer came.
+func (c *Client) unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return c.ended(ctx)
+	}
+	return c.unavailable(err, "the agent at %s does not answer", c.base.Host)
+}
+
+// brokeOff is what it means that an answer has no end.
+func (c *Client) brokeOff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return c.ended(ctx)
+	}
+	return c.unavailable(err, "the answer of the agent at %s broke off", c.base.Host)
+}
+
+func (c *Client) unavailable(err error, format string, args ...any) *fault.Error {
+	return fault.Wrap(fault.Unavailable, reason(err), format, args...).
+		WithHint("is it running, and is its address right?")
+}
+
+// ended says why a context is over: by a limit of ours, or by the caller.
+func (c *Client) ended(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		return fault.Wrap(fault.Deadline, errTimeout, "the agent at %s took longer than %s", c.base.Host, c.opts.Timeout)
+	case errors.Is(cause, errSilent):
+		return fault.Wrap(fault.Deadline, errSilent, "the agent at %s sent nothing for %s", c.base.Host, c.opts.Silence).
+			WithHint("agents keep a stream alive with comments")
+	default:
+		return cause
+	}
+}
+
+// reason says why there was no answer in words of ours. The errors of net/http may quote
+// what came from the other side.
+func reason(err error) error {
+	var number syscall.Errno
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var network net.Error
+	switch {
+	case errors.As(err, &number):
+		return number
+	case errors.As(err, &dns):
+		return errors.New("there is no host of this name")
+	case errors.As(err, &certificate):
+		return ErrCertificate
+	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+		return ErrHandshake
+	case errors.As(err, &network) && network.Timeout():
+		return errors.New("it took too long")
+	}
+	return errors.New("no whole HTTP answer came")
+}

@@ -1,0 +1,122 @@
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// lingerTime is how long a stream may stay open after its terminal event.
+const lingerTime = 5 * time.Second
+
+var errLingered = errors.New("the stream stayed open after its terminal event")
+
+// Stream asks for events and calls each with every one of them, as it comes, but for the
+// terminal one: what that holds is the Response, as of Run. The stream has to have
+// exactly one terminal event, and it has to be the last; else it is a *Violation that says
+// what was missing. An event of type progress is never the terminal one, whatever its
+// step is called. Errors are those of Run.
+func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
+	take := func(ctx context.Context, answer connection) (Response, error) {
+		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
+			return Response{}, broken("stream-content-type", "the Content-Type of its stream is not %s", httpwire.TypeEvents)
+		}
+		f := follower{client: c, asked: asked, each: each, end: answer.end}
+		return f.follow(ctx, answer.Body)
+	}
+	return c.call(ctx, call{asked: asked, path: StreamPath, accept: httpwire.TypeEvents, take: take})
+}
+
+// follower reads one stream.
+type follower struct {
+	client   *Client
+	asked    Request
+	each     func(Event)
+	end      context.CancelCauseFunc // cuts the connection
+	messages *httpwire.EventReader
+}
+
+// follow reads the stream to its end.
+func (f *follower) follow(ctx context.Context, body io.Reader) (Response, error) {
+	most := f.client.opts.Silence
+	quiet := time.AfterFunc(most, func() { f.end(errSilent) })
+	defer quiet.Stop()
+	alive := &pulse{from: body, beat: func() { quiet.Reset(most) }}
+	f.messages = httpwire.NewEventReader(alive, f.client.opts.Limits.Events())
+	for {
+		event, err := f.next(ctx)
+		if err != nil {
+			return Response{}, err
+		}
+		if event.Type.Terminal() {
+			alive.beat = func() {}
+			quiet.Stop()
+			return f.conclude(ctx, event)
+		}
+		f.each(event)
+	}
+}
+
+// next returns the next event of a stream that must not end yet.
+func (f *follower) next(ctx context.Context) (Event, error) {
+	m, err := f.messages.Next()
+	switch {
+	case err == nil:
+		return eventOf(m)
+	case fault.Is(err, fault.TooLarge):
+		return Event{}, err
+	case !errors.Is(err, io.EOF) || ctx.Err() != nil:
+		return Event{}, f.client.brokeOff(ctx, err)
+	case f.messages.Unfinished():
+		return Event{}, broken("stream-terminal", "the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
+	}
+	return Event{}, broken("stream-terminal", "the stream ended without a terminal event, which is final, complete or done")
+}
+
+// conclude reads the terminal event, and sees that it is the last.
+func (f *follower) conclude(ctx context.Context, terminal Event) (Response, error) {
+	response, err := final(terminal, f.asked)
+	if err != nil {
+		return Response{}, err
+	}
+	defer time.AfterFunc(lingerTime, func() { f.end(errLingered) }).Stop()
+	m, err := f.messages.Next()
+	switch {
+	case err == nil && typeOf(m.Name, []byte(m.Data)).Terminal():
+		return Response{}, broken("stream-single-terminal", "the stream has more than one terminal event")
+	case err == nil:
+		return Response{}, broken("stream-terminal-last", "an event follows the terminal one")
+	case fault.Is(err, fault.TooLarge):
+		return Response{}, err
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLingered):
+		return Response{}, f.client.ended(ctx)
+	}
+	return response, nil // also where the connection broke after all had come
+}
+
+// final reads what a terminal event holds.
+func final(terminal Event, asked Request) (Response, error) {
+	f, err := readFields(terminal.Data)
+	if err != nil {
+		return Response{}, broken("stream-json", "the data of the terminal event %s", err)
+	}
+	return responseOf(f, asked, terminalRules)
+}
+
+// pulse tells of every read that brings something.
+type pulse struct {
+	from io.Reader
+	beat func()
+}
+
+func (p *pulse) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	if n > 0 {
+		p.beat()
+	}
+	return n, err
+}

@@ -1,0 +1,205 @@
+package agentapi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+func streamChecks() []check {
+	list := []check{
+		{"stream-status", "the stream endpoint answers a known task with 2xx", sectionEndpoints, judgeStreamStatus},
+		{"stream-content-type", "the stream is declared as " + httpwire.TypeEvents, sectionSSE, judgeStreamMedia},
+		{"stream-framing", "the stream ends, after the empty line of its last event", sectionSSE, judged(judgeFraming)},
+		{"stream-event-type", "each event has an event: line", sectionSSE, judged(judgeTypes)},
+		{"stream-json", "the data of each event is JSON", sectionSSE, judged(judgeJSON)},
+		{"stream-unbuffered", "events are sent when they happen", sectionEndpoints, judged(judgeUnbuffered)},
+		{"stream-started", "a started event echoes request_id", sectionByType, judged(judgeStarted)},
+		{"stream-terminal", "there is a terminal event: final, complete or done", sectionInvariant, judged(judgeTerminal)},
+		{"stream-single-terminal", "there is one terminal event, not more", sectionInvariant, judged(judgeSingle)},
+		{"stream-terminal-last", "the terminal event is the last one", sectionInvariant, judged(judgeLast)},
+	}
+	for _, r := range terminalRules {
+		list = append(list, check{r.id, r.title, r.section, judged(judgeTerminalBy(r))})
+	}
+	return append(
+		list,
+		check{"stream-request-id-required", "a stream without request_id is refused with 4xx", sectionRequest, judgeStreamWithoutID},
+		check{"stream-unsupported", "a stream of an unknown task_type is refused, or ends in a failure", sectionEndpoints, judgeStreamUnsupported},
+	)
+}
+
+func judgeStreamStatus(e *evidence) (Verdict, string) { return judgeStatus(&e.stream.answer) }
+
+func judgeStreamWithoutID(e *evidence) (Verdict, string) {
+	return judgeRefused(&e.stream.answer, &e.streamNoID)
+}
+
+func judgeStreamMedia(e *evidence) (Verdict, string) {
+	if why := needs(&e.stream.answer); why != "" {
+		return NotApplicable, why
+	}
+	if !e.stream.isStream() {
+		return Fail, "its Content-Type is not " + httpwire.TypeEvents
+	}
+	return Pass, ""
+}
+
+// judged applies a rule to the stream of a known task, if there is one.
+func judged(judge func(*streamed) (Verdict, string)) func(*evidence) (Verdict, string) {
+	return func(e *evidence) (Verdict, string) {
+		if why := needs(&e.stream.answer); why != "" {
+			return NotApplicable, why
+		}
+		if !e.stream.isStream() {
+			return NotApplicable, "there is no stream of events"
+		}
+		return judge(&e.stream)
+	}
+}
+
+func judgeFraming(s *streamed) (Verdict, string) {
+	if s.end != "" {
+		return Fail, s.end
+	}
+	return Pass, ""
+}
+
+func judgeTypes(s *streamed) (Verdict, string) {
+	if len(s.messages) == 0 {
+		return NotApplicable, "there is no event"
+	}
+	for i, m := range s.messages {
+		if m.Name == httpwire.DefaultEventName {
+			return Fail, fmt.Sprintf("event %d of %d has none", i+1, len(s.messages))
+		}
+	}
+	return Pass, ""
+}
+
+func judgeJSON(s *streamed) (Verdict, string) {
+	if len(s.messages) == 0 {
+		return NotApplicable, "there is no event"
+	}
+	for i, m := range s.messages {
+		err := checkJSON([]byte(m.Data))
+		if err == nil && m.kind().Terminal() {
+			_, err = readFields([]byte(m.Data))
+		}
+		if err != nil {
+			return Fail, fmt.Sprintf("the data of event %d of %d %s", i+1, len(s.messages), err)
+		}
+	}
+	return Pass, ""
+}
+
+func (m timed) kind() EventType { return typeOf(m.Name, []byte(m.Data)) }
+
+// judgeUnbuffered finds a stream that is kept back: it took a while, and all of its events
+// came together at its end.
+func judgeUnbuffered(s *streamed) (Verdict, string) {
+	const slow, together = time.Second, 20 // a twentieth of the time
+	switch {
+	case len(s.messages) < 2:
+		return NotApplicable, "there are not two events to compare"
+	case s.took < slow:
+		return NotApplicable, "the stream is too short to tell: give it inputs that take longer than a second"
+	case s.messages[0].at > s.took-s.took/together:
+		return Fail, fmt.Sprintf("all %d events came together, after %s: flush after each", len(s.messages), s.took.Round(time.Millisecond))
+	}
+	return Pass, ""
+}
+
+func judgeStarted(s *streamed) (Verdict, string) {
+	for _, m := range s.messages {
+		if m.kind() != Started {
+			continue
+		}
+		f, err := readFields([]byte(m.Data))
+		if err != nil {
+			return NotApplicable, "its data is no JSON object"
+		}
+		if why := echoesID(f, s.asked); why != "" {
+			return Fail, why
+		}
+		return Pass, ""
+	}
+	return NotApplicable, "there is no event of this type"
+}
+
+// terminals counts the terminal events and returns the last one.
+func (s *streamed) terminals() (n int, last *timed) {
+	for i := range s.messages {
+		if s.messages[i].kind().Terminal() {
+			n, last = n+1, &s.messages[i]
+		}
+	}
+	return n, last
+}
+
+func judgeTerminal(s *streamed) (Verdict, string) {
+	switch n, _ := s.terminals(); {
+	case n == 0 && s.end != "":
+		return NotApplicable, "the stream didn't come to its end"
+	case n == 0:
+		return Fail, fmt.Sprintf("none of its %d events is one", len(s.messages))
+	}
+	return Pass, ""
+}
+
+const noTerminal = "there is no terminal event"
+
+func judgeSingle(s *streamed) (Verdict, string) {
+	switch n, _ := s.terminals(); n {
+	case 0:
+		return NotApplicable, noTerminal
+	case 1:
+		return Pass, ""
+	default:
+		return Fail, fmt.Sprintf("there are %d", n)
+	}
+}
+
+func judgeLast(s *streamed) (Verdict, string) {
+	n, last := s.terminals()
+	switch {
+	case n == 0:
+		return NotApplicable, noTerminal
+	case last != &s.messages[len(s.messages)-1]:
+		return Fail, "another event follows it"
+	}
+	return Pass, ""
+}
+
+func judgeTerminalBy(r rule) func(*streamed) (Verdict, string) {
+	return func(s *streamed) (Verdict, string) {
+		_, last := s.terminals()
+		if last == nil {
+			return NotApplicable, noTerminal
+		}
+		f, err := readFields([]byte(last.Data))
+		if err != nil {
+			return NotApplicable, "its data is no JSON object"
+		}
+		return judgeBy(r, f, s.asked)
+	}
+}
+
+// judgeStreamUnsupported takes a failure in the stream for a refusal as well: its status
+// may be on its way before the task is looked at.
+func judgeStreamUnsupported(e *evidence) (Verdict, string) {
+	s := &e.streamNoTask
+	if !s.isStream() {
+		return judgeRefused(&e.stream.answer, &s.answer)
+	}
+	_, last := s.terminals()
+	if last == nil {
+		return Fail, "it is answered with a stream that has no terminal event"
+	}
+	f, err := readFields([]byte(last.Data))
+	if err != nil || indicated(f) != failure {
+		return Fail, "it is answered with a stream that doesn't end in a failure"
+	}
+	return Pass, ""
+}

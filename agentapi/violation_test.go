@@ -1,0 +1,81 @@
+package agentapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func TestStreamsThatBreakTheContract(t *testing.T) {
+	good := frame("final", terminal("r-1", knownTask, nil))
+	beat := frame("progress", map[string]any{"step": "complete"})
+	cases := []struct {
+		name   string
+		frames []string
+		rule   string
+	}{
+		{"nothing at all", nil, "stream-terminal"},
+		{"no terminal event", []string{beat}, "stream-terminal"},
+		{"a terminal event without its empty line", []string{strings.TrimSuffix(good, "\n")}, "stream-terminal"},
+		{"two terminal events", []string{good, good}, "stream-single-terminal"},
+		{"an event after the terminal one", []string{good, beat}, "stream-terminal-last"},
+		{"data that is no JSON", []string{"event: progress\ndata: {\n\n", good}, "stream-json"},
+		{"a terminal event that is no object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
+		{"a terminal event that is a list", []string{"event: done\ndata: []\n\n"}, "stream-json"},
+		{"another request_id", []string{frame("final", terminal("r-2", knownTask, nil))}, "stream-terminal-request-id"},
+		{"no task_type", []string{frame("final", terminal("r-1", knownTask, map[string]any{"task_type": nil}))}, "stream-terminal-task-type"},
+		{"no status", []string{frame("final", terminal("r-1", knownTask, map[string]any{"status": nil}))}, "stream-terminal-status"},
+		{"no outputs", []string{frame("final", terminal("r-1", knownTask, map[string]any{"outputs": nil}))}, "stream-terminal-outputs"},
+		{"no word of success", []string{frame("final", map[string]any{"request_id": "r-1", "task_type": knownTask, "outputs": map[string]any{}, "status": 1})}, "stream-terminal-status"},
+		{"a contradiction", []string{frame("final", terminal("r-1", knownTask, map[string]any{"ok": false}))}, "stream-terminal-success"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := against(t, events(c.frames...)).Stream(t.Context(), asked, func(Event) {})
+			wantViolation(t, err, c.rule)
+		})
+	}
+}
+
+func wantViolation(t *testing.T, err error, rule string) {
+	t.Helper()
+	var v *Violation
+	if !errors.As(err, &v) || v.Rule != rule || !fault.Is(err, fault.Unsupported) {
+		t.Errorf("%v, want the rule %s", err, rule)
+	}
+	for _, c := range checks() {
+		if c.id == rule {
+			return
+		}
+	}
+	t.Errorf("no check has the rule %s", rule)
+}
+
+func TestAnswersThatBreakTheContract(t *testing.T) {
+	for body, rule := range map[string]string{
+		`<html>`: "sync-json",
+		``:       "sync-json",
+		`{"request_id":"r-1","ok":true,"outputs":{}} x`:                           "sync-json",
+		"{\"request_id\":\"r-1\",\"ok\":true,\"outputs\":{\"a\":\"\xff\"}}":       "sync-json",
+		`{"request_id":"r-1","ok":true,"outputs":{"a":` + strings.Repeat("[", 64): "sync-json",
+		`{"request_id":"r-2","ok":true,"outputs":{}}`:                             "sync-request-id",
+		`{"Request_ID":"r-1","ok":true,"outputs":{}}`:                             "sync-request-id",
+		`{"request_id":"r-1","outputs":{}}`:                                       "sync-success",
+		`{"request_id":"r-1","ok":1,"outputs":{}}`:                                "sync-success",
+		`{"request_id":"r-1","status":"ok","ok":false,"outputs":{}}`:              "sync-success",
+		`{"request_id":"r-1","ok":true,"outputs":null}`:                           "sync-outputs",
+	} {
+		_, err := against(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }).Run(t.Context(), asked)
+		wantViolation(t, err, rule)
+	}
+}
+
+func TestAStreamOfAnotherTypeIsNone(t *testing.T) {
+	c := against(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, success200(asked)) })
+	_, err := c.Stream(t.Context(), asked, func(Event) {})
+	wantViolation(t, err, "stream-content-type")
+}
