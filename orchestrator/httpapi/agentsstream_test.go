@@ -80,7 +80,7 @@ func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 	var told []string
 	asked := agentapi.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agentapi.Object(`{"do":"tell"}`)}
 	got, err := c.Stream(t.Context(), asked, func(e agentapi.Event) {
-		var data agents.Told
+		var data agents.EventData
 		must(t, json.Unmarshal(e.Data, &data))
 		if data.RequestID != "r-1" || (e.Type == agentapi.Started) != (data.RunID != "") {
 			t.Errorf("%s", e.Data)

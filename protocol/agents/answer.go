@@ -44,6 +44,7 @@ type Failed struct {
 	Error Failure `json:"error"`
 }
 
+// Failure is the reason as a program reads it.
 type Failure struct {
 	Code     string          `json:"code"` // as in a problem
 	Message  string          `json:"message"`

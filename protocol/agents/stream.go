@@ -56,8 +56,8 @@ func (h *handler) stream(c *call) error {
 	return nil
 }
 
-// Told is the data of started and progress.
-type Told struct {
+// EventData is the data of started and progress.
+type EventData struct {
 	RequestID string `json:"request_id"`
 	TaskType  string `json:"task_type,omitempty"`
 	RunID     string `json:"run_id,omitempty"`
@@ -75,7 +75,7 @@ type Told struct {
 func (s *telling) follow(ctx context.Context, events <-chan happening) bool {
 	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
-	err := s.send(agentapi.Started, Told{TaskType: s.task.TaskType, RunID: s.run})
+	err := s.send(agentapi.Started, EventData{TaskType: s.task.TaskType, RunID: s.run})
 	for err == nil {
 		select {
 		case h, more := <-events:
@@ -120,18 +120,18 @@ func (s *telling) pass(event api.Event) error {
 }
 
 // eventOf takes what a stored event has of ours. Data that can't be read has none of it.
-func eventOf(event api.Event) Told {
+func eventOf(event api.Event) EventData {
 	data, _ := event.Decode()
 	switch data := data.(type) {
 	case api.Transition:
-		return Told{State: data.State, Attempt: data.Attempt}
+		return EventData{State: data.State, Attempt: data.Attempt}
 	case api.ProgressEvent:
-		return Told{Percent: data.Percent, Step: data.Step, Message: data.Message}
+		return EventData{Percent: data.Percent, Step: data.Step, Message: data.Message}
 	}
-	return Told{}
+	return EventData{}
 }
 
-func (s *telling) send(kind agentapi.EventType, e Told) error {
+func (s *telling) send(kind agentapi.EventType, e EventData) error {
 	e.RequestID = s.task.RequestID
 	raw, err := json.Marshal(e)
 	if err != nil {
