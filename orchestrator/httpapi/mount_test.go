@@ -97,6 +97,11 @@ func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
 		t.Errorf("%q looks like a whole answer", raw)
 	}
 	text := s.log.String()
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "request failed") && !strings.Contains(line, `"run":"the-run"`) {
+			t.Errorf("it doesn't say which run: %s", line)
+		}
+	}
 	if strings.Count(text, `"panic: a value of type string"`) != 2 || !strings.Contains(text, "disk away") || strings.Contains(text, "canary") {
 		t.Errorf("%s", text)
 	}
