@@ -1,6 +1,7 @@
 """A schema.json, compiled: fastjsonschema, and the dialect of contracts."""
 
 import json
+from urllib.parse import unquote
 
 import fastjsonschema
 
@@ -19,8 +20,8 @@ TYPE_ALIASES = {
 # Where, in a schema, other schemas stand. Everything else (enum, const, default,
 # examples) is data, in which "type" and "$ref" mean nothing.
 _ONE = ("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then")
-_LIST = ("allOf", "anyOf", "items", "oneOf")
-_BY_NAME = ("$defs", "definitions", "dependencies", "patternProperties", "properties")
+_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+_BY_NAME = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 
 _FORMATS = {"file_path", "regex", *fastjsonschema.CodeGeneratorDraft07.FORMAT_REGEXS}
 
@@ -77,38 +78,84 @@ def parse(document):
 def _document(schema, stage):
     """Return the whole document as a schema that stands for one half of it: references
     are from its top, as "#/definitions/row" or "#/input/properties/row"."""
-    document = {key: _prepared(schema[key], key) for key in ("input", "output") if key in schema}
+    document = {key: _Reader(schema, key).read(schema[key], key) for key in ("input", "output") if key in schema}
+    top = _Reader(schema)
     for key in ("$defs", "definitions"):
         if isinstance(schema.get(key), dict):
-            document[key] = {name: _prepared(item, f"{key}.{name}") for name, item in schema[key].items()}
+            document[key] = {name: top.read(item, f"{key}.{name}") for name, item in schema[key].items()}
     return {**document, "allOf": [{"$ref": f"#/{stage}"}]}
 
 
-def _prepared(schema, where):
-    """Return the schema with aliases replaced, unknown formats dropped, references checked."""
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: value for key, value in schema.items() if key not in ("$id", "id")}
-    _check_reference(schema.get("$ref", "#"), where)
-    if "type" in schema:
-        schema["type"] = _without_aliases(schema["type"])
-    if schema.get("format", "file_path") not in _FORMATS:
-        del schema["format"]
-    for key in _ONE:
-        if key in schema:
-            schema[key] = _prepared(schema[key], f"{where}.{key}")
-    for key in _LIST:
-        if isinstance(schema.get(key), list):
-            schema[key] = [_prepared(item, f"{where}.{key}") for item in schema[key]]
-    for key in _BY_NAME:
-        if isinstance(schema.get(key), dict):
-            schema[key] = {name: _prepared(item, f"{where}.{name}") for name, item in schema[key].items()}
-    return schema
+class _Reader:
+    """Reads the schemas of one half, or of the top, as draft-07: aliases replaced, unknown
+    formats dropped, references checked, newer drafts translated (as AOD does)."""
+
+    def __init__(self, document, half=None):
+        own = document.get(half)
+        declared = own.get("$schema") if isinstance(own, dict) else None
+        draft = declared or document.get("$schema")
+        self._document = document
+        self._newer = isinstance(draft, str) and "/draft/20" in draft
+        self._bases = [""]  # where references may start: a half with a draft of its own goes first
+        if half:
+            self._bases.insert(0 if declared else 1, "/" + half)
+
+    def read(self, schema, where):
+        if not isinstance(schema, dict):
+            return schema
+        schema = {key: value for key, value in schema.items() if key not in ("$id", "id", "$schema")}
+        if "$ref" in schema:
+            schema["$ref"] = self._reference(schema["$ref"], where)
+        if "type" in schema:
+            schema["type"] = _without_aliases(schema["type"])
+        if schema.get("format", "file_path") not in _FORMATS:
+            del schema["format"]
+        for key in _ONE:
+            if key in schema:
+                schema[key] = self.read(schema[key], f"{where}.{key}")
+        for key in _LIST:
+            if isinstance(schema.get(key), list):
+                schema[key] = [self.read(item, f"{where}.{key}") for item in schema[key]]
+        for key in _BY_NAME:
+            if isinstance(schema.get(key), dict):
+                schema[key] = {name: self.read(item, f"{where}.{name}") for name, item in schema[key].items()}
+        return self._translated(schema)
+
+    def _translated(self, schema):
+        if schema.get("prefixItems"):
+            if "items" in schema:
+                schema["additionalItems"] = schema["items"]
+            schema["items"] = schema["prefixItems"]
+        if schema.get("minContains") == 0:
+            schema.pop("contains", None)
+        also = list(schema.get("allOf", ()))
+        for key in ("dependentRequired", "dependentSchemas"):
+            if key in schema:
+                also.append({"dependencies": schema.pop(key)})
+        if "$ref" in schema and self._newer:  # what stands beside it holds as well
+            also.append({"$ref": schema.pop("$ref")})
+        return {**schema, "allOf": also} if also else schema
+
+    def _reference(self, reference, where):
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            raise ContractError(f"schema.json, {where}: only references within the schema, \"#/...\", are followed")
+        for base in self._bases:
+            if _leads_somewhere(self._document, base + reference[1:]):
+                return "#" + base + reference[1:]
+        return reference
 
 
-def _check_reference(reference, where):
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        raise ContractError(f"schema.json, {where}: only references within the schema, \"#/...\", are followed")
+def _leads_somewhere(value, pointer):
+    """Whether something stands in a document where a pointer of a reference leads."""
+    for part in unquote(pointer).split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return False
+    return True
 
 
 def _without_aliases(names):

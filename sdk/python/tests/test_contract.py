@@ -38,6 +38,31 @@ class Inputs(CapsuleTest):
         self.run_capsule(ECHO, {}, contract(properties(n={"type": "int", "default": 3})))
         self.assertEqual({"n": 3}, self.output)
 
+    def test_newer_drafts_mean_what_they_say(self):
+        pair = {"type": "array", "prefixItems": [{"type": "int"}], "items": {"type": "string"}}
+        number = {"$defs": {"n": {"type": "int", "default": 7}}, "$schema": "https://json-schema.org/draft/2020-12/schema"}
+        above = {**number, **properties(n={"$ref": "#/$defs/n", "minimum": 3})}
+        for name, text, payload, half in (
+            ("a tuple", "input.p[0] must be integer", {"p": ["x"]}, properties(p=pair)),
+            ("what follows it", "input.p[1] must be string", {"p": [1, 2]}, properties(p=pair)),
+            ("a field that needs another", "b", {"a": 1}, {"type": "object", "dependentRequired": {"a": ["b"]}}),
+            ("one that needs a form", "must contain ['b']", {"a": 1}, {"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}}),
+            ("a reference", "input.n must be integer", {"n": "x"}, above),
+            ("what stands beside it", "input.n must be bigger than or equal to 3", {"n": 2}, above),
+        ):
+            with self.subTest(name):
+                self.breach(text, payload, contract(half))
+        any_number = properties(l={"type": "array", "contains": False, "minContains": 0}, p=pair)
+        self.run_capsule(ECHO, {"p": [1, "x"], "l": []}, contract(any_number))
+        self.assertEqual(0, self.status)
+
+    def test_references_of_a_generated_half_start_there(self):
+        node = {"$defs": {"n": {"type": "object", "properties": {"v": {"type": "int", "default": 1}, "next": {"$ref": "#/$defs/n"}}}}}
+        self.run_capsule(ECHO, {"next": {}}, contract({**node, "$ref": "#/$defs/n"}))
+        self.assertEqual({"v": 1, "next": {"v": 1}}, self.output)
+        whole = {"$schema": "http://json-schema.org/draft-07/schema#", **properties(v={"type": "int"}, next={"$ref": "#"})}
+        self.breach("input.next.v must be integer", {"next": {"v": "x"}}, contract(whole))
+
     def test_an_input_file_must_be_there(self):
         schema = contract(properties(f=FILE))
         self.breach("input.f: there is no file 'a.txt'", {"f": "a.txt"}, schema)
