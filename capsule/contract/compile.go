@@ -79,10 +79,11 @@ func (c *compiler) object(n *node, m map[string]any) {
 			c.keyword(n, key, m[key])
 		}
 	}
+	c.translate(n)
 	if refers {
 		c.refer(n, ref)
 	}
-	c.translate(n)
+	n.join()
 	c.pairs(n)
 	if n.filePath && (n.types&kindString == 0 || n.types&^(kindString|kindNull) != 0) {
 		c.fail(n.pointer+"/format", `write "type": "string" beside it`, `the format file_path is for strings only`)

@@ -26,7 +26,6 @@ func (c *compiler) refer(n *node, ref any) {
 		return
 	}
 	n.many["allOf"] = append(n.many["allOf"], target)
-	n.form["allOf"] = slots(n.many["allOf"])
 }
 
 const localRefHint = `copy the schema into "definitions" and refer to it as "#/definitions/name"`

@@ -9,8 +9,12 @@ func (c *compiler) translate(n *node) {
 	c.prefix(n)
 	c.containing(n)
 	c.dependent(n)
-	if len(n.also) > 0 {
-		n.form["allOf"] = append(slots(n.many["allOf"]), n.also...)
+}
+
+// join writes what has to hold beside all else.
+func (n *node) join() {
+	if all := append(slots(n.many["allOf"]), n.also...); len(all) > 0 {
+		n.form["allOf"] = all
 	}
 }
 

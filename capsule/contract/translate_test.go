@@ -84,6 +84,12 @@ func TestATranslationSaysWhatOneByHandSays(t *testing.T) {
 			payloads: []string{`{"a":5}`, `{"a":6}`, `{"a":"x"}`},
 		},
 		{
+			name:     "a reference beside what other fields ask for",
+			newer:    `{` + schema2020 + `"$defs":{"o":{"type":"object"}},"properties":{"a":{"$ref":"#/$defs/o","dependentRequired":{"b":["c"]}}}}`,
+			byHand:   `{` + schema07 + `"$defs":{"o":{"type":"object"}},"properties":{"a":{"allOf":[{"$ref":"#/$defs/o"}],"dependencies":{"b":["c"]}}}}`,
+			payloads: []string{`{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1,"c":1}}`, `{"a":1}`},
+		},
+		{
 			name:     "a reference alone, with annotations",
 			newer:    `{` + schema2020 + `"$defs":{"n":{"type":"int"}},"properties":{"a":{"$ref":"#/$defs/n","description":"d","default":1,"deprecated":true,"examples":[1]}}}`,
 			byHand:   `{` + schema07 + `"$defs":{"n":{"type":"int"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
