@@ -314,7 +314,7 @@ func TestCombinations(t *testing.T) {
 			breaks: map[string]string{"3": "must match exactly one of the alternatives (oneOf)"},
 		},
 		{
-			name:   "not not",
+			name:   "a double negation",
 			schema: `{"not":{"not":{"type":"int"}}}`,
 			holds:  []string{"1"},
 			breaks: map[string]string{`"x"`: "is of a form that the contract excludes"},
