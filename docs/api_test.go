@@ -15,6 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -141,7 +143,8 @@ func enumOf(t *testing.T, schema, field string) []string {
 // metrics lists the names of the server's own metrics, also of those without a value.
 func metrics(t *testing.T) []string {
 	t.Helper()
-	service, err := orchestrator.NewService(enginetest.NewFake(nil), orchestrator.ServiceOptions{Home: t.TempDir()})
+	containers := container.New(enginetest.NewFake(nil), container.Options{})
+	service, err := orchestrator.NewService(orchestrator.Options{Home: t.TempDir(), Kinds: run.Kinds{"capsule": containers}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,10 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // auFiles are a unit that does what its prompt says, a line of bash.
@@ -56,11 +59,11 @@ func (p auProbe) call(prompt, stdin string, args ...any) Request {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	req := Request{Capsule: c, Input: input, Timeout: 30 * time.Second}
+	req := Request{Request: run.Request{Unit: unit.Of(c), Input: input, Timeout: 30 * time.Second}}
 	if stdin != "" {
 		file := filepath.Join(p.t.TempDir(), "stdin")
 		write(p.t, file, stdin)
-		req.Files = []InputFile{{Field: "stdin", Path: file}}
+		req.Files = []run.InputFile{{Field: "stdin", Path: file}}
 	}
 	return req
 }
@@ -127,7 +130,7 @@ func TestWhatAUnitGets(t *testing.T) {
 			t.Skip("a model can't be mounted on an engine elsewhere")
 		}
 		req := p.call(`read line; echo "{\"line\": \"$line\", \"model\": \"$(cat $MODEL_PATH)\", \"ours\": \"$(touch $MODEL_PATH 2>&1 | grep -c Read-only)\"}"`, "hello\n", "--n", "7")
-		req.ModelPath = model
+		req.Extra = container.Extra{ModelPath: model}
 		record, err := p.submit(t.Context(), req)
 		if err != nil || string(record.Output) != `{"line": "hello", "model": "weights", "ours": "1"}` {
 			t.Errorf("%v\n%s", err, show(record))
@@ -161,12 +164,12 @@ echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class
 func TestWhatAUnitIsSparedOf(t *testing.T) {
 	p := newAUProbe(t)
 	large := p.call("true", "")
-	large.StdinBytes = 10
+	large.Extra = container.Extra{StdinBytes: 10}
 	big := filepath.Join(t.TempDir(), "big")
 	if err := errors.Join(os.WriteFile(big, nil, 0o600), os.Truncate(big, 11)); err != nil {
 		t.Fatal(err)
 	}
-	large.Files = []InputFile{{Field: "stdin", Path: big}}
+	large.Files = []run.InputFile{{Field: "stdin", Path: big}}
 	for name, c := range map[string]struct {
 		req  Request
 		says string
@@ -201,14 +204,14 @@ func TestAModelCardIsAskedForOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, err := p.o.Describe(t.Context(), c, nil)
+	card, err := p.containers.Describe(t.Context(), unit.Of(c), nil)
 	if err != nil || card.Name != "au-probe" {
 		t.Fatalf("%+v, %v", card, err)
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := p.o.Describe(ctx, c, nil); err != nil || time.Since(began) > 5*time.Second {
+	if _, err := p.containers.Describe(ctx, unit.Of(c), nil); err != nil || time.Since(began) > 5*time.Second {
 		t.Errorf("the second time took %v: %v", time.Since(began), err)
 	}
 	if cards, err := os.ReadDir(filepath.Join(p.data, "cards")); err != nil || len(cards) != 1 {

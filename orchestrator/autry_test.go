@@ -16,12 +16,13 @@ import (
 	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // try starts the probe with a line of bash.
-func (p auProbe) try(script string, trial AUTrial) Observed {
+func (p auProbe) try(script string, trial container.Trial) container.Observed {
 	p.t.Helper()
 	seen, err := p.attempt(p.t.Context(), script, trial)
 	if err != nil {
@@ -30,7 +31,7 @@ func (p auProbe) try(script string, trial AUTrial) Observed {
 	return seen
 }
 
-func (p auProbe) attempt(ctx context.Context, script string, trial AUTrial) (Observed, error) {
+func (p auProbe) attempt(ctx context.Context, script string, trial container.Trial) (container.Observed, error) {
 	p.t.Helper()
 	c, err := capsule.Load(p.dir)
 	if err != nil {
@@ -39,34 +40,34 @@ func (p auProbe) attempt(ctx context.Context, script string, trial AUTrial) (Obs
 	if script != "" {
 		trial.Args = append(trial.Args, "--prompt", script)
 	}
-	return p.o.Try(ctx, c, trial)
+	return p.containers.Try(ctx, unit.Of(c), trial)
 }
 
 func TestATrialShowsHowAUnitEnds(t *testing.T) {
 	p := newAUProbe(t)
 	for _, c := range []struct {
 		name, script string
-		trial        AUTrial
-		want         Observed
+		trial        container.Trial
+		want         container.Observed
 	}{
 		{
 			"by itself", `head -c 3; echo oops >&2; exit 3`,
-			AUTrial{Stdin: strings.NewReader("\x00\xffcd")},
-			Observed{Run: check.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
+			container.Trial{Stdin: strings.NewReader("\x00\xffcd")},
+			container.Observed{Run: check.Run{ExitCode: 3, Stdout: []byte("\x00\xffc"), StderrTail: []byte("oops\n"), StderrBytes: 5, StdinBytes: 4}},
 		},
-		{"by a signal", `kill -SEGV $$`, AUTrial{}, Observed{Run: check.Run{ExitCode: 139}, Signal: 11}},
-		{"without input", `exec wc -c`, AUTrial{}, Observed{Run: check.Run{Stdout: []byte("0\n")}}},
-		{"with what it is given", `echo -n "$A" $3`, AUTrial{Env: []string{"A=b  c"}}, Observed{Run: check.Run{Stdout: []byte("b  c")}}},
-		{"at its time limit", `echo -n begun; sleep 100`, AUTrial{Timeout: 3 * time.Second}, Observed{Run: check.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
+		{"by a signal", `kill -SEGV $$`, container.Trial{}, container.Observed{Run: check.Run{ExitCode: 139}, Signal: 11}},
+		{"without input", `exec wc -c`, container.Trial{}, container.Observed{Run: check.Run{Stdout: []byte("0\n")}}},
+		{"with what it is given", `echo -n "$A" $3`, container.Trial{Env: []string{"A=b  c"}}, container.Observed{Run: check.Run{Stdout: []byte("b  c")}}},
+		{"at its time limit", `echo -n begun; sleep 100`, container.Trial{Timeout: 3 * time.Second}, container.Observed{Run: check.Run{TimedOut: true, ExitCode: 143, Stdout: []byte("begun")}, Signal: 15}},
 		{
 			"for want of memory", `exec perl -e '$x = "x" x (60 << 20); sleep 1'`,
-			AUTrial{MemoryBytes: 24 << 20},
-			Observed{Run: check.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
+			container.Trial{MemoryBytes: 24 << 20},
+			container.Observed{Run: check.Run{ExitCode: 137, OutOfMemory: true}, Signal: 9, MemoryLimit: 24 << 20},
 		},
 		{
 			"for want of memory of its child", `perl -e '$x = "x" x (60 << 20); sleep 1'; exit 1`,
-			AUTrial{MemoryBytes: 24 << 20},
-			Observed{Run: check.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
+			container.Trial{MemoryBytes: 24 << 20},
+			container.Observed{Run: check.Run{ExitCode: 1, StderrTail: []byte("")}, MemoryLimit: 24 << 20},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestATrialCountsWhatAUnitDoes(t *testing.T) {
 		{"a datagram", `echo x > /dev/udp/127.0.0.1/53`, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := p.try(c.script, AUTrial{})
+			got := p.try(c.script, container.Trial{})
 			if got.NetworkAttempts == nil || *got.NetworkAttempts > 0 != c.network {
 				t.Errorf("attempts at the network: %+v", got)
 			}
@@ -124,18 +125,18 @@ func TestATrialCountsWhatAUnitDoes(t *testing.T) {
 func TestATrialIsBounded(t *testing.T) {
 	p := newAUProbe(t)
 	t.Run("stdout is read up to one byte more than it may have", func(t *testing.T) {
-		if got := p.try(`head -c 11M /dev/zero`, AUTrial{}); len(got.Stdout) != au.MaxOutputBytes+1 || got.ExitCode != 0 {
+		if got := p.try(`head -c 11M /dev/zero`, container.Trial{}); len(got.Stdout) != au.MaxOutputBytes+1 || got.ExitCode != 0 {
 			t.Errorf("%d bytes, exit %d", len(got.Stdout), got.ExitCode)
 		}
 	})
 	t.Run("stderr is kept up to the limit of the log, and known to be more", func(t *testing.T) {
-		got := p.try(`head -c 2M /dev/zero | tr '\0' x >&2`, AUTrial{})
+		got := p.try(`head -c 2M /dev/zero | tr '\0' x >&2`, container.Trial{})
 		if n := len(got.StderrTail); n < 1<<20 || n > 2<<20 || got.StderrBytes <= int64(n) {
 			t.Errorf("%d of %d bytes", n, got.StderrBytes)
 		}
 	})
 	t.Run("an input of 51 MiB", func(t *testing.T) {
-		got := p.try(`exec wc -c`, AUTrial{Stdin: io.LimitReader(zeros{}, 51<<20)})
+		got := p.try(`exec wc -c`, container.Trial{Stdin: io.LimitReader(zeros{}, 51<<20)})
 		if string(got.Stdout) != "53477376\n" || got.StdinBytes != 51<<20 {
 			t.Errorf("%q of %d", got.Stdout, got.StdinBytes)
 		}
@@ -152,12 +153,12 @@ func TestATrialWithAnOpenStdin(t *testing.T) {
 		t.Skip("no pipe leads to an engine elsewhere")
 	}
 	t.Run("is waited for by who reads it", func(t *testing.T) {
-		if got := p.try(`read -r line`, AUTrial{Open: true, Timeout: time.Second}); !got.TimedOut {
+		if got := p.try(`read -r line`, container.Trial{Open: true, Timeout: time.Second}); !got.TimedOut {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("and no matter to who doesn't", func(t *testing.T) {
-		got := p.try("", AUTrial{Open: true, Args: []string{"--describe"}})
+		got := p.try("", container.Trial{Open: true, Args: []string{"--describe"}})
 		if _, err := au.ParseCard(got.Stdout); err != nil || got.ExitCode != 0 {
 			t.Errorf("%v, %+v", err, got)
 		}
@@ -168,7 +169,7 @@ func TestATrialWithAModel(t *testing.T) {
 	p := newAUProbe(t)
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, model, "weights")
-	got, err := p.attempt(t.Context(), `cat `+AUModelPath(model), AUTrial{ModelPath: model})
+	got, err := p.attempt(t.Context(), `cat `+container.ModelPathInside(model), container.Trial{ModelPath: model})
 	switch {
 	case p.remote():
 		if !fault.Is(err, fault.Unsupported) {
@@ -183,23 +184,23 @@ func TestATrialThatShowsNothing(t *testing.T) {
 	p := newAUProbe(t)
 	t.Run("its caller went away", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		started := func(e Event) {
+		started := func(e run.Event) {
 			if e.Log != nil {
 				cancel()
 			}
 		}
-		if _, err := p.attempt(ctx, `echo ready >&2; sleep 100`, AUTrial{Observe: started}); !errors.Is(err, context.Canceled) {
+		if _, err := p.attempt(ctx, `echo ready >&2; sleep 100`, container.Trial{Observe: started}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
 	t.Run("its input broke off", func(t *testing.T) {
 		broken := io.MultiReader(strings.NewReader("x"), errReader{})
-		if _, err := p.attempt(t.Context(), `:`, AUTrial{Stdin: broken}); !fault.Is(err, fault.Input) {
+		if _, err := p.attempt(t.Context(), `:`, container.Trial{Stdin: broken}); !fault.Is(err, fault.Input) {
 			t.Error(err)
 		}
 	})
 	t.Run("it is a capsule", func(t *testing.T) {
-		if _, err := p.o.Try(t.Context(), &capsule.Capsule{Kind: capsule.KindCapsule}, AUTrial{}); !fault.Is(err, fault.Input) {
+		if _, err := p.containers.Try(t.Context(), &unit.Unit{Kind: unit.Capsule}, container.Trial{}); !fault.Is(err, fault.Input) {
 			t.Error(err)
 		}
 	})
@@ -208,7 +209,7 @@ func TestATrialThatShowsNothing(t *testing.T) {
 func TestATrialHasNoNetworkWhateverTheUnitAsksFor(t *testing.T) {
 	p := newAUProbe(t)
 	write(t, filepath.Join(p.dir, "agent.yaml"), auFiles["agent.yaml"]+"network: bridge\n")
-	if got := p.try(`grep -c : /proc/net/dev`, AUTrial{}); string(got.Stdout) != "1\n" { // lo
+	if got := p.try(`grep -c : /proc/net/dev`, container.Trial{}); string(got.Stdout) != "1\n" { // lo
 		t.Errorf("%q", got.Stdout)
 	}
 }
@@ -216,31 +217,3 @@ func TestATrialHasNoNetworkWhateverTheUnitAsksFor(t *testing.T) {
 type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
-
-func TestAPeakOfFilesIsNoMemoryOfTheProgram(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		report initreport.Report
-		want   int64
-	}{
-		{"below the limit", initreport.Report{PeakMemoryBytes: 90, MaxRSSBytes: 50}, 90},
-		{"at the limit, and nothing was killed", initreport.Report{PeakMemoryBytes: 100, MaxRSSBytes: 50}, 50},
-		{"at the limit, and something was killed", initreport.Report{PeakMemoryBytes: 100, MaxRSSBytes: 50, OOMKills: 1}, 100},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := peakMemory(c.report, 100); got != c.want {
-				t.Errorf("got %d, want %d", got, c.want)
-			}
-		})
-	}
-}
-
-func TestWhatNobodyCountedProvesNothing(t *testing.T) {
-	run := ranTo(runtime.End{Reported: true, Report: initreport.Report{NetAttempts: initreport.NotCounted, FilesLeft: 3}}, runtime.Limits{})
-	if run.NetworkAttempts != nil || run.FilesWritten == nil || *run.FilesWritten != 3 {
-		t.Errorf("%+v", run)
-	}
-	if run := ranTo(runtime.End{}, runtime.Limits{}); run.NetworkAttempts != nil || run.FilesWritten != nil || run.PeakMemory != nil {
-		t.Errorf("%+v", run)
-	}
-}

@@ -1,8 +1,6 @@
 package orchestrator
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -16,17 +14,12 @@ import (
 
 const (
 	lockName = "lock"
-	// unborn marks a run directory that is still being made; newborns older than
-	// unbornAge belong to a process that died over it.
-	unborn    = ".new-"
-	unbornAge = time.Minute
+	// tempAge is after how long a directory that is still being made belongs to a process
+	// that died over it.
+	tempAge = time.Minute
 )
 
-// dataDir is the directory under which runs live:
-//
-//	bin/       the installed init
-//	runs/ID/   one run that goes on, with a lock that its process holds
-//	kept/ID/   a run's directory that somebody wanted to keep
+// dataDir is the data directory that Locals share.
 type dataDir struct {
 	path  string
 	owner string // tells this directory's containers from those of another
@@ -43,46 +36,45 @@ func openDataDir(path string) (*dataDir, error) {
 				WithHint("name another one with --data DIR or AOD_DATA")
 		}
 	}
-	sum := sha256.Sum256([]byte(abs))
-	return &dataDir{path: abs, owner: hex.EncodeToString(sum[:6])}, nil
+	return &dataDir{path: abs, owner: ownerOfPath(abs)}, nil
 }
 
 func (d *dataDir) bin() string { return filepath.Join(d.path, "bin") }
 
 func (d *dataDir) runs() string { return filepath.Join(d.path, "runs") }
 
-// runDir is a run's directory whose lock this process holds.
-type runDir struct {
+// lockedDir is a directory whose lock this process holds.
+type lockedDir struct {
 	path string
 	lock *os.File
 }
 
-// open makes the directory of a new run. It appears under its name with the lock
-// already held, so that nobody can take it for an orphan.
-func (d *dataDir) open(id string) (*runDir, error) {
-	nascent := filepath.Join(d.runs(), unborn+id)
-	if err := os.Mkdir(nascent, 0o700); err != nil {
+// make makes a directory for runs. It appears under its name with the lock already held, so
+// that nobody can take it for an orphan.
+func (d *dataDir) make(id string) (*lockedDir, error) {
+	temp := filepath.Join(d.runs(), safefs.TempPrefix+id)
+	if err := os.Mkdir(temp, 0o700); err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "no directory can be made for the run in %q", d.runs()).
 			WithHint("is the disk full, or the data directory somebody else's? --data DIR names another one")
 	}
-	lock, err := safefs.Lock(filepath.Join(nascent, lockName))
+	lock, err := safefs.Lock(filepath.Join(temp, lockName))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock run: %w", err), os.RemoveAll(nascent))
+		return nil, errors.Join(fmt.Errorf("lock run: %w", err), os.RemoveAll(temp))
 	}
 	path := filepath.Join(d.runs(), id)
-	if err := os.Rename(nascent, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("name run directory: %w", err), lock.Close(), os.RemoveAll(nascent))
+	if err := os.Rename(temp, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("name run directory: %w", err), lock.Close(), os.RemoveAll(temp))
 	}
-	return &runDir{path: path, lock: lock}, nil
+	return &lockedDir{path: path, lock: lock}, nil
 }
 
 // release gives the lock back; what is left of the directory is an orphan then.
-func (r *runDir) release() error { return r.lock.Close() }
+func (d *lockedDir) release() error { return d.lock.Close() }
 
 // remove deletes the directory, the lock last: as long as anything is left there,
 // somebody can find out whose it is.
-func (r *runDir) remove() error {
-	entries, err := os.ReadDir(r.path)
+func (d *lockedDir) remove() error {
+	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return fmt.Errorf("remove run directory: %w", err)
 	}
@@ -90,63 +82,35 @@ func (r *runDir) remove() error {
 		if entry.Name() == lockName {
 			continue
 		}
-		if err := safefs.RemoveTree(filepath.Join(r.path, entry.Name())); err != nil {
+		if err := safefs.RemoveTree(filepath.Join(d.path, entry.Name())); err != nil {
 			return fmt.Errorf("remove run directory: %w", err)
 		}
 	}
-	if err := os.RemoveAll(r.path); err != nil {
+	if err := os.RemoveAll(d.path); err != nil {
 		return fmt.Errorf("remove run directory: %w", err)
 	}
 	return nil
 }
 
-// isEmpty reports whether nothing was made there but the lock.
-func (r *runDir) isEmpty() bool {
-	entries, err := os.ReadDir(r.path)
-	return err == nil && len(entries) <= 1
-}
-
-// keep moves the directory to where nobody sweeps and returns its new place.
-func (d *dataDir) keep(r *runDir) (string, error) {
-	kept := filepath.Join(d.path, "kept")
-	if err := os.MkdirAll(kept, 0o700); err != nil {
-		return "", fmt.Errorf("keep run directory: %w", err)
-	}
-	target := filepath.Join(kept, filepath.Base(r.path))
-	if err := os.Rename(r.path, target); err != nil {
-		return "", fmt.Errorf("keep run directory: %w", err)
-	}
-	return target, os.Remove(filepath.Join(target, lockName))
-}
-
-// lockPatience is for who starts again what was just killed.
-const lockPatience = 3 * time.Second
-
-// orphans returns the runs whose process is dead, each locked by us now.
-func (d *dataDir) orphans() ([]orphan, error) {
+// orphans returns the directories whose process is dead, each locked by us now.
+func (d *dataDir) orphans() ([]*lockedDir, error) {
 	entries, err := os.ReadDir(d.runs())
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	var found []orphan
+	var found []*lockedDir
 	for _, entry := range entries {
-		if o, ok := d.orphan(entry); ok {
-			found = append(found, o)
+		if orphan := d.orphan(entry); orphan != nil {
+			found = append(found, orphan)
 		}
 	}
 	return found, nil
 }
 
-// orphan is a run's directory without a living process.
-type orphan struct {
-	id  string
-	dir *runDir
-}
-
-func (d *dataDir) orphan(entry os.DirEntry) (orphan, bool) {
-	id, nascent := strings.CutPrefix(entry.Name(), unborn)
-	if !entry.IsDir() || nascent && young(entry) {
-		return orphan{}, false
+// orphan returns a directory without a living process, or nil.
+func (d *dataDir) orphan(entry os.DirEntry) *lockedDir {
+	if !entry.IsDir() || strings.HasPrefix(entry.Name(), safefs.TempPrefix) && isNew(entry) {
+		return nil
 	}
 	path := filepath.Join(d.runs(), entry.Name())
 	lock, err := safefs.LockExisting(filepath.Join(path, lockName))
@@ -154,12 +118,12 @@ func (d *dataDir) orphan(entry os.DirEntry) (orphan, bool) {
 		_ = os.Remove(path) // the last step of a removal that was cut off; refused unless empty
 	}
 	if err != nil { // held, or gone by now
-		return orphan{}, false
+		return nil
 	}
-	return orphan{id: id, dir: &runDir{path: path, lock: lock}}, true
+	return &lockedDir{path: path, lock: lock}
 }
 
-func young(entry os.DirEntry) bool {
+func isNew(entry os.DirEntry) bool {
 	info, err := entry.Info()
-	return err != nil || time.Since(info.ModTime()) < unbornAge
+	return err != nil || time.Since(info.ModTime()) < tempAge
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func openTestDir(t *testing.T) *dataDir {
@@ -25,8 +27,8 @@ func orphansOf(t *testing.T, d *dataDir) []string {
 	}
 	var ids []string
 	for _, o := range orphans {
-		ids = append(ids, o.id)
-		if err := o.dir.release(); err != nil {
+		ids = append(ids, filepath.Base(o.path))
+		if err := o.release(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -35,20 +37,20 @@ func orphansOf(t *testing.T, d *dataDir) []string {
 
 func TestARunIsAnOrphanOnlyWithoutItsLock(t *testing.T) {
 	d := openTestDir(t)
-	run, err := d.open("one")
+	dir, err := d.make("one")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ids := orphansOf(t, d); len(ids) > 0 {
 		t.Errorf("orphans %q while the lock is held", ids)
 	}
-	if err := run.release(); err != nil {
+	if err := dir.release(); err != nil {
 		t.Fatal(err)
 	}
 	if ids := orphansOf(t, d); len(ids) != 1 || ids[0] != "one" {
 		t.Errorf("orphans %q", ids)
 	}
-	if err := run.remove(); err != nil {
+	if err := dir.remove(); err != nil {
 		t.Fatal(err)
 	}
 	if ids := orphansOf(t, d); len(ids) > 0 {
@@ -58,16 +60,16 @@ func TestARunIsAnOrphanOnlyWithoutItsLock(t *testing.T) {
 
 func TestANewbornIsNoOrphanYet(t *testing.T) {
 	d := openTestDir(t)
-	newborn := filepath.Join(d.runs(), unborn+"one")
+	newborn := filepath.Join(d.runs(), safefs.TempPrefix+"one")
 	write(t, filepath.Join(newborn, lockName), "")
 	if ids := orphansOf(t, d); len(ids) > 0 {
 		t.Errorf("orphans %q", ids)
 	}
-	old := time.Now().Add(-2 * unbornAge)
+	old := time.Now().Add(-2 * tempAge)
 	if err := os.Chtimes(newborn, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if ids := orphansOf(t, d); len(ids) != 1 || ids[0] != "one" {
+	if ids := orphansOf(t, d); len(ids) != 1 || ids[0] != safefs.TempPrefix+"one" {
 		t.Errorf("orphans %q", ids)
 	}
 }
@@ -82,27 +84,5 @@ func TestARemovalThatWasCutOffIsFinished(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(d.runs(), "one")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the empty directory is still there: %v", err)
-	}
-}
-
-func TestARunThatIsKeptIsNoOrphan(t *testing.T) {
-	d := openTestDir(t)
-	run, err := d.open("one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(run.path, "io", "input.json"), "{}")
-	kept, err := d.keep(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.release(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(kept, "io", "input.json")); err != nil {
-		t.Error(err)
-	}
-	if ids := orphansOf(t, d); len(ids) > 0 {
-		t.Errorf("orphans %q", ids)
 	}
 }

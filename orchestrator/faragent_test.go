@@ -139,10 +139,10 @@ func writeWords(t *testing.T, dir, url, more string) {
 
 // newFarWorks are works with the unit "words", whose agent is elsewhere, and with no engine
 // that would answer anything.
-func newFarWorks(t *testing.T, more string, change ...func(*ServiceOptions)) (*works, *farAgent) {
+func newFarWorks(t *testing.T, more string, change ...func(*settings)) (*works, *farAgent) {
 	t.Helper()
 	agent := newFarAgent(t, (*httptest.Server).Start)
-	w := newCallWorks(t, append([]func(*ServiceOptions){func(o *ServiceOptions) {
+	w := newCallWorks(t, append([]func(*settings){func(o *settings) {
 		o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"words"}}}
 		writeWords(t, filepath.Join(o.Sources[0], "words"), agent.URL, more)
 	}}, change...)...)

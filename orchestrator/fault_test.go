@@ -14,13 +14,16 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // fakeRun runs the probe on a fake engine whose containers do what program does.
-func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) (*enginetest.Fake, *Orchestrator, api.Record, error) {
+func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) (*enginetest.Fake, *Local, api.Record, error) {
 	t.Helper()
 	fake := enginetest.NewFake(program)
 	fake.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
@@ -39,18 +42,15 @@ func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := New(fake, Options{DataDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := o.Submit(t.Context(), Request{
-		Capsule: c, Input: input, Files: []InputFile{{Field: "script", Path: script}}, OutDir: filepath.Join(t.TempDir(), "out"), Timeout: 10 * time.Second,
+	o := newLocal(t, container.New(fake, container.Options{}), Options{Home: t.TempDir()})
+	ended, err := o.Run(t.Context(), Request{
+		Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: 10 * time.Second},
+		OutDir:  filepath.Join(t.TempDir(), "out"),
 	})
-	if err != nil {
-		t.Fatal(err)
+	if closed := o.Close(); closed != nil {
+		t.Error(closed)
 	}
-	record, err := run.Wait()
-	return fake, o, record, err
+	return fake, o, ended.Record, err
 }
 
 // succeed is a program that leaves a valid result.
@@ -91,14 +91,18 @@ func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
 	if len(record.Warnings) != 1 || !strings.Contains(record.Warnings[0], "cleaning up") {
 		t.Errorf("warnings %q", record.Warnings)
 	}
-	if swept, err := o.Sweep(t.Context()); err == nil || len(swept) > 0 {
+	next := newLocal(t, container.New(fake, container.Options{}), Options{Home: o.data.path})
+	if swept, err := next.Sweep(t.Context()); err == nil || len(swept) > 0 {
 		t.Errorf("a sweep without an engine removed %v", swept)
 	}
 	fake.Hook = nil
-	if swept, err := o.Sweep(t.Context()); err != nil || len(swept) != 1 || swept[0] != record.ID {
+	if swept, err := next.Sweep(t.Context()); err != nil || len(swept) != 1 || swept[0] != record.ID {
 		t.Errorf("the next sweep removed %v, %v", swept, err)
 	}
-	assertNothingLeft(t, fake, o)
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	assertNothingLeft(t, fake, next)
 }
 
 func TestTheCallsOfARunAreInOrder(t *testing.T) {
@@ -114,7 +118,7 @@ func TestTheCallsOfARunAreInOrder(t *testing.T) {
 	assertNothingLeft(t, fake, o)
 }
 
-func assertNothingLeft(t *testing.T, engine runtime.Containers, o *Orchestrator) {
+func assertNothingLeft(t *testing.T, engine runtime.Containers, o *Local) {
 	t.Helper()
 	containers, err := engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: ""})
 	if err != nil || len(containers) > 0 {

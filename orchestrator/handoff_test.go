@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,8 +20,11 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // script is the input of the unit "caller": whom it calls, one after the other or all at
@@ -48,9 +52,9 @@ var callerFiles = map[string]string{
 }
 
 // newCallWorks are works with the unit "caller" beside "worker".
-func newCallWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
+func newCallWorks(t *testing.T, change ...func(*settings)) *works {
 	t.Helper()
-	return newWorks(t, append([]func(*ServiceOptions){func(o *ServiceOptions) {
+	return newWorks(t, append([]func(*settings){func(o *settings) {
 		for name, content := range callerFiles {
 			write(t, filepath.Join(o.Sources[0], "caller", name), content)
 		}
@@ -206,7 +210,7 @@ func depthOf(calls []api.Call) int {
 
 func TestHandoffs(t *testing.T) {
 	t.Run("a chain of ten with a single slot comes to its end", func(t *testing.T) {
-		w := newCallWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
+		w := newCallWorks(t, func(o *settings) { o.Concurrency = 1 })
 		record := w.await(w.submitScript(chain(10)))
 		if record.Outcome != api.Success || depthOf(record.Calls) != 9 {
 			t.Errorf("record %s", show(record))
@@ -254,7 +258,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("the operator may add to what is granted, and take from it", func(t *testing.T) {
-		w := newCallWorks(t, func(o *ServiceOptions) {
+		w := newCallWorks(t, func(o *settings) {
 			o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}
 		})
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker", Mark: "x"}, {Mark: "b"}}}))
@@ -264,7 +268,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("the end of a caller is the end of its calls", func(t *testing.T) {
-		w := newCallWorks(t, func(o *ServiceOptions) { o.Concurrency = 20 })
+		w := newCallWorks(t, func(o *settings) { o.Concurrency = 20 })
 		tree := script{Mark: "root", AtOnce: true}
 		for n := range 3 {
 			branch := script{Mark: fmt.Sprint("branch", n), AtOnce: true}
@@ -294,7 +298,7 @@ func TestHandoffs(t *testing.T) {
 		id := w.submitScript(script{Mark: "p", Calls: []script{{Mark: "q", Until: "never"}}})
 		within(t, func() bool { return w.starts("q") == 1 }, func() string { return "the call didn't start" })
 		w.stop()
-		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.exec.owner); err != nil {
+		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.home.Owner); err != nil {
 			t.Fatal(err)
 		}
 		w.breaks("Probe", fault.New(fault.Unavailable, "the engine is away")) // so that the caller has no desk yet
@@ -308,7 +312,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("a chain goes on over restarts, each link once", func(t *testing.T) {
-		w := newCallWorks(t, func(o *ServiceOptions) { o.Concurrency = 2 })
+		w := newCallWorks(t, func(o *settings) { o.Concurrency = 2 })
 		s := script{Mark: "c1", Calls: []script{{Mark: "c2", Calls: []script{{Mark: "c3", Until: "go"}}}}}
 		id := w.submitScript(s)
 		within(t, func() bool { return w.starts("c3") == 1 }, func() string { return "the last link didn't start" })
@@ -350,41 +354,41 @@ func (w *works) programs() int {
 func TestHandoffsOfAnAttachedRun(t *testing.T) {
 	w := newCallWorks(t)
 	dir := filepath.Join(w.opts.Sources[0], "caller")
-	find := func(string) (*capsule.Capsule, error) { return capsule.Load(dir) }
-	o, err := New(w.engine, Options{DataDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
+	load := func(context.Context, string) (*unit.Unit, error) {
+		c, err := capsule.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		return unit.Of(c), nil
 	}
-	run := func(ctx context.Context, s script) api.Record {
+	data := t.TempDir()
+	runs := func(ctx context.Context, s script) api.Record {
 		t.Helper()
 		raw, _ := json.Marshal(s)
 		input, err := contract.Decode(raw, contract.DefaultMaxBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := capsule.Load(dir)
+		u, err := load(ctx, "caller")
 		if err != nil {
 			t.Fatal(err)
 		}
-		submitted, err := o.Submit(ctx, Request{Capsule: c, Input: input, OutDir: filepath.Join(t.TempDir(), "out"), Find: find})
-		if err != nil {
-			t.Fatal(err)
-		}
-		record, err := submitted.Wait()
-		if err != nil {
+		o := newLocal(t, container.New(w.engine, container.Options{}), Options{Home: data})
+		ended, err := o.Run(ctx, Request{Request: run.Request{Unit: u, Input: input}, OutDir: filepath.Join(t.TempDir(), "out"), Find: load})
+		if err := errors.Join(err, o.Close()); err != nil {
 			t.Fatal(err)
 		}
 		assertNothingLeft(t, w.engine, o)
-		keepsSchema(t, record)
-		return record
+		keepsSchema(t, ended.Record)
+		return ended.Record
 	}
 	t.Run("a chain", func(t *testing.T) {
-		if record := run(t.Context(), chain(5)); record.Outcome != api.Success || depthOf(record.Calls) != 4 {
+		if record := runs(t.Context(), chain(5)); record.Outcome != api.Success || depthOf(record.Calls) != 4 {
 			t.Errorf("record %s", show(record))
 		}
 	})
 	t.Run("with files", func(t *testing.T) {
-		record := run(t.Context(), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
+		record := runs(t.Context(), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
 		if record.Outcome != api.Success || len(record.Calls) != 1 || record.Calls[0].Files != 1 || !strings.Contains(w.answers["f"][0], "/io/handoff/incoming/doc.txt") {
 			t.Errorf("%q: %s", w.answers["f"], show(record))
 		}
@@ -397,7 +401,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}()
-		record := run(ctx, script{Mark: "x", Calls: []script{{Mark: "y", Until: "never"}}})
+		record := runs(ctx, script{Mark: "x", Calls: []script{{Mark: "y", Until: "never"}}})
 		if record.Outcome != api.WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != api.WasCancelled {
 			t.Errorf("record %s", show(record))
 		}

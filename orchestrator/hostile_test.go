@@ -114,18 +114,15 @@ func TestDeliveryNeverLeavesTheOutputDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := p.request(`mkdir /io/output/sub; echo 1 > /io/output/sub/a; echo '{}' > /io/output.json`)
-	run, err := p.o.Submit(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := run.Wait()
+	ended, err := p.o.Run(t.Context(), req)
+	record := ended.Record
 	if err == nil || record.Outcome != api.SystemError {
 		t.Errorf("delivered through a link: %s", show(record))
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
 		t.Errorf("written outside: %v", entries)
 	}
-	kept, err := os.ReadFile(filepath.Join(run.KeptAt(), "io", "output", "sub", "a"))
+	kept, err := os.ReadFile(filepath.Join(ended.KeptAt, "io", "output", "sub", "a"))
 	if err != nil || string(kept) != "1\n" {
 		t.Errorf("the finished work was lost: %v", err)
 	}

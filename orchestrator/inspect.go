@@ -17,8 +17,8 @@ import (
 const eventPage = 200
 
 // Get returns a run as it stands, or a NotFound fault.
-func (s *Service) Get(ctx context.Context, id string) (api.Record, error) {
-	row, err := s.store.Run(ctx, id)
+func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
+	row, err := l.journal.Run(ctx, id)
 	if err != nil {
 		return api.Record{}, err
 	}
@@ -52,16 +52,9 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 	return page, nil
 }
 
-// job returns the run where this process has something to do with it, or nil.
-func (s *Service) job(id string) *job {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live[id]
-}
-
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
-func (s *Service) Await(ctx context.Context, id string) (api.Record, error) {
-	if j := s.job(id); j != nil && !closed(j.ended) {
+func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
+	if j := l.job(id); j != nil && !closed(j.ended) {
 		select {
 		case <-j.ended:
 			return j.outcome, nil
@@ -69,7 +62,7 @@ func (s *Service) Await(ctx context.Context, id string) (api.Record, error) {
 		case <-ctx.Done():
 		}
 	}
-	return s.Get(context.WithoutCancel(ctx), id)
+	return l.Get(context.WithoutCancel(ctx), id)
 }
 
 // Events returns what happened in a run after the event with the number after, and goes
@@ -110,8 +103,8 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 }
 
 // newsOf returns a channel that is closed with the run's next news, if there can be any.
-func (s *Service) newsOf(id string) (news <-chan struct{}, live bool) {
-	j := s.job(id)
+func (l *loop) newsOf(id string) (news <-chan struct{}, live bool) {
+	j := l.job(id)
 	if j == nil {
 		return nil, false
 	}
@@ -219,6 +212,6 @@ func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, api.
 }
 
 // FilePath returns where an output file lies on this host.
-func (s *Service) FilePath(id, name string) string { return s.outputPath(id) + "/" + name }
+func (l *loop) FilePath(id, name string) string { return l.outputPath(id) + "/" + name }
 
-func (s *Service) outputPath(id string) string { return s.runPath(id) + "/output" }
+func (l *loop) outputPath(id string) string { return l.runPath(id) + "/output" }

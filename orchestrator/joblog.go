@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 const (
@@ -66,21 +67,10 @@ func (l *logFile) close() {
 	}
 }
 
-// seenLines says how many lines of an attempt are in the file.
-type seenLines struct {
-	Stdout int `json:"stdout,omitempty"`
-	Stderr int `json:"stderr,omitempty"`
-}
-
-// behind are those that came after others.
-func (s seenLines) behind(others seenLines) seenLines {
-	return seenLines{Stdout: s.Stdout - others.Stdout, Stderr: s.Stderr - others.Stderr}
-}
-
 // seen counts the lines of an attempt that an earlier process kept, and cuts off the
 // one over which it died.
-func (l *logFile) seen(attempt int) seenLines {
-	var seen seenLines
+func (l *logFile) seen(attempt int) run.Lines {
+	var seen run.Lines
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
 		return seen // nothing was kept

@@ -8,20 +8,22 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 )
 
-// save stores the job's record and its transition. It doesn't return before both are
+// Save implements run.Host: it stores the job's record and its transition. It doesn't return before both are
 // safe, or the process detaches from its runs.
-func (j *job) save(transition api.Transition) error {
+func (j *job) Save(transition api.Transition) error {
 	row, err := j.row()
 	if err != nil {
 		return err
 	}
 	events := j.events(transition)
-	err = j.service.persist("save run", j.id, func() error {
-		return j.service.store.Save(context.WithoutCancel(j.service.life), row, events...)
+	err = j.loop.persist("save run", j.ID, func() error {
+		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row, events...)
 	})
 	if err == nil {
 		j.pending = nil
@@ -33,21 +35,27 @@ func (j *job) save(transition api.Transition) error {
 // row is the job as the store keeps it: what is large and doesn't change, or only once,
 // stands beside the record.
 func (j *job) row() (store.Run, error) {
-	record := j.record
+	record := j.Record
 	row := store.Run{
-		ID: j.id, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root,
+		ID: j.ID, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root,
 		State: string(record.State), CreatedAt: record.CreatedAt, Input: record.Input, Output: record.Output,
 	}
-	if j.over() {
+	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
-		row.DiskBytes = treeBytes(j.service.runPath(j.id)) + int64(len(record.Input)+len(record.Output))
+		row.DiskBytes = treeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
 	}
 	record.Input, record.Output = nil, nil
 	var err error
 	if row.Record, err = json.Marshal(record); err != nil {
 		return row, fmt.Errorf("encode record: %w", err)
 	}
-	if row.Private, err = json.Marshal(j.private); err != nil {
+	private := j.private
+	if j.Saved != nil {
+		if private.Kind, err = json.Marshal(j.Saved); err != nil {
+			return row, fmt.Errorf("encode run: %w", err)
+		}
+	}
+	if row.Private, err = json.Marshal(private); err != nil {
 		return row, fmt.Errorf("encode run: %w", err)
 	}
 	return row, nil
@@ -70,18 +78,18 @@ func (j *job) events(transition api.Transition) []store.Event {
 	for _, event := range j.pending {
 		events = append(events, stored(event)...)
 	}
-	events = append(events, stored(Event{State: &transition})...)
-	if j.over() {
-		events = append(events, newEvent(transition.At, api.EndEvent{State: j.record.State, Outcome: j.record.Outcome}))
+	events = append(events, stored(run.Event{State: &transition})...)
+	if j.Over() {
+		events = append(events, newEvent(transition.At, api.EndEvent{State: j.Record.State, Outcome: j.Record.Outcome}))
 	}
 	return events
 }
 
-// note keeps a log line, a step of a build or a warning.
-func (j *job) note(event Event) {
+// Note implements run.Host: it keeps a log line, a step of a build or a warning.
+func (j *job) Note(event run.Event) {
 	switch {
 	case event.Log != nil:
-		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.attempt})
+		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
 		j.news.notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)
@@ -95,16 +103,16 @@ func (j *job) append(events ...store.Event) {
 	if len(events) == 0 {
 		return
 	}
-	err := j.service.store.Append(context.WithoutCancel(j.service.life), j.id, events...)
+	err := j.loop.journal.Append(context.WithoutCancel(j.loop.life), j.ID, events...)
 	if err != nil {
-		j.service.logger.Warn("event not stored", "run", j.id, about(err))
+		j.loop.logger.Warn("event not stored", "run", j.ID, fault.LogAttr(err))
 		return
 	}
 	j.news.notify()
 }
 
 // stored makes of an event what is remembered of it.
-func stored(event Event) []store.Event {
+func stored(event run.Event) []store.Event {
 	now := time.Now().UTC()
 	switch {
 	case event.State != nil:
@@ -156,55 +164,5 @@ func (n *notifier) notify() {
 	if n.next != nil {
 		close(n.next)
 		n.next = nil
-	}
-}
-
-const (
-	persistDelay = 100 * time.Millisecond
-	persistMost  = 10 * time.Second
-	probeTime    = 5 * time.Second
-)
-
-// persist does what has to be done, however often it fails, until the process detaches
-// from its runs.
-func (s *Service) persist(operation, run string, do func() error) error {
-	for delay := persistDelay; ; delay = min(2*delay, persistMost) {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		s.logger.Error("will try again", "operation", operation, "run", run, about(err))
-		select {
-		case <-time.After(delay):
-		case <-s.life.Done():
-			return fmt.Errorf("%s: %w", operation, context.Cause(s.life))
-		}
-	}
-}
-
-// awaitEngine returns when the engine answers, or with the cause of ctx's end.
-func (s *Service) awaitEngine(ctx context.Context) error {
-	for delay := persistDelay; ; delay = min(2*delay, time.Second) {
-		probe, cancel := context.WithTimeout(ctx, probeTime)
-		_, err := s.exec.engine.Probe(probe)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// waiting returns a context that also ends when the service stops to begin things.
-func (s *Service) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.begin, func() { cancel(context.Cause(s.begin)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
 	}
 }

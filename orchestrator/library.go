@@ -8,9 +8,8 @@ import (
 	"io"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -49,7 +48,7 @@ func (s *Service) Unit(ctx context.Context, name string) (api.Unit, error) {
 
 func (s *Service) withSchemas(u *unit.Unit) (api.Unit, error) {
 	info := s.info(u)
-	raw, err := u.Capsule.Schema()
+	raw, err := u.Schema()
 	if err != nil {
 		return info, err
 	}
@@ -67,7 +66,7 @@ func (s *Service) Schema(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.Capsule.Schema()
+	return u.Schema()
 }
 
 // The words for a unit's access (specification "Agent Wrapper", AccessType).
@@ -79,15 +78,15 @@ const (
 func (s *Service) info(u *unit.Unit) api.Unit {
 	settings := s.opts.Units[u.Name]
 	info := api.Unit{
-		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Capsule.Description,
+		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
 		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
-		Concurrency: cmp.Or(settings.Concurrency, u.Capsule.Agent.Concurrency), Access: readOnly,
+		Concurrency: cmp.Or(settings.Concurrency, u.Policy.Concurrency), Access: readOnly,
 	}
 	if settings.ReadWrite {
 		info.Access, info.Concurrency = readWrite, 1
 	}
-	if recipe, err := recipeOf(u.Capsule); err == nil {
-		info.Image = recipe.Tag()
+	if describer, err := s.describer(u); err == nil {
+		info.Image = describer.Image(u)
 	}
 	return info
 }
@@ -107,16 +106,66 @@ func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (
 	return info, created, err
 }
 
-// build makes the image of an upload that is about to become a unit's version. One without
-// an image gets no secret of the operator's: whoever may upload could have it sent anywhere.
-func (s *Service) build(ctx context.Context, c *capsule.Capsule) error {
-	if c.Remote != nil && c.Remote.Auth != nil {
-		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", c.Name).
-			WithHint("keep it in one of the server's `units` directories")
+// acceptUnit has the unit's kind get an upload ready that is about to become a version.
+func (s *Service) acceptUnit(ctx context.Context, u *unit.Unit) error {
+	kind, err := s.kinds.Of(u)
+	if err != nil {
+		return err
 	}
-	if c.Kind == capsule.KindRemote {
-		return nil
+	if acceptor, ok := kind.(run.Acceptor); ok {
+		return acceptor.Accept(ctx, u)
 	}
-	_, _, _, err := s.exec.Build(ctx, c, func(runtime.BuildEvent) {})
-	return err
+	return nil
+}
+
+// describer returns the kind of a unit that tells more than its contract, or an Input fault.
+func (s *Service) describer(u *unit.Unit) (run.Describer, error) {
+	kind, err := s.kinds.Of(u)
+	if err != nil {
+		return nil, err
+	}
+	if describer, ok := kind.(run.Describer); ok {
+		return describer, nil
+	}
+	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+}
+
+// StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input
+// fault for a unit of another kind, which takes none.
+func (s *Service) StdinLimit(ctx context.Context, name string) (int64, error) {
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	describer, err := s.describer(u)
+	if err != nil {
+		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", name).
+			WithHint("POST /v1/runs runs units of every kind")
+	}
+	return describer.StdinBytes(u)
+}
+
+// Card returns the model card of an Agentic Unit as its program printed it. The error is an
+// Input fault for a unit of another kind, a Capsule fault for one that gives no card.
+func (s *Service) Card(ctx context.Context, name string) (json.RawMessage, error) {
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	describer, err := s.describer(u)
+	if err != nil {
+		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", name).
+			WithHint("GET /v1/units/%s/schema has its contract", name)
+	}
+	return describer.Card(ctx, u)
+}
+
+// Pool returns the figures of the sandboxes that wait for runs.
+func (s *Service) Pool() api.PoolStats {
+	for kind := range s.kinds.Each() {
+		if warmer, ok := kind.(run.Warmer); ok {
+			return warmer.Warmed()
+		}
+	}
+	return api.PoolStats{Units: []api.PoolUnit{}}
 }

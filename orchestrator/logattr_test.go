@@ -19,7 +19,7 @@ import (
 func TestNoPayloadReachesALog(t *testing.T) {
 	const canary = "canary-7f3a"
 	var log lockedBuffer
-	w := newWorks(t, func(o *ServiceOptions) {
+	w := newWorks(t, func(o *settings) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	spool, err := w.service.NewSpool()
@@ -44,8 +44,8 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	if !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}
-	w.service.logger.Warn("no room", about(fault.Wrap(fault.Unavailable, fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: canary, Err: syscall.ENOSPC}), "%q can't be written", canary)))
-	w.service.logger.Warn("no room", about(errors.Join(&os.LinkError{Op: "rename", Old: canary, New: canary, Err: syscall.EXDEV})))
+	w.service.logger.Warn("no room", fault.LogAttr(fault.Wrap(fault.Unavailable, fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: canary, Err: syscall.ENOSPC}), "%q can't be written", canary)))
+	w.service.logger.Warn("no room", fault.LogAttr(errors.Join(&os.LinkError{Op: "rename", Old: canary, New: canary, Err: syscall.EXDEV})))
 	got := log.String()
 	if strings.Contains(got, canary) {
 		t.Errorf("the log tells what it must not:\n%s", got)

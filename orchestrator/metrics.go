@@ -13,24 +13,17 @@ import (
 // metrics are a Service's figures for Prometheus. Their labels are the operator's own
 // words (names of units) and ours.
 type metrics struct {
-	registry *prometheus.Registry
 	runs     *prometheus.CounterVec
 	retries  *prometheus.CounterVec
 	refusals *prometheus.CounterVec
 	total    *prometheus.HistogramVec
 	queued   *prometheus.HistogramVec
 	program  *prometheus.HistogramVec
-
-	hits    *prometheus.CounterVec
-	misses  *prometheus.CounterVec
-	refills *prometheus.CounterVec
-	age     *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
 	buckets := []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
+	return &metrics{
 		runs:     counter("aod_runs_total", "Runs that have ended.", "unit", "outcome"),
 		retries:  counter("aod_run_retries_total", "Attempts that failed and were made again.", "unit"),
 		refusals: counter("aod_runs_refused_total", "Runs that were refused because their unit's queue was full.", "unit"),
@@ -38,14 +31,19 @@ func newMetrics() *metrics {
 		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", buckets),
 		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", buckets),
 	}
-	m.hits = counter("aod_pool_hits_total", "Runs that got a sandbox which waited for them.", "unit")
-	m.misses = counter("aod_pool_misses_total", "Runs that started a container of their own.", "unit")
-	m.refills = counter("aod_pool_refills_total", "Sandboxes that were started to wait for a run.", "unit")
-	m.age = histogram("aod_pool_age_seconds", "How long sandboxes had waited when a run got them.", buckets)
-	m.registry.MustRegister(m.hits, m.misses, m.refills, m.age)
-	m.registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program,
+}
+
+// registryOf gathers the figures of a service and of its kinds.
+func registryOf(s *Service) *prometheus.Registry {
+	registry, m := prometheus.NewRegistry(), s.metrics
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, moment{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	for kind := range s.kinds.Each() {
+		if own, ok := kind.(interface{ Collectors() []prometheus.Collector }); ok {
+			registry.MustRegister(own.Collectors()...)
+		}
+	}
+	return registry
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -65,21 +63,12 @@ func (m *metrics) ended(r api.Record) {
 	}
 }
 
-func (m *metrics) claimed(unit string, age time.Duration) {
-	m.hits.WithLabelValues(unit).Inc()
-	m.age.WithLabelValues(unit).Observe(age.Seconds())
-}
-
-func (m *metrics) missed(unit string) { m.misses.WithLabelValues(unit).Inc() }
-
-func (m *metrics) refilled(unit string) { m.refills.WithLabelValues(unit).Inc() }
-
 func (m *metrics) retried(unit string) { m.retries.WithLabelValues(unit).Inc() }
 
 func (m *metrics) refused(unit string) { m.refusals.WithLabelValues(unit).Inc() }
 
 // Metrics gathers the service's figures, those of the moment included.
-func (s *Service) Metrics() prometheus.Gatherer { return s.metrics.registry }
+func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
 
 // moment collects what is asked for when it is wanted.
 type moment struct{ service *Service }
@@ -119,12 +108,12 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 	gauge(descFree, float64(stats.FreeBytes))
 	gauge(descStored, float64(stats.StoredRuns))
 	gauge(descBytes, float64(stats.StoredBytes))
-	for unit, n := range stats.Waiting {
-		gauge(descWaiting, float64(n), unit)
+	for name, n := range stats.Waiting {
+		gauge(descWaiting, float64(n), name)
 	}
 	pool := m.service.Pool()
 	gauge(descPool, float64(pool.Size))
-	for _, shelf := range pool.Units {
-		gauge(descPooled, float64(len(shelf.Waiting)), shelf.Unit)
+	for _, unit := range pool.Units {
+		gauge(descPooled, float64(len(unit.Waiting)), unit.Unit)
 	}
 }

@@ -54,7 +54,6 @@ func TestAPoolServesRuns(t *testing.T) {
 	})
 	t.Run("nothing waits for a unit that nobody calls, or that was called once", func(t *testing.T) {
 		w.await(w.submitTo("asker", orders{Mark: "c"}))
-		w.service.pool.survey(t.Context())
 		if shelf := w.shelf("asker"); shelf.Wanted != 0 || shelf.Refills != 0 {
 			t.Errorf("%+v", shelf)
 		}
@@ -67,7 +66,7 @@ func TestAPoolServesRuns(t *testing.T) {
 
 func TestAPoolFollowsItsUnits(t *testing.T) {
 	t.Run("what agent.yaml asks for", func(t *testing.T) {
-		w := newPoolWorks(t, nil, func(o *ServiceOptions) {
+		w := newPoolWorks(t, nil, func(o *settings) {
 			write(t, filepath.Join(o.Sources[0], "worker", "agent.yaml"), "name: worker\nwarm: 1\n")
 		})
 		w.stocked("worker", 1)

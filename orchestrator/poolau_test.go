@@ -10,11 +10,11 @@ import (
 )
 
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
-	w := newReaderWorks(t, func(o *ServiceOptions) {
-		o.Pool.Size = 2
-		settings, one := o.Units["reader"], 1
+	w := newReaderWorks(t, func(o *settings) {
+		o.Containers.Pool.Size = 2
+		settings, one := o.Containers.Units["reader"], 1
 		settings.Warm = &one
-		o.Units["reader"] = settings
+		o.Containers.Units["reader"] = settings
 	})
 	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
 		w.awaitShelf("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
@@ -42,21 +42,17 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 	}
 }
 
-func TestAWaitingUnitThatAsksIsNotStartedAgainAndAgain(t *testing.T) {
-	w := newReaderWorks(t, func(o *ServiceOptions) { o.Pool.Size = 2 })
-	record, err := w.submitReader("")
-	if err != nil {
-		t.Fatal(err)
+func TestAWaitingUnitIsNotLoadedAhead(t *testing.T) {
+	w := newReaderWorks(t, func(o *settings) { o.Containers.Pool.Size = 2 })
+	for range 2 {
+		record, err := w.submitReader("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.await(record.ID)
 	}
-	w.await(record.ID)
-	u, err := w.service.units.Get(t.Context(), "reader")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := newRun("x", prepared{}, w.service.request(u))
-	run.record.Version = u.Version
-	w.service.pool.learn(run, true) // its socket is there for an Agentic Unit too
-	if asks := w.service.pool.shelf("reader").asks; asks != "" {
-		t.Errorf("it is to be loaded ahead: %q", asks)
+	shelf := w.awaitShelf("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+	if shelf.Waiting[0].Loaded { // its arguments come with the run
+		t.Errorf("it is loaded ahead: %+v", shelf)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -39,7 +40,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 			}
 			w.wantWaited(timed(orders{Mark: "b"}))
 			record := timed(orders{Mark: "c", Until: "never"})
-			if record.Outcome != api.TimedOut || record.Container.WaitedMS <= milliseconds(limit) || record.Timings.Run < milliseconds(limit)*0.9 {
+			if record.Outcome != api.TimedOut || record.Container.WaitedMS <= run.Milliseconds(limit) || record.Timings.Run < run.Milliseconds(limit)*0.9 {
 				t.Errorf("record %s", show(record))
 			}
 		})

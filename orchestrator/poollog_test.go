@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/orchestrator/pool"
 )
 
 func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
@@ -49,7 +51,7 @@ func (w *works) lines(id string) (lines []string) {
 
 func TestAWaitingProgramThatFloodsIsHeldUp(t *testing.T) {
 	const lines = 3 << 20 / 1024
-	w := newPoolWorks(t, map[string]int{"asker": 1}, func(o *ServiceOptions) { o.Limits.LogBytes = 4 << 20 })
+	w := newPoolWorks(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 4 << 20 })
 	flooded := make(chan struct{})
 	w.loads(func(_ context.Context, l loading) int {
 		if l.ahead {
@@ -64,14 +66,10 @@ func TestAWaitingProgramThatFloodsIsHeldUp(t *testing.T) {
 	})
 	waiting := w.asking()
 	w.remember()
-	held := w.parked(waiting.ID).lines
-	size := func() int {
-		held.mu.Lock()
-		defer held.mu.Unlock()
-		return held.bytes
-	}
-	within(t, func() bool { return size() >= maxHeld }, func() string { return fmt.Sprint(size(), " bytes are held") })
-	if got := size(); got > maxHeld+16<<10 {
+	held := w.parked(waiting.ID).Lines
+	size := held.Bytes
+	within(t, func() bool { return size() >= pool.MaxHeld }, func() string { return fmt.Sprint(size(), " bytes are held") })
+	if got := size(); got > pool.MaxHeld+16<<10 {
 		t.Errorf("%d bytes are held", got)
 	}
 	w.loads(nil)

@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -25,7 +28,7 @@ const (
 
 // dieClaiming has a process die in the middle of a claim, and starts the next one. The run may
 // take so long, and the sandbox has waited for longer; 0 is the unit's own time.
-func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duration) (id string, waiting *parked) {
+func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duration) (id string, waiting *pool.Sandbox) {
 	w.t.Helper()
 	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
 	w.until(blocker, running)
@@ -35,7 +38,7 @@ func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duratio
 		w.t.Fatal(err)
 	}
 	id = record.ID
-	waiting = w.service.pool.take(w.service.job(id).Run) // its turn doesn't come in this process
+	waiting = w.inContainers.Pool().Acquire(w.service.job(id).Unit) // its turn doesn't come in this process
 	w.stop()
 	w.suppose(id, waiting, m)
 	w.start()
@@ -45,14 +48,14 @@ func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duratio
 }
 
 // suppose puts everything into the state that it is in at a moment.
-func (w *works) suppose(id string, waiting *parked, m claimed) {
+func (w *works) suppose(id string, waiting *pool.Sandbox, m claimed) {
 	w.t.Helper()
 	if m != beforeRename {
-		if err := os.Rename(waiting.layout.Dir, filepath.Join(w.opts.Home, "runs", id, "1")); err != nil {
+		if err := os.Rename(waiting.Layout.Dir, filepath.Join(w.opts.Home, "runs", id, "1")); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	s, err := NewService(w.engine, w.opts)
+	s, err := w.opts.service(w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -61,31 +64,32 @@ func (w *works) suppose(id string, waiting *parked, m claimed) {
 		w.t.Fatal(err)
 	}
 	row := left[slices.IndexFunc(left, func(r store.Run) bool { return r.ID == id })]
-	j, err := s.restore(w.t.Context(), row, forest{service: s, trees: map[string]*handoff.Tree{}})
+	j, err := s.restore(w.t.Context(), row, treeCache{service: s, trees: map[string]*handoff.Tree{}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	j.attempt = 1
-	j.borrow(waiting.id)
-	if err := j.enter(api.Starting, ""); err != nil {
+	j.Attempt = 1
+	j.Saved = json.RawMessage(fmt.Sprintf(`{"sandboxes":{"1":%q}}`, waiting.ID))
+	if err := j.Enter(api.Starting, ""); err != nil {
 		w.t.Fatal(err)
 	}
 	if m == begun {
-		if !j.furnished() {
-			w.t.Error("the input isn't there")
+		layout := runtime.OpenLayout(j.AttemptDir(), "")
+		if err := errors.Join(layout.LinkInputs(j.InputDir()), layout.WriteInput(j.Input.Payload.JSON())); err != nil {
+			w.t.Error(err)
 		}
-		if err := waiting.sandbox.Begin(nil, nil); err != nil {
+		if err := waiting.Runtime.Begin(nil, nil); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	waiting.sandbox.Release() // as the kernel does with what a process had open
+	waiting.Runtime.Release() // as the kernel does with what a process had open
 	if err := s.Close(); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func TestAClaimOutlivesItsProcess(t *testing.T) {
-	one := func(o *ServiceOptions) { o.Concurrency = 1 }
+	one := func(o *settings) { o.Concurrency = 1 }
 	for _, c := range []struct {
 		unit  string
 		at    claimed
@@ -105,10 +109,10 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 			id, waiting := w.dieClaiming(c.unit, c.at, orders{Mark: "a", File: "f", Lines: 2}, 0)
 			w.wantOnce(id, "a")
 			record := w.await(id)
-			if kept := record.Container.ID == waiting.sandbox.ID(); kept != c.keeps {
+			if kept := record.Container.ID == waiting.Runtime.ID(); kept != c.keeps {
 				t.Errorf("the waiting sandbox is the run's: %v: %s", kept, show(record))
 			}
-			if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.id}); len(refs) > 0 {
+			if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
 				t.Errorf("left: %v", refs)
 			}
 		})

@@ -7,34 +7,64 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
 // claiming has something happen in the middle of the next claim, when its input is in place
 // and its program hears nothing yet.
-func (w *works) claiming(do func(*Run)) {
-	exec := w.service.exec
-	usual := exec.newCalls
-	exec.newCalls = func(ctx context.Context, run *Run, layout runtime.Layout) callee {
-		exec.newCalls = usual // there is one run at a time
-		do(run)
-		return usual(ctx, run, layout)
+func (w *works) claiming(do func()) { w.claims = do }
+
+// watchedKind is a kind of unit that a test interferes with.
+type watchedKind struct {
+	run.Kind
+	w *works
+}
+
+func (k watchedKind) Execution(r *run.Run) run.Execution {
+	r.LedBy(watchedHost{w: k.w, id: r.ID}, nil)
+	return k.Kind.Execution(r)
+}
+
+// watchedHost does what the test wants before the capsule API of an attempt is made.
+type watchedHost struct {
+	w  *works
+	id string
+}
+
+func (h watchedHost) job() *job { return h.w.latest.Load().job(h.id) }
+
+func (h watchedHost) Calls() run.ChildRuns {
+	if do := h.w.claims; do != nil {
+		h.w.claims = nil // there is one run at a time
+		do()
 	}
+	return h.job().Calls()
+}
+
+func (h watchedHost) Save(t api.Transition) error { return h.job().Save(t) }
+func (h watchedHost) Note(e run.Event)            { h.job().Note(e) }
+func (h watchedHost) Logged() run.Lines           { return h.job().Logged() }
+func (h watchedHost) CancelRequest() error        { return h.job().CancelRequest() }
+
+func (h watchedHost) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return h.job().Waiting(ctx)
 }
 
 func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 1, "asker": 1})
+	w := newPoolWorks(t, map[string]int{"worker": 1, "asker": 1}, watching)
 	w.asking()
 	for unit, most := range map[string]int{"worker": 1, "asker": 0} { // of a killed init nobody may know how far it came
 		t.Run(unit+": the run starts one of its own", func(t *testing.T) {
 			waiting := w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 }).Waiting[0]
 			w.remember()
-			w.claiming(func(*Run) {
+			w.claiming(func() {
 				if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 					t.Error(err)
 				}
 				if unit == "asker" { // whose request goes with it
-					api := w.parked(waiting.ID).api
+					api := w.parked(waiting.ID).API
 					within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 				}
 			})
@@ -49,12 +79,12 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 	t.Run("and one that can't even be removed goes at the end", func(t *testing.T) {
 		waiting := w.loaded("asker")
 		w.remember()
-		w.claiming(func(*Run) {
+		w.claiming(func() {
 			w.breaks("Remove", fault.New(fault.Unavailable, "the engine is away"))
 			if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 				t.Error(err)
 			}
-			api := w.parked(waiting.ID).api
+			api := w.parked(waiting.ID).API
 			within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 		})
 		id := w.submitTo("asker", orders{Mark: "z", Until: "z"})
@@ -70,32 +100,27 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 }
 
 // parked returns a sandbox that a test has seen waiting, also when it is some run's by now.
-func (w *works) parked(id string) *parked { return w.known[id] }
+func (w *works) parked(id string) *pool.Sandbox { return w.known[id] }
 
 func (w *works) remember() {
-	p := w.service.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, shelf := range p.shelves {
-		for _, waiting := range shelf.waiting {
-			w.known[waiting.id] = waiting
-		}
+	for _, waiting := range w.inContainers.Pool().Waiting() {
+		w.known[waiting.ID] = waiting
 	}
 }
 
 func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"asker": 1})
+	w := newPoolWorks(t, map[string]int{"asker": 1}, watching)
 	w.loads(func(_ context.Context, l loading) int {
 		fmt.Fprint(l.stdout, "loading\nloaded\n")
 		return 0
 	})
 	waiting := w.asking()
 	w.remember()
-	w.claiming(func(*Run) {
+	w.claiming(func() {
 		if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 			t.Error(err)
 		}
-		api := w.parked(waiting.ID).api
+		api := w.parked(waiting.ID).API
 		within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 	})
 	id := w.submitTo("asker", orders{Mark: "log", Until: "log", Lines: 1, After: 3})
@@ -107,3 +132,5 @@ func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
 		t.Errorf("lines %q", w.lines(id))
 	}
 }
+
+func watching(s *settings) { s.watched = true }

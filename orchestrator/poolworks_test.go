@@ -10,22 +10,22 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
 // newPoolWorks are works with a pool, and with the unit "asker" beside "worker": it does the
 // same, but asks for its run before. Sandboxes wait for those units that warm names.
-func newPoolWorks(t *testing.T, warm map[string]int, change ...func(*ServiceOptions)) *works {
+func newPoolWorks(t *testing.T, warm map[string]int, change ...func(*settings)) *works {
 	t.Helper()
-	return newWorks(t, append([]func(*ServiceOptions){func(o *ServiceOptions) {
+	return newWorks(t, append([]func(*settings){func(o *settings) {
 		for name, content := range workerFiles {
 			write(t, filepath.Join(o.Sources[0], "asker", name), strings.ReplaceAll(content, "worker", "asker"))
 		}
-		o.Pool.Size = 8
-		o.Units = map[string]UnitSettings{}
+		o.Containers.Pool.Size = 8
 		for unit, n := range warm {
-			o.Units[unit] = UnitSettings{Warm: &n}
+			o.Containers.Units[unit] = container.UnitOptions{Warm: &n}
 		}
 	}}, change...)...)
 }

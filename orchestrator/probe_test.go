@@ -14,9 +14,13 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/schemas"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // The probe is a capsule that runs the shell script it is given as a file: one image
@@ -39,12 +43,13 @@ var probeFiles = map[string]string{
 
 // probe runs scripts in sandboxes of a fresh data directory on the real engine.
 type probe struct {
-	t      *testing.T
-	engine Engine
-	o      *Orchestrator
-	dir    string // of the capsule
-	data   string
-	out    string
+	t          *testing.T
+	engine     container.Engine
+	containers *container.Containers
+	o          *Local
+	dir        string // of the capsule
+	data       string
+	out        string
 }
 
 func newProbe(t *testing.T, agent string) *probe {
@@ -68,13 +73,11 @@ func (p *probe) remote() bool {
 	return ok && engine.Remote()
 }
 
-func (p *probe) orchestrator(engine Engine) *Orchestrator {
+func (p *probe) orchestrator(engine container.Engine) *Local {
 	p.t.Helper()
-	o, err := New(engine, Options{DataDir: p.data, Limits: runtime.Limits{DiskBytes: 64 << 20}, Labels: map[string]string{"aod.test": "orchestrator"}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return o
+	limits := runtime.Limits{DiskBytes: 64 << 20}
+	p.containers = container.New(engine, container.Options{Limits: limits, Labels: map[string]string{"aod.test": "orchestrator"}})
+	return newLocal(p.t, p.containers, Options{Home: p.data, Limits: limits})
 }
 
 // request asks for a run of the script.
@@ -90,7 +93,7 @@ func (p *probe) request(script string) Request {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return Request{Capsule: c, Input: input, Files: []InputFile{{Field: "script", Path: path}}, OutDir: p.out, Timeout: 30 * time.Second}
+	return Request{Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: path}}, Timeout: 30 * time.Second}, OutDir: p.out}
 }
 
 // run runs the script to its end; a fault of AOD's fails the test.
@@ -105,11 +108,8 @@ func (p *probe) run(script string) api.Record {
 
 func (p *probe) submit(ctx context.Context, req Request) (api.Record, error) {
 	p.t.Helper()
-	run, err := p.o.Submit(ctx, req)
-	if err != nil {
-		return api.Record{}, err
-	}
-	return run.Wait()
+	ended, err := p.o.Run(ctx, req)
+	return ended.Record, err
 }
 
 // keepsSchema proves that a record is what schemas/run.schema.json says of it.
@@ -147,7 +147,9 @@ func (p *probe) logs(script string) (string, api.Record) {
 
 // nothingLeft proves that no container and no run directory is there any more.
 func (p *probe) nothingLeft() {
-	p.o.Close()
+	if err := p.o.Close(); err != nil {
+		p.t.Errorf("close: %v", err)
+	}
 	containers, err := p.engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelOwner: p.o.data.owner})
 	if err != nil {
 		p.t.Errorf("list containers: %v", err)
@@ -184,7 +186,7 @@ type logLines struct {
 	lines []string
 }
 
-func (l *logLines) add(e Event) {
+func (l *logLines) add(e run.Event) {
 	if e.Log == nil {
 		return
 	}
@@ -227,4 +229,15 @@ func show(r api.Record) string {
 		return fmt.Sprint(err)
 	}
 	return string(raw)
+}
+
+// newLocal runs units over an engine until it is closed.
+func newLocal(t *testing.T, containers *container.Containers, opts Options) *Local {
+	t.Helper()
+	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Data: opts.Home}))
+	l, err := NewLocal(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -82,7 +84,7 @@ func (p *pruning) remove(ctx context.Context, ids []string) error {
 	}
 	var failures []error
 	for _, id := range ids {
-		failures = append(failures, removeRun(p.service.runPath(id)))
+		failures = append(failures, safefs.RemoveTree(p.service.runPath(id)))
 	}
 	return errors.Join(failures...)
 }
@@ -94,7 +96,7 @@ func (s *Service) sweepAlways(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("sweep failed", about(err))
+			s.logger.Warn("sweep failed", fault.LogAttr(err))
 		}
 		select {
 		case <-ticker.C:
@@ -125,7 +127,7 @@ func (s *Service) neededVersions() map[string]bool {
 	defer s.mu.Unlock()
 	needed := map[string]bool{}
 	for _, j := range s.live {
-		needed[j.imageKey()] = true
+		needed[j.Record.Unit+"@"+j.Record.Version] = true
 	}
 	return needed
 }

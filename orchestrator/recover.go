@@ -9,82 +9,109 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // recover goes on with a run that an earlier process left in the middle.
-func (s *Service) recover(ctx context.Context, row store.Run, trees forest) {
+func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	j, err := s.restore(ctx, row, trees)
 	if j == nil {
-		s.logger.Error("run can't be read", "run", row.ID, about(err))
+		s.logger.Error("run can't be read", "run", row.ID, fault.LogAttr(err))
 		return
 	}
 	s.mu.Lock()
-	s.live[j.id] = j
+	s.live[j.ID] = j
 	s.jobs.Add(1)
 	s.mu.Unlock()
 	switch {
-	case j.record.Outcome != "": // only its cleaning up is left
-	case j.record.State == api.Starting || j.record.State == api.Running:
-		j.ticket = s.queue.Occupy(j.record.Unit, j.private.Concurrency)
+	case j.Record.Outcome != "": // only its cleaning up is left
+		j.hasOutcome()
+	case j.Record.State == api.Starting || j.Record.State == api.Running:
+		j.permit = s.queue.Occupy(j.Record.Unit, j.private.Concurrency)
 	default:
-		j.ticket = s.queue.Reenter(j.record.Unit, j.private.Concurrency)
+		j.permit = s.queue.Reenter(j.Record.Unit, j.private.Concurrency)
 	}
 	j.broken = err
-	s.logger.Info("run recovered", "run", j.id, "state", j.record.State)
-	wish := s.wishFor(ctx, j.id) // before the run can come to an end without it
+	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
+	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
 	go j.drive()
-	if wish != nil {
-		j.cancel(wish)
+	if j.asked != nil {
+		j.cancel(j.asked)
 	}
 }
 
 // restore makes a job of what is stored of it. An error beside a job is why that can't
 // go on.
-func (s *Service) restore(ctx context.Context, row store.Run, trees forest) (*job, error) {
+func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (*job, error) {
 	record, err := recordOf(row)
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{id: row.ID, done: make(chan struct{}), record: record}
-	run.family = family{parent: record.Parent, root: record.Root}
-	j := s.blankJob(run)
-	j.troubled, j.spent = record.State != api.Idle, record.Outcome != ""
+	r := &run.Run{
+		ID: row.ID, Unit: &unit.Unit{Name: record.Unit, Kind: unit.Kind(record.Kind)}, Record: record,
+		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
+	}
+	j := s.lead(r, nil)
+	j.find, j.execution = s.units.Get, nothing{}
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		return j, fmt.Errorf("decode run: %w", err)
 	}
-	s.pool.lend(j.private.Boxes)
-	j.lease = j.private.Lease
-	run.family.path, run.family.deadline = j.private.Path, j.private.Deadline
-	run.req = Request{Capsule: &capsule.Capsule{Name: record.Unit, Kind: record.Kind}, Timeout: j.private.Timeout}
-	if record.Outcome != "" {
-		return j, nil
-	}
-	if run.family.tree, err = trees.of(ctx, record.Root); err != nil {
-		return j, err
-	}
-	u, err := s.units.Version(ctx, record.Unit, record.Version)
+	r.Saved = j.private.Kind
+	r.Lineage.Path, r.Lineage.Deadline = j.private.Path, j.private.Deadline
+	kind, err := s.kinds.Of(r.Unit)
 	if err != nil {
 		return j, err
 	}
-	run.req = s.request(u)
-	run.req.Timeout = j.private.Timeout
-	run.ready.input, err = contract.Decode(orEmpty(row.Input), max(s.opts.PayloadBytes, int64(len(row.Input))))
+	err = s.restoreUnit(ctx, r, j.private.Timeout, row.Input)
+	j.execution = kind.Execution(r)
+	if err == nil && record.Outcome == "" {
+		r.Lineage.Tree, err = trees.of(ctx, record.Root)
+	}
 	return j, err
 }
 
-// forest has the trees of the runs that are recovered, each once.
-type forest struct {
+// restoreUnit gives a run that has no outcome yet the version of its unit, and its input.
+func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Duration, input []byte) error {
+	if r.Record.Outcome != "" {
+		return nil
+	}
+	u, err := s.units.Version(ctx, r.Record.Unit, r.Record.Version)
+	if err != nil {
+		return err
+	}
+	asked := s.request(u)
+	asked.Timeout = timeout
+	r.Unit, r.Limits = u, asked.Limits(s.opts.Limits)
+	r.Grants = s.opts.Units[u.Name].grants(u.Policy.Grants)
+	r.Input.Payload, err = contract.Decode(orEmpty(input), max(s.opts.PayloadBytes, int64(len(input))))
+	return err
+}
+
+// nothing is the execution of a run whose kind isn't known any more.
+type nothing struct{ run.Execution }
+
+// Settle implements run.Execution.
+func (nothing) Settle(context.Context) {}
+
+// Remove implements run.Execution.
+func (nothing) Remove(context.Context) error { return nil }
+
+// Release implements run.Execution.
+func (nothing) Release() {}
+
+// treeCache has the trees of the runs that are recovered, each once.
+type treeCache struct {
 	service *Service
 	trees   map[string]*handoff.Tree
 }
 
-func (f forest) of(ctx context.Context, root string) (*handoff.Tree, error) {
+func (f treeCache) of(ctx context.Context, root string) (*handoff.Tree, error) {
 	if tree := f.trees[root]; tree != nil {
 		return tree, nil
 	}
@@ -95,9 +122,9 @@ func (f forest) of(ctx context.Context, root string) (*handoff.Tree, error) {
 	return tree, err
 }
 
-// wishFor returns the cancellation that was asked for before an earlier process died, as
+// cancelRequested returns the cancellation that was asked for before an earlier process died, as
 // the cause of the run's end; nil if nobody asked.
-func (s *Service) wishFor(ctx context.Context, id string) error {
+func (s *Service) cancelRequested(ctx context.Context, id string) error {
 	var after int64
 	for {
 		events, err := s.store.Events(ctx, id, after, eventPage)
@@ -108,7 +135,7 @@ func (s *Service) wishFor(ctx context.Context, id string) error {
 			after = event.Seq
 			data, _ := eventOf(event).Decode() // what can't be read asks for nothing
 			if wish, ok := data.(api.CancelEvent); ok {
-				return wishOf(wish.Reason)
+				return run.Cancelled(wish.Reason)
 			}
 		}
 	}
@@ -117,33 +144,16 @@ func (s *Service) wishFor(ctx context.Context, id string) error {
 // tidy removes what belongs to no run: it is what a process left that died between two
 // steps.
 func (s *Service) tidy(ctx context.Context) {
-	if err := s.undescribed(ctx, s.removeUnknownFiles); err != nil {
-		s.logger.Warn("stray files not removed", about(err))
+	if err := s.removeUnknownFiles(ctx); err != nil {
+		s.logger.Warn("stray files not removed", fault.LogAttr(err))
 	}
-	if s.awaitEngine(ctx) != nil {
-		return
+	for kind := range s.kinds.Each() {
+		if sweeper, ok := kind.(run.Sweeper); ok {
+			if err := sweeper.SweepStrays(ctx, s.isLive); err != nil && ctx.Err() == nil {
+				s.logger.Warn("stray containers not removed", fault.LogAttr(err))
+			}
+		}
 	}
-	if err := s.undescribed(ctx, s.removeUnknownContainers); err != nil {
-		s.logger.Warn("stray containers not removed", about(err))
-	}
-}
-
-// undescribed does something while no unit is asked for its card, for which there is no run
-// either.
-func (s *Service) undescribed(ctx context.Context, do func(context.Context) error) error {
-	if err := s.describing.take(ctx); err != nil {
-		return err
-	}
-	defer s.describing.give()
-	return do(ctx)
-}
-
-func (s *Service) removeUnknownContainers(ctx context.Context) error {
-	removed, err := runtime.RemoveStray(ctx, s.exec.engine, s.exec.owner, s.isLive)
-	if removed > 0 {
-		s.logger.Warn("removed stray containers or volumes", "count", removed)
-	}
-	return err
 }
 
 // removeUnknownFiles looks through the directories of runs in portions.
@@ -167,7 +177,7 @@ func (s *Service) removeUnknownFiles(ctx context.Context) error {
 			if known[name] || s.isLive(name) || s.isYoung(name) {
 				continue
 			}
-			if err := removeRun(filepath.Join(s.path("runs"), name)); err != nil {
+			if err := safefs.RemoveTree(filepath.Join(s.path("runs"), name)); err != nil {
 				return err
 			}
 		}
@@ -179,17 +189,4 @@ func (s *Service) removeUnknownFiles(ctx context.Context) error {
 func (s *Service) isYoung(name string) bool {
 	info, err := os.Stat(s.runPath(name))
 	return err == nil && time.Since(info.ModTime()) < time.Minute && !info.ModTime().Before(s.opened)
-}
-
-// isLive reports whether this process has to do with a run, or with a sandbox that waits for
-// one or did.
-func (s *Service) isLive(id string) bool { return s.job(id) != nil || s.pool.has(id) }
-
-// brokenRun concludes a run with which this process can't go on.
-func brokenRun(err error) conclusion {
-	public := fault.Public(err)
-	return conclusion{state: api.Failed, outcome: api.SystemError, failure: &api.RunError{
-		Category: api.CategoryPermanent, Kind: public.Kind.String(),
-		Message: "the run can't go on after a restart: " + public.Msg, Hint: public.Hint,
-	}}
 }

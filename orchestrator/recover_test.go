@@ -41,7 +41,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(id, "a")
 	})
 	t.Run("runs that wait", func(t *testing.T) {
-		w := newWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
+		w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
 		first, second := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2}), w.submit(orders{Mark: "b", File: "f", Lines: 2})
 		w.until(first, running)
 		w.stop()
@@ -55,7 +55,7 @@ func TestServiceRecovers(t *testing.T) {
 		id := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(id, running)
 		w.stop()
-		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.exec.owner); err != nil {
+		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.home.Owner); err != nil {
 			t.Fatal(err)
 		}
 		w.start()
@@ -87,7 +87,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(id, "a")
 	})
 	t.Run("with the unit's version that it was accepted with", func(t *testing.T) {
-		w := newWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
+		w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
 		first, second := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2}), w.submit(orders{Mark: "b", File: "f", Lines: 2})
 		w.until(first, running)
 		w.stop()
@@ -113,7 +113,7 @@ func TestServiceRecovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stray := runtime.ContainerSpec{Image: image.ID, Labels: map[string]string{runtime.LabelOwner: w.service.exec.owner, runtime.LabelRun: "stray"}}
+		stray := runtime.ContainerSpec{Image: image.ID, Labels: map[string]string{runtime.LabelOwner: w.service.home.Owner, runtime.LabelRun: "stray"}}
 		if _, err := w.engine.Create(t.Context(), stray); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -24,7 +25,7 @@ ln -s /etc/passwd /io/output/link
 echo '{"file":"a/b/twice"}' > /io/output.json`)
 	data := t.TempDir() + "/data"
 	write(t, data, strings.Repeat("0123456789abcdef", 64<<10))
-	req.Files = append(req.Files, InputFile{Field: "data", Path: data})
+	req.Files = append(req.Files, run.InputFile{Field: "data", Path: data})
 	record, err := p.submit(t.Context(), req)
 	if err != nil || record.Outcome != api.Success || len(record.Files) != 1 || record.Files[0].SizeBytes != 2<<20 {
 		t.Fatalf("%v\n%s", err, show(record))

@@ -18,14 +18,14 @@ import (
 )
 
 // withSecret gives a Service the secret "token" and returns where it lies.
-func withSecret(t *testing.T, value string) (change func(*ServiceOptions), path string) {
+func withSecret(t *testing.T, value string) (change func(*settings), path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "secrets", "token")
 	write(t, path, value)
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func(o *ServiceOptions) { o.Secrets = filepath.Dir(path) }, path
+	return func(o *settings) { o.Secrets = filepath.Dir(path) }, path
 }
 
 func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
@@ -160,7 +160,7 @@ func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
 	for _, stream := range []string{"", "  stream: true\n"} {
 		var log lockedBuffer
 		change, path := withSecret(t, canary+"-secret")
-		w, agent := newFarWorks(t, stream+"  auth: {secret: token}\nretries: 1\n", change, func(o *ServiceOptions) {
+		w, agent := newFarWorks(t, stream+"  auth: {secret: token}\nretries: 1\n", change, func(o *settings) {
 			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 		for name, answer := range leaks(canary) {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,7 +10,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // What an agent elsewhere was asked by a server that then ended, nobody can take over: it is
@@ -51,7 +55,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		}
 	})
 	t.Run("one that was only starting had asked nothing", func(t *testing.T) {
-		w, agent := newFarWorks(t, "retries: 0\n", func(o *ServiceOptions) { o.Concurrency = 1 })
+		w, agent := newFarWorks(t, "retries: 0\n", func(o *settings) { o.Concurrency = 1 })
 		w.noEngine()
 		first := begun(t, w, agent)
 		second := w.ask("b")
@@ -93,7 +97,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 // dies there.
 func (w *works) rewind(id string, state api.State) {
 	w.t.Helper()
-	s, err := NewService(w.engine, w.opts)
+	s, err := w.opts.service(w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -105,11 +109,11 @@ func (w *works) rewind(id string, state api.State) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	j := s.blankJob(&Run{id: id, record: record})
+	j := s.lead(&run.Run{ID: id, Record: record}, nil)
 	if state == api.Completed { // all that came after it is undone
-		j.record.Transitions = j.record.Transitions[:len(j.record.Transitions)-2]
+		j.Record.Transitions = j.Record.Transitions[:len(j.Record.Transitions)-2]
 	}
-	j.record.State = state
+	j.Record.State = state
 	stale, err := j.row()
 	if err != nil {
 		w.t.Fatal(err)
@@ -132,25 +136,21 @@ func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := enginetest.NewFake(nil)
-	o, err := New(engine, Options{DataDir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(o.Close)
+	o := newLocal(t, container.New(engine, container.Options{}), Options{Home: data})
 	input, err := contract.NewPayload(map[string]any{"text": "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := o.Submit(t.Context(), Request{Capsule: c, Input: input})
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := run.Wait()
+	ended, err := o.Run(t.Context(), Request{Request: run.Request{Unit: unit.Of(c), Input: input}})
+	record := ended.Record
 	if err != nil || record.Outcome != api.Success || string(record.Output) != `{"words":3}` {
 		t.Errorf("%v %s", err, show(record))
 	}
 	keepsSchema(t, record)
-	dead, err := o.data.open("0198c0de-dead") // what a process leaves that is killed meanwhile
+	dead, err := o.data.make("0198c0de-dead") // what a process leaves that is killed meanwhile
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dead.path, "runs", "0198c0de-run", "input"), 0o700)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +159,9 @@ func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
 	}
 	if swept, err := o.Sweep(t.Context()); err != nil || len(swept) != 1 {
 		t.Errorf("swept %v: %v", swept, err)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
 	}
 	if asked := engine.Calls(); len(asked) > 0 {
 		t.Errorf("the engine was asked for %v", asked)

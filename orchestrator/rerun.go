@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -36,26 +37,24 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	req, ready, err := s.prepareAgain(u, old, spool)
+	asked, err := s.prepareAgain(u, old, spool)
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	return s.accept(ctx, u, req, ready, k, accepted{rerunOf: id, metadata: old.Metadata})
+	asked.key, asked.rerunOf, asked.metadata = k, id, old.Metadata
+	return s.accept(ctx, asked)
 }
 
 // prepareAgain checks an input whose files have their names already.
-func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (Request, prepared, error) {
-	input, err := contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes)
-	if err != nil {
-		return Request{}, prepared{}, err
+func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
+	asked = accepted{Request: s.request(u), find: s.units.Get}
+	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {
+		return asked, err
 	}
-	req := s.request(u)
-	req.Input = input
-	ready := prepared{input: input}
 	for _, f := range spool.files {
-		ready.files = append(ready.files, placedFile{source: f.path, name: f.name})
+		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true})
 	}
-	return req, ready, req.check(ready)
+	return asked, s.ready(&asked)
 }
 
 // spoolInputs links the input files of a run into a spool, under their names in
@@ -79,7 +78,7 @@ func (s *Service) spoolInputs(id string) (*Spool, error) {
 		return os.Link(path, link) //nolint:gosec // the directory is ours alone, and a sandbox sees it read-only
 	})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(noRoom(err), spool.Remove())
+		return nil, errors.Join(run.StorageFault(err), spool.Remove())
 	}
 	return spool, nil
 }

@@ -44,14 +44,14 @@ const severalSchema = `{"input": {"type": "object"}, "output": {"type": "object"
 // program is loaded and waits for the first.
 func newSeveral(t *testing.T, agent string) *works {
 	t.Helper()
-	w := newWorks(t, func(o *ServiceOptions) {
+	w := newWorks(t, func(o *settings) {
 		for name, content := range map[string]string{
 			"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"several\"]\n", "tools.yaml": "[]\n", "schema.json": severalSchema,
 			"agent.yaml": "name: several\nlimits: {timeout: 20s}\nwarm: 1\n" + agent,
 		} {
 			write(t, filepath.Join(o.Sources[0], "several", name), content)
 		}
-		o.Pool.Size = 8
+		o.Containers.Pool.Size = 8
 	})
 	if record := w.await(w.send(errand{Mark: "cold"})); record.Outcome != api.Success || record.Container.Served != 0 {
 		t.Fatal(show(record))
@@ -95,14 +95,11 @@ func (w *works) back() {
 
 // refills lets the pool start sandboxes, or not.
 func (w *works) refills(may bool) {
-	p := w.service.pool
-	p.mu.Lock()
-	p.shelf("several").pause = time.Time{}
+	until := time.Time{}
 	if !may {
-		p.shelf("several").pause = time.Now().Add(time.Hour)
+		until = time.Now().Add(time.Hour)
 	}
-	p.mu.Unlock()
-	p.nudge()
+	w.inContainers.Pool().Pause("several", until)
 }
 
 // containers counts what the engine has.

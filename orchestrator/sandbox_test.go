@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 func TestTheSandboxFromInside(t *testing.T) {
@@ -115,7 +116,7 @@ func TestCancellingEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	req := p.request(`echo ready; sleep 1000`)
-	req.Observe = func(e Event) {
+	req.Observe = func(e run.Event) {
 		if e.Log != nil {
 			cancel(errors.New("nobody waits"))
 		}
@@ -147,7 +148,7 @@ func TestEveryTransitionIsRecorded(t *testing.T) {
 	for _, transition := range record.Transitions {
 		states = append(states, string(transition.State))
 	}
-	if got := strings.Join(states, " "); got != "starting running completed cleanup idle" {
+	if got := strings.Join(states, " "); got != "idle starting running completed cleanup idle" {
 		t.Errorf("states %q", got)
 	}
 }

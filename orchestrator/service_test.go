@@ -178,7 +178,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 }
 
 func TestServiceCancels(t *testing.T) {
-	w := newWorks(t, func(o *ServiceOptions) { o.Concurrency = 1 })
+	w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
 	runs, waits := w.submit(orders{Mark: "a", Until: "never"}), w.submit(orders{Mark: "b"})
 	w.until(runs, running)
 	for _, id := range []string{waits, runs} {
@@ -200,7 +200,7 @@ func TestServiceCancels(t *testing.T) {
 }
 
 func TestServiceBoundsItsQueue(t *testing.T) {
-	w := newWorks(t, func(o *ServiceOptions) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
+	w := newWorks(t, func(o *settings) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
 	first := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(first, running)
 	second := w.submit(orders{Mark: "b"})
@@ -216,7 +216,7 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 }
 
 func TestServiceRefusesWithoutRoom(t *testing.T) {
-	w := newWorks(t, func(o *ServiceOptions) { o.MinFreeDisk = 1 << 60 })
+	w := newWorks(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
 	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("error %v", err)
 	}
@@ -227,7 +227,7 @@ func TestServiceRefusesWithoutRoom(t *testing.T) {
 
 func TestServiceHoldsItsHome(t *testing.T) {
 	w := newWorks(t)
-	if _, err := NewService(w.engine, w.opts); !fault.Is(err, fault.Conflict) {
+	if _, err := w.opts.service(w.engine); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second one over the same home: %v", err)
 	}
 }

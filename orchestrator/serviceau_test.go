@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -29,16 +30,17 @@ const readerCard = `{
 
 // newReaderWorks are works with the Agentic Unit "reader", which prints what its model holds,
 // beside "worker" and "caller". The operator has given it one.
-func newReaderWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
+func newReaderWorks(t *testing.T, change ...func(*settings)) *works {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	write(t, model, "weights")
-	return newCallWorks(t, append([]func(*ServiceOptions){func(o *ServiceOptions) {
+	return newCallWorks(t, append([]func(*settings){func(o *settings) {
 		addReader(t, o.Sources[0], "")
 		o.Units = map[string]UnitSettings{
-			"reader": {ModelPath: model, StdinBytes: 10, Timeout: 10 * time.Second},
+			"reader": {Timeout: 10 * time.Second},
 			"caller": {MayCall: []string{"reader"}},
 		}
+		o.Containers.Units["reader"] = container.UnitOptions{Extra: container.Extra{ModelPath: model, StdinBytes: 10}}
 		o.Concurrency = 1
 	}}, change...)...)
 }
@@ -152,12 +154,12 @@ func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
 func TestAServiceWantsItsModels(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "model"), "x")
-	serve := func(engine Engine, models ...string) error {
-		units := map[string]UnitSettings{"none": {}}
+	serve := func(engine container.Engine, models ...string) error {
+		units := map[string]container.UnitOptions{"none": {}}
 		for i, model := range models {
-			units[fmt.Sprint("u", i)] = UnitSettings{ModelPath: model}
+			units[fmt.Sprint("u", i)] = container.UnitOptions{Extra: container.Extra{ModelPath: model}}
 		}
-		s, err := NewService(engine, ServiceOptions{Home: filepath.Join(t.TempDir(), "home"), Units: units})
+		s, err := settings{Options: Options{Home: filepath.Join(t.TempDir(), "home")}, Containers: container.Options{Units: units}}.service(engine)
 		if err == nil {
 			err = s.Close()
 		}
@@ -254,21 +256,13 @@ func TestTheCardOfAUnit(t *testing.T) {
 		}
 		w.noRunDirs()
 	})
-	t.Run("isn't disturbed by a service that tidies up, and whoever waits can leave", func(t *testing.T) {
+	t.Run("is waited for no longer than its caller does", func(t *testing.T) {
 		w := newReaderWorks(t)
-		if err := w.service.describing.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		tidied := false
-		if err := w.service.undescribed(ctx, func(context.Context) error { tidied = true; return nil }); err == nil || tidied {
-			t.Errorf("it is tidied: %v, %v", tidied, err)
-		}
 		if _, err := w.service.Card(ctx, "reader"); err == nil {
-			t.Error("two are asked at once")
+			t.Error("it is asked for nobody")
 		}
-		w.service.describing.give()
 	})
 }
 
@@ -282,7 +276,7 @@ func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
 	if err := os.Chtimes(w.service.runPath(id), long, long); err != nil {
 		t.Fatal(err)
 	}
-	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.exec.owner, runtime.LabelAside: "card"}
+	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.home.Owner, runtime.LabelAside: "card"}
 	if _, err := w.engine.Create(t.Context(), runtime.ContainerSpec{Image: dockertest.Image, Labels: labels}); err != nil {
 		t.Fatal(err)
 	}

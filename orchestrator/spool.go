@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // Spool receives the files of a submission before there is a run for them. It is used
@@ -32,21 +32,16 @@ type spooled struct {
 }
 
 // NewSpool returns an empty spool. Remove it when nobody took it over.
-func (s *Service) NewSpool() (*Spool, error) {
-	id, err := newRunID("")
+func (l *loop) NewSpool() (*Spool, error) {
+	id, err := run.NewID()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(s.path("spool"), id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, noRoom(err)
+	dir := filepath.Join(l.home.Dir, "spool", id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, run.StorageFault(err)
 	}
 	return &Spool{dir: dir}, nil
-}
-
-func noRoom(err error) error {
-	return fault.Wrap(fault.Unavailable, err, "the data directory can't be written").
-		WithHint("is the disk full? `aod prune` removes old runs")
 }
 
 // Add takes a file for a field of the input, under the name that its client gives it.
@@ -55,17 +50,17 @@ func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	path := filepath.Join(p.dir, strconv.Itoa(len(p.files)))
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return noRoom(err)
+		return run.StorageFault(err)
 	}
 	sum := sha256.New()
-	in := &source{r: io.LimitReader(r, limit+1)}
+	in := &run.Source{Reader: io.LimitReader(r, limit+1)}
 	size, err := io.Copy(io.MultiWriter(out, sum), in)
 	err = errors.Join(err, out.Close())
 	switch {
-	case in.err != nil:
-		return fmt.Errorf("receive file: %w", in.err)
+	case in.Err != nil:
+		return fmt.Errorf("receive file: %w", in.Err)
 	case err != nil:
-		return noRoom(err)
+		return run.StorageFault(err)
 	case size > limit:
 		return fault.New(fault.TooLarge, "the file for %q has more than %d bytes", field, limit).
 			WithHint("the setting upload_limit says how much a request may bring")
@@ -74,30 +69,16 @@ func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	return nil
 }
 
-// source remembers its own error, to tell it from those of who writes.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.r.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
 // Remove deletes what nobody took. It may be called again.
 func (p *Spool) Remove() error { return os.RemoveAll(p.dir) }
 
-func (p *Spool) inputs() []InputFile {
+func (p *Spool) inputs() []run.InputFile {
 	if p == nil {
 		return nil
 	}
-	files := make([]InputFile, len(p.files))
+	files := make([]run.InputFile, len(p.files))
 	for i, f := range p.files {
-		files[i] = InputFile{Field: f.field, Name: f.name, Path: f.path}
+		files[i] = run.InputFile{Field: f.field, Name: f.name, Path: f.path, Ours: true}
 	}
 	return files
 }
@@ -114,27 +95,38 @@ func (p *Spool) digest() string {
 	return all.String()
 }
 
-// placeInputs moves the files of a request to the directory of a run's input.
-func placeInputs(dir string, files []placedFile) error {
+// placeInputs puts the files of a request into the directory of a run's input: ours are
+// moved there, others copied.
+func placeInputs(dir string, files []run.PlacedFile) error {
 	for _, f := range files {
-		target := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return noRoom(err)
-		}
-		if err := os.Rename(f.source, target); err != nil {
-			return noRoom(err)
-		}
-		if err := os.Chmod(target, 0o644); err != nil {
-			return noRoom(err)
+		if err := placeInput(f, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
+			return run.StorageFault(err)
 		}
 	}
 	return nil
 }
 
-// removeRun deletes what is kept of a run.
-func removeRun(dir string) error {
-	if err := safefs.RemoveTree(dir); err != nil {
-		return fmt.Errorf("remove run's files: %w", err)
+func placeInput(f run.PlacedFile, target string) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
 	}
-	return nil
+	if f.Ours {
+		return errors.Join(os.Rename(f.Source, target), os.Chmod(target, 0o644))
+	}
+	return copyFile(f.Source, target)
+}
+
+// copyFile copies a regular file of the user's, by the kernel where it can.
+func copyFile(source, target string) (err error) {
+	in, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // read only
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(0o644), out.Close())
 }

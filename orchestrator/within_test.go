@@ -21,8 +21,8 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 		{3 * time.Second, 5 * time.Second, 3 * time.Second},
 		{time.Hour, 5 * time.Second, 5 * time.Second},
 	} {
-		req, _, err := w.service.prepare(u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
-		if got := req.limits(w.opts.Limits).Timeout; err != nil || got != c.want {
+		asked, err := w.service.prepare(u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
+		if got := asked.Limits(w.service.opts.Limits).Timeout; err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}

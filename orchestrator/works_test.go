@@ -9,13 +9,19 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // orders is the input of the unit "worker": what its program does.
@@ -44,12 +50,48 @@ var workerFiles = map[string]string{
 	}`,
 }
 
+// settings are those of a Service and its kinds.
+type settings struct {
+	Options
+	Containers container.Options
+	Secrets    string
+	watched    bool // see works.claiming
+	works      *works
+}
+
+// service opens a Service over an engine, with the kinds of unit that there are.
+func (s settings) service(engine container.Engine) (*Service, error) {
+	service, _, err := s.open(engine)
+	return service, err
+}
+
+func (s settings) open(engine container.Engine) (*Service, *container.Containers, error) {
+	s.Containers.Logger, s.Containers.Limits = s.Logger, s.Limits
+	containers := container.New(engine, s.Containers)
+	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets}))
+	if s.watched {
+		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.works}
+	}
+	service, err := NewService(s.Options)
+	if s.works != nil {
+		s.works.latest.Store(service)
+	}
+	return service, containers, err
+}
+
+func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
+	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents}
+}
+
 // works is a world in which Services come and go over one home and one engine.
 type works struct {
-	t       *testing.T
-	engine  *enginetest.Fake
-	opts    ServiceOptions
-	service *Service
+	t            *testing.T
+	engine       *enginetest.Fake
+	opts         settings
+	service      *Service
+	inContainers *container.Containers   // the kind of the service
+	latest       atomic.Pointer[Service] // the newest service, before it has started
+	claims       func()                  // is called in the middle of the next claim; nil: nothing is
 
 	mu      sync.Mutex
 	started map[string]int           // programs, by mark
@@ -58,13 +100,13 @@ type works struct {
 	answers map[string][]string      // to the handoffs of a caller, by its mark
 
 	load   func(context.Context, loading) (exit int) // what the program of "asker" does before it asks; not 0 ends it
-	known  map[string]*parked                        // sandboxes that were seen to wait, by id
+	known  map[string]*pool.Sandbox                  // sandboxes that were seen to wait, by id
 	ending func(code int) int                        // what a container does after its program's good end
 }
 
-func newWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
+func newWorks(t *testing.T, change ...func(*settings)) *works {
 	t.Helper()
-	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*parked{}}
+	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*pool.Sandbox{}}
 	w.engine = enginetest.NewFake(w.ended(enginetest.WithInit(w.program)))
 	w.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
 	w.engine.Hook = func(_ context.Context, method string) error {
@@ -76,10 +118,11 @@ func newWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
 	for name, content := range workerFiles {
 		write(t, filepath.Join(sources, "worker", name), content)
 	}
-	w.opts = ServiceOptions{
+	w.opts = settings{Options: Options{
 		Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources},
 		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3,
-	}
+	}, Containers: container.Options{Units: map[string]container.UnitOptions{}}}
+	w.opts.works = w
 	for _, c := range change {
 		c(&w.opts)
 	}
@@ -90,10 +133,11 @@ func newWorks(t *testing.T, change ...func(*ServiceOptions)) *works {
 
 func (w *works) start() {
 	w.t.Helper()
-	s, err := NewService(w.engine, w.opts)
+	s, containers, err := w.opts.open(w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.inContainers = containers
 	if err := s.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -111,7 +155,7 @@ func (w *works) stop() {
 // dieWishing has a process die between storing a wish to cancel, "because", and acting on it.
 func (w *works) dieWishing(id string) {
 	w.t.Helper()
-	s, err := NewService(w.engine, w.opts)
+	s, err := w.opts.service(w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -221,7 +265,7 @@ func encoded(input any) json.RawMessage {
 // await returns a run at its very end.
 func (w *works) await(id string) api.Record {
 	w.t.Helper()
-	return w.until(id, func(r api.Record) bool { return (&Run{record: r}).over() })
+	return w.until(id, run.Over)
 }
 
 func (w *works) until(id string, is func(api.Record) bool) api.Record {

@@ -129,10 +129,9 @@ func (r *Registry) open(name, version string) (*Unit, error) {
 		}
 		r.cache.put(key, loaded)
 	}
-	return &Unit{
-		Name: name, Kind: Kind(loaded.Kind), Version: version, Source: rec.Source, Origin: rec.Origin,
-		Capsule: loaded, Since: rec.Since,
-	}, nil
+	u := Of(loaded)
+	u.Version, u.Source, u.Origin, u.Since = version, rec.Source, rec.Origin, rec.Since
+	return u, nil
 }
 
 // lost says why a version can't be loaded: it was pruned meanwhile, or it is damaged.

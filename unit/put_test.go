@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -33,7 +32,7 @@ func TestPut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			u, created := f.put("reader", archive)
-			if !created || u.Name != "reader" || u.Capsule.Name != "reader" || u.Source != FromUpload || u.Origin != "" {
+			if !created || u.Name != "reader" || capsuleOf(u).Name != "reader" || u.Source != FromUpload || u.Origin != "" {
 				t.Errorf("created %v: %+v", created, u)
 			}
 			same, created := f.put("reader", archive)
@@ -219,7 +218,7 @@ func TestLinksThatStayInside(t *testing.T) {
 	u, _ := f.put("reader", capsuleTar(t, "top/", nil,
 		lnk("top/a", "data/x"), lnk("top/deep/b", "../data/x"), lnk("top/c", "./data"), lnk("top/d", "missing"), reg("top/data/x", "1")))
 	for name, want := range map[string]string{"a": "data/x", "deep/b": "../data/x", "c": "./data", "d": "missing"} {
-		if got, err := os.Readlink(filepath.Join(u.Capsule.Dir, name)); got != want || err != nil {
+		if got, err := os.Readlink(filepath.Join(capsuleOf(u).Dir, name)); got != want || err != nil {
 			t.Errorf("%s leads to %q, %v", name, got, err)
 		}
 	}
@@ -230,7 +229,7 @@ func TestOnlyTheExecutableBitIsKept(t *testing.T) {
 	u, _ := f.put("reader", capsuleTar(t, "", nil,
 		tar.Header{Typeflag: tar.TypeReg, Name: "tool", Mode: 0o6711}, tar.Header{Typeflag: tar.TypeReg, Name: "data", Mode: 0o2600}))
 	for name, want := range map[string]fs.FileMode{"tool": 0o755, "data": 0o644} {
-		if info, err := os.Stat(filepath.Join(u.Capsule.Dir, name)); err != nil || info.Mode() != want {
+		if info, err := os.Stat(filepath.Join(capsuleOf(u).Dir, name)); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
@@ -375,7 +374,7 @@ func putIsContained(t *testing.T, around string, archive []byte) {
 	}
 	if err == nil {
 		x.onlyCurrent("reader", u.Version)
-		x.noLinkOut(u.Capsule.Dir)
+		x.noLinkOut(capsuleOf(u).Dir)
 		return
 	}
 	if entries, _ := os.ReadDir(x.home); len(entries) != 0 {
@@ -400,7 +399,7 @@ func (f fixture) noLinkOut(dir string) {
 func TestPutAsksBeforeAnUploadCounts(t *testing.T) {
 	refusal := fault.New(fault.Build, "its image can't be built")
 	answer := error(refusal)
-	r, err := New(Options{Home: t.TempDir(), Accept: func(_ context.Context, c *capsule.Capsule) error {
+	r, err := New(Options{Home: t.TempDir(), Accept: func(_ context.Context, c *Unit) error {
 		if c.Name != "reader" {
 			t.Errorf("asked about %q", c.Name)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -30,7 +29,7 @@ type Options struct {
 	Settle     time.Duration // a directory is looked at no more often than this; 0: at every call
 	Logger     *slog.Logger  // nil: nothing is logged
 	// Accept has the last word on an upload before it becomes current; nil takes all.
-	Accept func(context.Context, *capsule.Capsule) error
+	Accept func(context.Context, *Unit) error
 }
 
 // Registry finds units by name. It is safe for concurrent use. One process at a time
@@ -41,7 +40,7 @@ type Registry struct {
 	limits  limits
 	settle  time.Duration
 	logger  *slog.Logger
-	accept  func(context.Context, *capsule.Capsule) error
+	accept  func(context.Context, *Unit) error
 	cache   cache
 	writing gates // by unit: who changes its versions
 

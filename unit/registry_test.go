@@ -26,17 +26,17 @@ func TestGet(t *testing.T) {
 	if u.Name != "reader" || u.Kind != Capsule || u.Source != FromDirectory || u.Origin != dir || u.Problem != nil {
 		t.Errorf("got %+v", u)
 	}
-	if u.Capsule.Name != "reader" || u.Capsule.Dir == dir || time.Since(u.Since) > time.Minute {
-		t.Errorf("the capsule isn't the stored one: %+v", u.Capsule)
+	if capsuleOf(u).Name != "reader" || capsuleOf(u).Dir == dir || time.Since(u.Since) > time.Minute {
+		t.Errorf("the capsule isn't the stored one: %+v", capsuleOf(u))
 	}
-	x, err := u.Capsule.Context()
+	x, err := capsuleOf(u).Context()
 	must(t, err)
 	if x.Digest[:16] != u.Version {
 		t.Errorf("version %s of the context %s", u.Version, x.Digest)
 	}
 	same, err := f.Version(t.Context(), "reader", u.Version)
 	must(t, err)
-	if diff := cmp.Diff(u.Since, same.Since); diff != "" || same.Capsule != u.Capsule {
+	if diff := cmp.Diff(u.Since, same.Since); diff != "" || capsuleOf(same) != capsuleOf(u) {
 		t.Errorf("Version gives another one: %s", diff)
 	}
 }
@@ -87,7 +87,7 @@ func TestEdits(t *testing.T) {
 				if again := f.restart().get("reader"); again.Version != after.Version {
 					t.Errorf("after a restart it is %s, not %s", again.Version, after.Version)
 				}
-				if old, err := f.Version(t.Context(), "reader", before.Version); err != nil || old.Capsule.Dir != before.Capsule.Dir {
+				if old, err := f.Version(t.Context(), "reader", before.Version); err != nil || capsuleOf(old).Dir != capsuleOf(before).Dir {
 					t.Errorf("the old version: %v", err)
 				}
 			})
@@ -207,7 +207,7 @@ func TestADirectoryThatIsGone(t *testing.T) {
 		if !fault.Is(err, fault.NotFound) || fault.Public(err).Hint != "did you mean leader?" {
 			t.Errorf("Get: %v, %s", err, fault.Public(err).Hint)
 		}
-		if old, err := registry.Version(t.Context(), "reader", u.Version); err != nil || old.Capsule.Name != "reader" {
+		if old, err := registry.Version(t.Context(), "reader", u.Version); err != nil || capsuleOf(old).Name != "reader" {
 			t.Errorf("Version: %v", err)
 		}
 	}
@@ -259,15 +259,15 @@ func TestAVersionIsWhatItsDirectoryWas(t *testing.T) {
 				must(t, err)
 				want, err := original.Context()
 				must(t, err)
-				got, err := u.Capsule.Context()
+				got, err := capsuleOf(u).Context()
 				must(t, err)
 				if diff := cmp.Diff(want.Files(), got.Files()); diff != "" || want.Digest != got.Digest {
 					t.Errorf("the images differ: %s", diff)
 				}
-				if len(u.Capsule.Tools) != 1 || u.Capsule.Name != "reader" {
-					t.Errorf("got %+v", u.Capsule)
+				if len(capsuleOf(u).Tools) != 1 || capsuleOf(u).Name != "reader" {
+					t.Errorf("got %+v", capsuleOf(u))
 				}
-				if cases, err := u.Capsule.Cases(); err != nil || len(cases) != 1 {
+				if cases, err := capsuleOf(u).Cases(); err != nil || len(cases) != 1 {
 					t.Errorf("the test cases: %v", err)
 				}
 				if len(f.leftovers()) > 0 {
@@ -283,12 +283,12 @@ func TestDamage(t *testing.T) {
 		f := newFixture(t)
 		f.add("reader", nil)
 		u := f.get("reader")
-		must(t, os.WriteFile(u.Capsule.Dir+"/agent.yaml", []byte("name: other\n"), 0o644))
+		must(t, os.WriteFile(capsuleOf(u).Dir+"/agent.yaml", []byte("name: other\n"), 0o644))
 		f = f.restart()
 		if _, err := f.Version(t.Context(), "reader", u.Version); !fault.Is(err, fault.Internal) {
 			t.Errorf("Version: %v", err)
 		}
-		if again := f.get("reader"); again.Version != u.Version || again.Capsule.Name != "reader" {
+		if again := f.get("reader"); again.Version != u.Version || capsuleOf(again).Name != "reader" {
 			t.Errorf("got %+v", again)
 		}
 	})
@@ -457,7 +457,7 @@ func TestEditsDuringGets(t *testing.T) {
 	close(stop)
 	all.Wait()
 	u := f.get("reader")
-	x, err := u.Capsule.Context()
+	x, err := capsuleOf(u).Context()
 	if err != nil || x.Digest[:16] != u.Version || u.Problem != nil {
 		t.Errorf("in the end: %v, %v", err, u.Problem)
 	}
@@ -526,3 +526,5 @@ func BenchmarkGet(b *testing.B) {
 		f.get("reader")
 	}
 }
+
+func capsuleOf(u *Unit) *capsule.Capsule { return u.Definition.(*capsule.Capsule) }

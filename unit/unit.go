@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -23,17 +24,64 @@ const (
 	FromUpload    = "upload"
 )
 
-// Unit is one version of something that can be run. It is the caller's own, but for the
-// capsule, which is shared: don't change it.
+// Unit is something that can be run: what everybody may know of it, and what its kind alone
+// does. It is the caller's own, but for contract and definition, which are shared: don't
+// change them.
 type Unit struct {
-	Name    string
-	Kind    Kind
-	Version string           // of the content: 16 hex digits
-	Source  string           // FromDirectory or FromUpload
-	Origin  string           // the directory that it was read from; "" for an upload
-	Capsule *capsule.Capsule // loaded from the stored version, where its Dir is
-	Since   time.Time        // when this version was first seen, in UTC
-	Problem *fault.Error     // what is wrong with a newer state, which is not served; nil: nothing
+	Name        string
+	Kind        Kind
+	Description string // may be empty
+	Contract    *contract.Contract
+	Policy      Policy
+	Definition  Definition
+
+	// What a Registry knows; zero for a unit that was read from a directory alone.
+	Version string       // of the content: 16 hex digits
+	Source  string       // FromDirectory or FromUpload
+	Origin  string       // the directory that it was read from; "" for an upload
+	Since   time.Time    // when this version was first seen, in UTC
+	Problem *fault.Error // what is wrong with a newer state, which is not served; nil: nothing
+}
+
+// Policy is what a unit says of how it is run. Zero fields were not set.
+type Policy struct {
+	Limits      capsule.Limits
+	Budgets     capsule.Budgets // of what it calls
+	Recursion   int             // how often it may stand again on the path of calls to it
+	Concurrency int             // runs at once
+	Retries     *int            // after an attempt that failed for a reason that may pass; nil: not set
+	Grants      []string        // units that it may call
+}
+
+// Definition is what a unit's kind has read of it.
+type Definition interface {
+	// Schema returns the document of the unit's contract, or a Capsule fault.
+	Schema() ([]byte, error)
+}
+
+// Schema returns the document of the unit's contract, or a Capsule fault.
+func (u *Unit) Schema() ([]byte, error) { return u.Definition.Schema() }
+
+// Of returns the unit that a directory defines.
+func Of(c *capsule.Capsule) *Unit {
+	return &Unit{
+		Name: c.Name, Kind: Kind(c.Kind), Description: c.Description, Contract: c.Contract, Definition: c,
+		Policy: Policy{
+			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion,
+			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c),
+		},
+	}
+}
+
+// grantsOf are the units that a capsule's tools.yaml lets it call.
+func grantsOf(c *capsule.Capsule) []string {
+	var names []string
+	for _, tool := range c.Tools {
+		if tool.Capsule != "" {
+			names = append(names, tool.Capsule)
+		}
+	}
+	return names
 }
 
 // Listed is one line of a list of units.

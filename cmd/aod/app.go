@@ -7,15 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // app is one call of the program: its streams and its global flags.
@@ -27,6 +23,8 @@ type app struct {
 	data  string   // --data
 	units []string // --units
 	quiet bool     // --quiet
+
+	moreKinds run.Kinds // beside those that are always there; nil: none
 
 	server    string // --server
 	tokenFile string // --token-file
@@ -125,65 +123,6 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		}
 		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).WithHint("see %s --help", cmd.CommandPath())
 	}
-}
-
-// withOrchestrator calls do with an orchestrator over the local engine, after
-// removing what dead processes left, and waits for its runs before it returns.
-func (a *app) withOrchestrator(ctx context.Context, do func(*orchestrator.Orchestrator, runtime.Engine) error) (err error) {
-	return a.withOptions(orchestrator.Options{DataDir: a.data}, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
-		if err := a.sweep(ctx, o); err != nil {
-			return err
-		}
-		return do(o, engine)
-	})
-}
-
-// withUnit is withOrchestrator for runs of a unit. Where its agent is elsewhere no engine
-// need answer: what dead processes left is removed then as far as it goes.
-func (a *app) withUnit(ctx context.Context, c *capsule.Capsule, secrets map[string]string, do func(*orchestrator.Orchestrator) error) error {
-	opts := orchestrator.Options{DataDir: a.data, SecretFiles: secrets}
-	return a.withOptions(opts, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
-		if err := a.sweepFor(ctx, o, c); err != nil {
-			return err
-		}
-		return do(o)
-	})
-}
-
-// sweepTime is how long a unit that needs no engine waits for one.
-const sweepTime = 3 * time.Second
-
-func (a *app) sweepFor(ctx context.Context, o *orchestrator.Orchestrator, c *capsule.Capsule) error {
-	if c.Kind != capsule.KindRemote {
-		return a.sweep(ctx, o)
-	}
-	brief, cancel := context.WithTimeout(ctx, sweepTime)
-	defer cancel()
-	_ = a.sweep(brief, o) // the next command that needs an engine says what is wrong
-	return ctx.Err()
-}
-
-func (a *app) withOptions(opts orchestrator.Options, do func(*orchestrator.Orchestrator, runtime.Engine) error) (err error) {
-	engine, err := docker.New(docker.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	o, err := orchestrator.New(engine, opts)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	return do(o, engine)
-}
-
-// sweep removes what dead processes left.
-func (a *app) sweep(ctx context.Context, o *orchestrator.Orchestrator) error {
-	swept, err := o.Sweep(ctx)
-	for _, id := range swept {
-		a.note("cleaned up after run %s, whose process had died", id)
-	}
-	return err
 }
 
 // note tells of something in passing, unless --quiet.

@@ -19,8 +19,10 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) auCommand() *cobra.Command {
@@ -61,9 +63,9 @@ func (a *app) describeAU(ctx context.Context, target string, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withLocal(ctx, func(l *local) error {
 		view := newView(a.stderr, c.Name, a.quiet)
-		card, err := o.Describe(ctx, c, view.event)
+		card, err := l.containers.Describe(ctx, unit.Of(c), view.event)
 		view.close()
 		if err != nil {
 			return err
@@ -166,30 +168,32 @@ func (a *app) runAU(ctx context.Context, target string, args []string, flags auR
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withLocal(ctx, func(l *local) error {
 		req, done, err := flags.request(c, args, a)
 		if err != nil {
 			return err
 		}
 		defer done()
-		return a.runRequest(ctx, o, req, runFlags{json: flags.json})
+		return a.runRequest(ctx, l, req, runFlags{json: flags.json})
 	})
 }
 
 func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orchestrator.Request, done func(), err error) {
-	req = orchestrator.Request{Capsule: c, Timeout: f.timeout, Find: a.callees(c)}
-	if req.StdinBytes, err = f.stdinBytes(); err != nil {
+	req = orchestrator.Request{Request: run.Request{Unit: unit.Of(c), Timeout: f.timeout}, Find: a.callees(c)}
+	extra := container.Extra{}
+	if extra.StdinBytes, err = f.stdinBytes(); err != nil {
 		return req, nil, err
 	}
-	if req.ModelPath, err = modelFile(f.model); err != nil {
+	if extra.ModelPath, err = modelFile(f.model); err != nil {
 		return req, nil, err
 	}
 	if req.Input, err = f.call(args); err != nil {
 		return req, nil, err
 	}
-	stdin, done, err := f.stdinFile(a, req.StdinBytes)
+	req.Extra = extra
+	stdin, done, err := f.stdinFile(a, extra.StdinBytes)
 	if err == nil && stdin != "" {
-		req.Files = []orchestrator.InputFile{{Field: "stdin", Path: stdin, Name: "stdin"}}
+		req.Files = []run.InputFile{{Field: "stdin", Path: stdin, Name: "stdin"}}
 	}
 	return req, done, err
 }

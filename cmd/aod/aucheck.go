@@ -14,8 +14,9 @@ import (
 	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // auCheckTime is what one start of a unit may take.
@@ -72,13 +73,13 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withLocal(ctx, func(l *local) error {
 		view := newView(a.stderr, c.Name, a.quiet)
 		opts := check.Options{Name: c.Name, Args: args, Sample: sample, Timeout: flags.timeout, Source: a.sourceOf(c)}
 		if model != "" {
-			opts.ModelPath = orchestrator.AUModelPath(model)
+			opts.ModelPath = container.ModelPathInside(model)
 		}
-		report, err := check.Unit(ctx, auStarter{orchestrator: o, unit: c, model: model, view: view}, opts)
+		report, err := check.Unit(ctx, auStarter{containers: l.containers, unit: unit.Of(c), model: model, view: view}, opts)
 		view.close()
 		if err != nil {
 			return err
@@ -89,16 +90,16 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 
 // auStarter starts a unit on this machine's engine.
 type auStarter struct {
-	orchestrator *orchestrator.Orchestrator
-	unit         *capsule.Capsule
-	model        string // of this machine; "" is none
-	view         *view
+	containers *container.Containers
+	unit       *unit.Unit
+	model      string // of this machine; "" is none
+	view       *view
 }
 
 // Start implements check.Starter.
 func (s auStarter) Start(ctx context.Context, trial check.Trial) (check.Observed, error) {
 	s.view.waitFor("trying %s", trial.Scenario)
-	seen, err := s.orchestrator.Try(ctx, s.unit, orchestrator.AUTrial{
+	seen, err := s.containers.Try(ctx, s.unit, container.Trial{
 		Stdin: trial.Stdin, Open: trial.Open, Args: trial.Args, Env: trial.Env, ModelPath: s.model,
 		MemoryBytes: trial.MemoryBytes, Timeout: trial.Timeout, Observe: s.watch,
 	})
@@ -106,7 +107,7 @@ func (s auStarter) Start(ctx context.Context, trial check.Trial) (check.Observed
 }
 
 // watch shows how the unit is built. What it logs is none of the user's own doing.
-func (s auStarter) watch(e orchestrator.Event) {
+func (s auStarter) watch(e run.Event) {
 	if e.Build != nil {
 		s.view.event(e)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/au/pipe"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -54,11 +55,11 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 		return err
 	}
 	var records []api.Record
-	err = a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, engine runtime.Engine) error {
+	err = a.withLocal(ctx, func(l *local) error {
 		view := newView(a.stderr, tasks[0].Unit, a.quiet)
 		defer view.close()
-		opts := pipe.Options{Stdin: flags.stdin, Dir: dir, Joined: !runtime.IsRemote(engine)}
-		records, err = pipe.Run(ctx, tasks, auRunner{a: a, o: o, flags: flags, view: view}, opts)
+		opts := pipe.Options{Stdin: flags.stdin, Dir: dir, Joined: !runtime.IsRemote(l.engine)}
+		records, err = pipe.Run(ctx, tasks, auRunner{a: a, local: l, flags: flags, view: view}, opts)
 		return err
 	})
 	if len(records) == 0 {
@@ -85,7 +86,7 @@ func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
 // auRunner runs units on this machine's engine.
 type auRunner struct {
 	a     *app
-	o     *orchestrator.Orchestrator
+	local *local
 	flags auRunFlags
 	view  *view
 }
@@ -100,25 +101,24 @@ func (r auRunner) Prepare(task pipe.Task, stdin string) (pipe.Unit, error) {
 	flags.prompt, flags.stdin = task.Prompt, stdin
 	req, _, err := flags.request(c, task.Args, r.a)
 	req.Observe = r.view.event
-	return auUnit{o: r.o, req: req}, err
+	return auUnit{local: r.local, req: req}, err
 }
 
 // auUnit is a unit with what it is given.
 type auUnit struct {
-	o   *orchestrator.Orchestrator
-	req orchestrator.Request
+	local *local
+	req   orchestrator.Request
 }
 
 // Run implements pipe.Unit.
 func (u auUnit) Run(ctx context.Context, join pipe.Join) (api.Record, error) {
 	if join != (pipe.Join{}) {
-		u.req.Stream = &orchestrator.Stream{Stdin: join.Stdin, Stdout: join.Stdout}
+		extra, _ := u.req.Extra.(container.Extra)
+		extra.Stream = &container.Stream{Stdin: join.Stdin, Stdout: join.Stdout}
+		u.req.Extra = extra
 	}
-	run, err := u.o.Submit(ctx, u.req)
-	if err != nil {
-		return api.Record{}, err
-	}
-	return run.Wait()
+	ended, err := u.local.Run(ctx, u.req)
+	return ended.Record, err
 }
 
 // receiveOnce makes a file of our own stdin, which several tasks may read.

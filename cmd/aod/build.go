@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) buildCommand() *cobra.Command {
@@ -35,9 +35,9 @@ func (a *app) build(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withLocal(ctx, func(l *local) error {
 		view := newView(a.stderr, c.Name, a.quiet)
-		_, ref, built, err := o.Build(ctx, c, func(e runtime.BuildEvent) { view.build(e) })
+		_, ref, built, err := l.containers.Build(ctx, unit.Of(c), func(e runtime.BuildEvent) { view.build(e) })
 		view.close()
 		if err != nil {
 			return err
@@ -51,10 +51,10 @@ func (a *app) build(ctx context.Context, name string) error {
 }
 
 func (a *app) buildBase(ctx context.Context) error {
-	return a.withOrchestrator(ctx, func(o *orchestrator.Orchestrator, _ runtime.Engine) error {
+	return a.withLocal(ctx, func(l *local) error {
 		view := newView(a.stderr, "base", a.quiet)
 		defer view.close()
-		return o.EnsureBase(ctx, func(e runtime.BuildEvent) { view.build(e) })
+		return l.containers.EnsureBase(ctx, func(e runtime.BuildEvent) { view.build(e) })
 	})
 }
 

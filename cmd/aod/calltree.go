@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // callNode is a run in the tree of calls, as a person sees it.
@@ -146,7 +146,7 @@ func newCallTree(unit string) *callTree {
 
 // note takes an event of any run in the tree and returns its node; called is true for one
 // that was called and is new.
-func (t *callTree) note(e orchestrator.Event) (node *callNode, called bool) {
+func (t *callTree) note(e run.Event) (node *callNode, called bool) {
 	node = t.nodes[e.Run]
 	if node == nil {
 		node, called = t.add(e)
@@ -164,7 +164,7 @@ func (t *callTree) note(e orchestrator.Event) (node *callNode, called bool) {
 	return node, called
 }
 
-func (t *callTree) add(e orchestrator.Event) (node *callNode, called bool) {
+func (t *callTree) add(e run.Event) (node *callNode, called bool) {
 	if e.Parent == "" {
 		t.nodes[e.Run] = t.root
 		return t.root, false

@@ -8,16 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 func TestCallTreeFollowsItsRuns(t *testing.T) {
 	out, _ := screen(true)
 	tree := newCallTree("root")
 	start := time.Now()
-	entered := func(run, unit, parent string, state api.State, after time.Duration) orchestrator.Event {
+	entered := func(id, unit, parent string, state api.State, after time.Duration) run.Event {
 		at := api.Transition{State: state, At: start.Add(after)}
-		return orchestrator.Event{Run: run, Unit: unit, Parent: parent, State: &at}
+		return run.Event{Run: id, Unit: unit, Parent: parent, State: &at}
 	}
 	tree.note(entered("r", "root", "", api.Running, 0))
 	if _, called := tree.note(entered("a", "first", "r", api.Starting, 0)); !called {
@@ -59,7 +59,7 @@ func TestTheLiveTreeIsTakenAwayWhole(t *testing.T) {
 	out, shown := screen(true)
 	v := &view{out: out, unit: "root", steps: map[string]step{}, calls: newCallTree("root")}
 	v.waitFor("root running")
-	for _, e := range []orchestrator.Event{{Run: "r"}, {Run: "a", Unit: "one", Parent: "r"}, {Run: "b", Unit: "two", Parent: "r"}} {
+	for _, e := range []run.Event{{Run: "r"}, {Run: "a", Unit: "one", Parent: "r"}, {Run: "b", Unit: "two", Parent: "r"}} {
 		v.event(e)
 	}
 	v.draw()

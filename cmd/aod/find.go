@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // load reads the capsule that a directory or a name stands for.
@@ -31,20 +33,21 @@ func (a *app) load(arg string) (*capsule.Capsule, error) {
 
 // callees finds what a capsule may call: its neighbours, and what is in the directories
 // of --units. Each is read once, so that all calls of a run see the same.
-func (a *app) callees(c *capsule.Capsule) func(name string) (*capsule.Capsule, error) {
+func (a *app) callees(c *capsule.Capsule) func(context.Context, string) (*unit.Unit, error) {
 	var mu sync.Mutex
-	known := map[string]*capsule.Capsule{c.Name: c}
-	return func(name string) (*capsule.Capsule, error) {
+	known := map[string]*unit.Unit{c.Name: unit.Of(c)}
+	return func(_ context.Context, name string) (*unit.Unit, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if found := known[name]; found != nil {
 			return found, nil
 		}
 		found, err := a.loadCallee(append([]string{filepath.Dir(c.Dir)}, a.units...), name)
-		if err == nil {
-			known[name] = found
+		if err != nil {
+			return nil, err
 		}
-		return found, err
+		known[name] = unit.Of(found)
+		return known[name], nil
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -85,11 +85,11 @@ func (f *follower) showLog(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		f.view.event(orchestrator.Event{Run: f.id, Log: &runtime.LogLine{Time: entry.Time, Stream: entry.Stream, Text: entry.Text}})
+		f.view.event(run.Event{Run: f.id, Log: &runtime.LogLine{Time: entry.Time, Stream: entry.Stream, Text: entry.Text}})
 	}
 }
 
-func (f *follower) warn(text string) { f.view.event(orchestrator.Event{Run: f.id, Warning: text}) }
+func (f *follower) warn(text string) { f.view.event(run.Event{Run: f.id, Warning: text}) }
 
 func (f *follower) showEvents(ctx context.Context) error {
 	for event, err := range f.server.Events(ctx, f.id, f.seen) {
@@ -108,7 +108,7 @@ func (f *follower) show(event api.Event) {
 	if err != nil {
 		return
 	}
-	shown := orchestrator.Event{Run: f.id}
+	shown := run.Event{Run: f.id}
 	switch data := data.(type) {
 	case api.Transition:
 		shown.State = &data
@@ -128,9 +128,9 @@ func (f *follower) show(event api.Event) {
 }
 
 // callEvent makes of a call that began or ended what its own run would have told.
-func (f *follower) callEvent(call api.Call) orchestrator.Event {
+func (f *follower) callEvent(call api.Call) run.Event {
 	state := api.Transition{State: call.State, At: time.Now()}
-	return orchestrator.Event{
+	return run.Event{
 		Run: call.ID, Unit: call.Unit, Parent: f.id, State: &state, Files: call.Files, Outcome: call.ErrorKind,
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // inputFlags say what a capsule is given.
@@ -28,7 +28,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 }
 
 // read puts the input together: --input first, then every --set.
-func (f *inputFlags) read(schema *contract.Schema, stdin io.Reader) (contract.Payload, []orchestrator.InputFile, error) {
+func (f *inputFlags) read(schema *contract.Schema, stdin io.Reader) (contract.Payload, []run.InputFile, error) {
 	payload, err := f.payload(stdin)
 	if err != nil {
 		return payload, nil, err
@@ -38,13 +38,13 @@ func (f *inputFlags) read(schema *contract.Schema, stdin io.Reader) (contract.Pa
 			return payload, nil, err
 		}
 	}
-	var files []orchestrator.InputFile
+	var files []run.InputFile
 	for _, assignment := range f.file {
 		field, path, err := split("--file", assignment, "field=PATH")
 		if err != nil {
 			return payload, nil, err
 		}
-		files = append(files, orchestrator.InputFile{Field: field, Path: path})
+		files = append(files, run.InputFile{Field: field, Path: path})
 	}
 	return payload, files, nil
 }

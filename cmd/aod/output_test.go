@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -28,9 +28,9 @@ func TestNothingOfACapsuleMovesTheCursor(t *testing.T) {
 	out.runError("unit", api.RunError{Type: hostile, Message: hostile, Findings: []fault.Finding{{Pointer: hostile, Message: hostile, Hint: hostile}}})
 	out.fault(fault.Wrap(fault.Build, errors.New(hostile), "%s", hostile).WithHint("%s", hostile))
 	v := newView(out, "unit", false)
-	v.event(orchestrator.Event{Log: &runtime.LogLine{Text: hostile}})
-	v.event(orchestrator.Event{Warning: hostile})
-	v.event(orchestrator.Event{Build: &runtime.BuildEvent{Step: "1", State: runtime.StepLog, Log: hostile}})
+	v.event(run.Event{Log: &runtime.LogLine{Text: hostile}})
+	v.event(run.Event{Warning: hostile})
+	v.event(run.Event{Build: &runtime.BuildEvent{Step: "1", State: runtime.StepLog, Log: hostile}})
 	v.close()
 	if strings.ContainsAny(shown.String(), "\x1b\r\x07\u009b\u202e") {
 		t.Errorf("a control character came through: %q", shown)
@@ -86,8 +86,8 @@ func TestOnlyTheEndOfAProgressBarIsShown(t *testing.T) {
 func TestQuietShowsNothingButFaults(t *testing.T) {
 	out, shown := screen(true)
 	v := newView(out, "unit", true)
-	v.event(orchestrator.Event{Log: &runtime.LogLine{Text: "log"}})
-	v.event(orchestrator.Event{Build: &runtime.BuildEvent{Step: "1", Name: "[1/1] RUN true", State: runtime.StepDone}})
+	v.event(run.Event{Log: &runtime.LogLine{Text: "log"}})
+	v.event(run.Event{Build: &runtime.BuildEvent{Step: "1", Name: "[1/1] RUN true", State: runtime.StepDone}})
 	v.close()
 	if shown.Len() > 0 {
 		t.Errorf("shown %q", shown)

@@ -23,13 +23,13 @@ func (s *server) full(n int) {
 func (s *server) submitUntilLoaded(name string) {
 	s.t.Helper()
 	eventually(s.t, "programs are loaded ahead", func() bool {
-		_, found := s.wantNobody(s.submitSpy(name, unit(), 0))
+		_, found := s.wantNobody(s.submitSpy(name, freshWord(), 0))
 		return found.Ahead
 	})
 }
 
-// unit is a word that was never used before.
-func unit() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
+// freshWord is a word that was never used before.
+func freshWord() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
 
 func TestAClaimNeverSeesAnotherRunsBytes(t *testing.T) {
 	for _, pool := range []int{0, 2} {

@@ -13,6 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 type runFlags struct {
@@ -85,8 +87,8 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, c, secrets, func(o *orchestrator.Orchestrator) error {
-		return a.runRequest(ctx, o, req, flags)
+	return a.withUnit(ctx, req.Unit, secrets, func(l *local) error {
+		return a.runRequest(ctx, l, req, flags)
 	})
 }
 
@@ -111,7 +113,7 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
-	id, err := orchestrator.NewRunID()
+	id, err := run.NewID()
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
@@ -123,21 +125,20 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 		return orchestrator.Request{}, fault.Wrap(fault.Input, err, "--out %q can't be used", f.out)
 	}
 	return orchestrator.Request{
-		ID: id, Capsule: c, Input: input, Files: files, Timeout: f.timeout, OutDir: out, Keep: f.keep, Find: a.callees(c),
+		Request: run.Request{Unit: unit.Of(c), Input: input, Files: files, Timeout: f.timeout},
+		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(c),
 	}, nil
 }
 
-func (a *app) runRequest(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, flags runFlags) error {
-	view := newView(a.stderr, req.Capsule.Name, a.quiet)
+func (a *app) runRequest(ctx context.Context, l *local, req orchestrator.Request, flags runFlags) error {
+	view := newView(a.stderr, req.Unit.Name, a.quiet)
 	req.Observe = view.event
-	run, err := o.Submit(ctx, req)
-	if err != nil {
-		view.close()
+	ended, err := l.Run(ctx, req)
+	view.close()
+	if ended.Record.ID == "" { // it was refused
 		return err
 	}
-	record, err := run.Wait()
-	view.close()
-	return a.report(record, run.KeptAt(), flags.json, err)
+	return a.report(ended.Record, ended.KeptAt, flags.json, err)
 }
 
 // report prints the result and returns what the program's exit code is made of.

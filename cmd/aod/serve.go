@@ -15,6 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -61,7 +63,9 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	service, err := orchestrator.NewService(engine, serviceOptions(c, logger))
+	opts := serviceOptions(c, logger)
+	opts.Kinds = a.kinds(container.New(engine, containerOptions(c, logger)), remote.New(remote.Options{Logger: logger, Secrets: c.Secrets}))
+	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err
 	}

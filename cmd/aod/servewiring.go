@@ -23,34 +23,50 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
-func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.ServiceOptions {
-	opts := orchestrator.ServiceOptions{
+func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.Options {
+	opts := orchestrator.Options{
 		Home: home(c), Sources: c.Units, Logger: logger,
-		Concurrency: c.Concurrency, Starts: c.Starts, Queue: c.Queue, QueueWait: c.QueueWait,
+		Concurrency: c.Concurrency, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Pool:    orchestrator.PoolOptions{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
-		Secrets: c.Secrets, Units: map[string]orchestrator.UnitSettings{},
+		Units: map[string]orchestrator.UnitSettings{},
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	for name := range c.Unit {
 		u := c.ForUnit(name)
 		settings := orchestrator.UnitSettings{
 			Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite, Timeout: u.Timeout,
-			MayCall: u.MayCall, MayNotCall: u.MayNotCall, ModelPath: u.ModelPath, StdinBytes: u.MaxStdin,
+			MayCall: u.MayCall, MayNotCall: u.MayNotCall,
 		}
 		if u.Retries != config.UnitsOwn {
 			settings.Retries = &u.Retries
 		}
-		if u.Warm != config.UnitsOwn {
-			settings.Warm = &u.Warm
-		}
 		opts.Units[name] = settings
+	}
+	return opts
+}
+
+func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
+	opts := container.Options{
+		Logger: logger, Limits: runtime.Limits{ResultBytes: c.PayloadLimit}, Starts: c.Starts,
+		Pool:  pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
+		Units: map[string]container.UnitOptions{},
+	}
+	for name := range c.Unit {
+		u := c.ForUnit(name)
+		unit := container.UnitOptions{Extra: container.Extra{ModelPath: u.ModelPath, StdinBytes: u.MaxStdin}}
+		if u.Warm != config.UnitsOwn {
+			unit.Warm = &u.Warm
+		}
+		opts.Units[name] = unit
 	}
 	return opts
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // submitGrace is how long a submission that is on its way may take after an interrupt.
@@ -90,7 +90,7 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 
 // knownFields saves the upload of files that the server would refuse. It leaves nested
 // fields to the server.
-func knownFields(schema *contract.Schema, files []orchestrator.InputFile) error {
+func knownFields(schema *contract.Schema, files []run.InputFile) error {
 	known := schema.FileFields()
 	var findings []fault.Finding
 	for _, f := range files {

@@ -15,6 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -41,10 +43,10 @@ func (a *app) test(ctx context.Context, name, only string) error {
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, c, nil, func(o *orchestrator.Orchestrator) error {
+	return a.withUnit(ctx, unit.Of(c), nil, func(l *local) error {
 		var failed int
 		for _, test := range cases {
-			differences, took, err := a.runCase(ctx, o, c, test)
+			differences, took, err := a.runCase(ctx, l, c, test)
 			if err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 
 // runCase runs one case and says what differs from what it expects. The error is for
 // AOD's own failures.
-func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *capsule.Capsule, test capsule.Case) ([]string, time.Duration, error) {
+func (a *app) runCase(ctx context.Context, l *local, c *capsule.Capsule, test capsule.Case) ([]string, time.Duration, error) {
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
 	if err != nil {
@@ -94,8 +96,9 @@ func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *caps
 	}
 	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
 	view := newView(a.stderr, c.Name, a.quiet)
-	record, err := submitCase(ctx, o, orchestrator.Request{
-		Capsule: c, Timeout: test.Timeout, OutDir: filepath.Join(out, "files"), Observe: view.event, Find: a.callees(c),
+	record, err := submitCase(ctx, l, orchestrator.Request{
+		Request: run.Request{Unit: unit.Of(c), Timeout: test.Timeout},
+		OutDir:  filepath.Join(out, "files"), Observe: view.event, Find: a.callees(c),
 	}, test)
 	view.close()
 	if err != nil {
@@ -109,23 +112,20 @@ func (a *app) runCase(ctx context.Context, o *orchestrator.Orchestrator, c *caps
 
 // submitCase runs a case. An input that breaks the contract is a result like others:
 // a test may expect it.
-func submitCase(ctx context.Context, o *orchestrator.Orchestrator, req orchestrator.Request, test capsule.Case) (api.Record, error) {
+func submitCase(ctx context.Context, l *local, req orchestrator.Request, test capsule.Case) (api.Record, error) {
 	input, err := contract.Decode(test.Input, contract.DefaultMaxBytes)
 	if err != nil {
 		return api.Record{}, err
 	}
 	req.Input = input
 	for field, path := range test.Files {
-		req.Files = append(req.Files, orchestrator.InputFile{Field: field, Path: path})
+		req.Files = append(req.Files, run.InputFile{Field: field, Path: path})
 	}
-	run, err := o.Submit(ctx, req)
-	if fault.Is(err, fault.Input) {
+	ended, err := l.Run(ctx, req)
+	if ended.Record.ID == "" && fault.Is(err, fault.Input) {
 		return refused(err), nil
 	}
-	if err != nil {
-		return api.Record{}, err
-	}
-	return run.Wait()
+	return ended.Record, err
 }
 
 // invalidInput is the outcome that a case may expect for an input that is refused.

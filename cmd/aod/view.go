@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -81,7 +81,7 @@ func (v *view) animate() {
 }
 
 // event is an orchestrator's observer.
-func (v *view) event(e orchestrator.Event) {
+func (v *view) event(e run.Event) {
 	if e.Unit == "" {
 		e.Unit = v.unit
 	}
@@ -103,7 +103,7 @@ func (v *view) event(e orchestrator.Event) {
 }
 
 // call notes an event in the tree. In a pipe each call is told in lines of its own.
-func (v *view) call(e orchestrator.Event) {
+func (v *view) call(e run.Event) {
 	v.mu.Lock()
 	node, called := v.calls.note(e)
 	line := node.line(v.out, time.Now())

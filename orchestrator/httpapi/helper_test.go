@@ -20,6 +20,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/protocol/agents"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -83,9 +87,10 @@ func (s *server) start(opts Options) {
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"actor"}, OS: "linux", Arch: "amd64"})
 	s.home = filepath.Join(s.t.TempDir(), "home")
 	var err error
-	s.svc, err = orchestrator.NewService(engine, orchestrator.ServiceOptions{
+	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
+	s.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2,
-		Pool: orchestrator.PoolOptions{Size: s.pool},
+		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger})},
 	})
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))

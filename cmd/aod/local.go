@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// local is what a command runs units with on this machine.
+type local struct {
+	*orchestrator.Local
+	kinds      run.Kinds
+	containers *container.Containers
+	engine     runtime.Engine
+}
+
+// kinds are the kinds of unit that there are. This is where one is added.
+func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
+	kinds := run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents}
+	for name, kind := range a.moreKinds {
+		kinds[name] = kind
+	}
+	return kinds
+}
+
+// withLocal calls do with what runs units over the local engine, after removing what dead
+// processes left.
+func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) {
+	return a.openLocal(remote.Options{Data: a.data}, func(l *local) error {
+		if err := a.sweep(ctx, l); err != nil {
+			return err
+		}
+		return do(l)
+	})
+}
+
+// withUnit is withLocal for runs of a unit. Where its kind leaves nothing elsewhere no
+// engine need answer: what dead processes left is removed then as far as it goes.
+func (a *app) withUnit(ctx context.Context, u *unit.Unit, secrets map[string]string, do func(*local) error) error {
+	return a.openLocal(remote.Options{Data: a.data, SecretFiles: secrets}, func(l *local) error {
+		if err := a.sweepFor(ctx, l, u); err != nil {
+			return err
+		}
+		return do(l)
+	})
+}
+
+// sweepTime is how long a unit that needs no engine waits for one.
+const sweepTime = 3 * time.Second
+
+func (a *app) sweepFor(ctx context.Context, l *local, u *unit.Unit) error {
+	kind, err := l.kinds.Of(u)
+	if err != nil {
+		return err
+	}
+	if _, sweeps := kind.(run.Sweeper); sweeps {
+		return a.sweep(ctx, l)
+	}
+	brief, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	_ = a.sweep(brief, l) // the next command that needs an engine says what is wrong
+	return ctx.Err()
+}
+
+func (a *app) openLocal(agents remote.Options, do func(*local) error) (err error) {
+	engine, err := docker.New(docker.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	l := &local{engine: engine, containers: container.New(engine, container.Options{})}
+	l.kinds = a.kinds(l.containers, remote.New(agents))
+	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{Home: a.data, Kinds: l.kinds}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return do(l)
+}
+
+// sweep removes what dead processes left.
+func (a *app) sweep(ctx context.Context, l *local) error {
+	swept, err := l.Sweep(ctx)
+	for _, id := range swept {
+		a.note("cleaned up after run %s, whose process had died", id)
+	}
+	return err
+}

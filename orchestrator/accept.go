@@ -1,0 +1,175 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// accepted is a request that may become a run.
+type accepted struct {
+	run.Request
+	input run.Input // set by ready
+	kind  run.Kind  // likewise
+
+	id       string // "" makes a new one
+	key      store.Key
+	trace    string
+	rerunOf  string
+	metadata map[string]string
+	find     finder
+
+	// Of a run that lives with its caller.
+	outDir  string // where output files are delivered; "" keeps them in the run's directory
+	keep    bool   // the attempt's directory is kept
+	observe func(run.Event)
+}
+
+// request is what every run of a unit is asked for with.
+func (l *loop) request(u *unit.Unit) run.Request {
+	return run.Request{Unit: u, Timeout: l.opts.Units[u.Name].Timeout}
+}
+
+// ready holds a request against its kind and its contract.
+func (l *loop) ready(asked *accepted) (err error) {
+	if asked.kind, err = l.kinds.Of(asked.Unit); err != nil {
+		return err
+	}
+	asked.input, err = asked.Prepare(asked.kind)
+	return err
+}
+
+// accept gives the run a place in the queue, stores it and lets it go. It returns the run's
+// record, or that of the run that was made with the same key before.
+func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, joined bool, err error) {
+	j, err := l.admit(ctx, asked)
+	if err == nil {
+		record = j.Record
+		go j.drive()
+		return record, false, nil
+	}
+	var taken *store.Taken
+	if errors.As(err, &taken) {
+		return l.joinTo(ctx, asked.key, *taken)
+	}
+	return api.Record{}, false, err
+}
+
+// admit stores a run that is about to be driven. Nothing is left of it after an error.
+func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
+	j, err := l.newJob(asked)
+	if err != nil {
+		return nil, err
+	}
+	settings := l.opts.Units[asked.Unit.Name]
+	j.permit, err = l.queue.Enter(asked.Unit.Name, j.private.Concurrency, cmp.Or(settings.Queue, l.opts.Queue))
+	if err != nil {
+		l.metrics.refused(asked.Unit.Name)
+		return nil, err
+	}
+	if err := l.register(j); err != nil {
+		j.permit.Leave()
+		return nil, err
+	}
+	if err = l.insert(ctx, j, asked.key); err == nil {
+		return j, nil
+	}
+	j.permit.Leave()
+	l.unregister(j)
+	return nil, errors.Join(err, safefs.RemoveTree(j.Dir))
+}
+
+// newJob makes a job of an accepted request. Its record is whole before it is stored.
+func (l *loop) newJob(asked accepted) (*job, error) {
+	id := asked.id
+	if id == "" {
+		var err error
+		if id, err = run.NewID(); err != nil {
+			return nil, err
+		}
+	}
+	u := asked.Unit
+	r := run.New(id, asked.Request, asked.input, l.opts.Limits)
+	r.OutDir, r.Keep = asked.outDir, asked.keep
+	r.Grants, r.Handoffs = l.opts.Units[u.Name].grants(u.Policy.Grants), l.opts.Handoffs
+	r.Record.Version, r.Record.RerunOf, r.Record.Metadata = u.Version, asked.rerunOf, maps.Clone(asked.metadata)
+	j := l.lead(r, asked.observe)
+	j.find = asked.find
+	j.private = l.privateOf(asked)
+	j.private.Path, j.private.Deadline = r.Lineage.Path, r.Lineage.Deadline
+	j.execution = asked.kind.Execution(r)
+	return j, nil
+}
+
+// privateOf is what the operator and the unit say of a run.
+func (l *loop) privateOf(asked accepted) private {
+	policy, settings := asked.Unit.Policy, l.opts.Units[asked.Unit.Name]
+	p := private{
+		Timeout: asked.Timeout, Retries: l.opts.Retries, TraceParent: asked.trace,
+		Concurrency: cmp.Or(settings.Concurrency, policy.Concurrency),
+	}
+	if settings.ReadWrite {
+		p.Concurrency = 1
+	}
+	if policy.Retries != nil && l.durable {
+		p.Retries = *policy.Retries
+	}
+	if settings.Retries != nil {
+		p.Retries = *settings.Retries
+	}
+	return p
+}
+
+// lead makes a job of a run, a new one or one that is recovered.
+func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
+	r.Dir, r.Durable = l.runPath(r.ID), l.durable
+	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
+	j.life, j.cancel = context.WithCancelCause(l.life)
+	r.LedBy(j, observe)
+	return j
+}
+
+// insert stores a run with its files. What it made of files is the caller's to remove
+// when it fails.
+func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
+	if err := os.MkdirAll(j.InputDir(), 0o755); err != nil {
+		return run.StorageFault(err)
+	}
+	if err := placeInputs(j.InputDir(), j.Input.Files); err != nil {
+		return err
+	}
+	j.Input.Files = nil // they are where they belong
+	row, err := j.row()
+	if err != nil {
+		return err
+	}
+	row.Metadata = j.Record.Metadata
+	return l.journal.Insert(ctx, row, key, stored(run.Event{State: &j.Record.Transitions[0]})...)
+}
+
+// retire forgets a job with which this process has nothing more to do.
+func (l *loop) retire(j *job) {
+	l.unregister(j)
+	j.news.notify()
+}
+
+// concluded counts a run that has its outcome, and tells whoever called it.
+func (l *loop) concluded(j *job) {
+	l.metrics.ended(j.Record)
+	l.tellCaller(j)
+}
+
+// grants are the units that one may call: what its tools.yaml says, and the operator.
+func (u UnitSettings) grants(own []string) []string {
+	all := slices.Concat(own, u.MayCall)
+	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(u.MayNotCall, name) })
+}

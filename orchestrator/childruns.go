@@ -1,0 +1,368 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// childRuns are the calls of one attempt. They are runs like all others, and outlive this
+// process as their caller does.
+type childRuns struct {
+	*loop
+	job  *job
+	slot *queue.Yield // the caller's
+}
+
+func newChildRuns(j *job) *childRuns {
+	return &childRuns{loop: j.loop, job: j, slot: queue.NewYield(j.permit)}
+}
+
+// Unit implements handoff.Runs.
+func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error) {
+	u, err := c.job.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := u.Schema()
+	if err != nil {
+		return nil, err
+	}
+	return &handoff.Unit{
+		Name: u.Name, Description: u.Description, Contract: u.Contract, Schema: schema,
+		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion,
+	}, nil
+}
+
+// Start implements handoff.Runs.
+func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, err error) {
+	key := c.key(call)
+	record, joined, err := c.join(ctx, key)
+	if err != nil || joined {
+		return record.ID, err
+	}
+	u, err := c.job.find(ctx, call.Target.Name)
+	if err != nil {
+		return "", err
+	}
+	spool, err := c.NewSpool()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, spool.Remove()) }()
+	asked, err := c.prepare(u, call, spool)
+	if err != nil {
+		return "", err
+	}
+	asked.key = key
+	record, joined, err = c.accept(ctx, asked)
+	if err == nil && !joined {
+		c.job.append(newEvent(time.Now().UTC(), callOf(record)))
+	}
+	return record.ID, err
+}
+
+// Keys implements run.ChildRuns.
+func (c *childRuns) Keys() []string {
+	if len(c.job.Grants) == 0 {
+		return nil
+	}
+	prefix := c.keyPrefix()
+	stored, err := c.journal.Keys(c.life, prefix)
+	if err != nil { // then a call that is asked for again counts twice
+		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
+	}
+	keys := make([]string, len(stored))
+	for i, key := range stored {
+		keys[i] = strings.TrimPrefix(key, prefix)
+	}
+	return keys
+}
+
+func (c *childRuns) keyPrefix() string {
+	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, c.job.Attempt)
+}
+
+// key keeps the caller's keys apart from those of others and of its other attempts.
+func (c *childRuns) key(call handoff.Call) store.Key {
+	if call.Key == "" {
+		return store.Key{}
+	}
+	sum := sha256.Sum256([]byte(call.Target.Name + "\n" + string(call.Args.JSON())))
+	return store.Key{Value: c.keyPrefix() + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
+}
+
+func (c *childRuns) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
+	files, err := copyCallFiles(spool.dir, call.Files)
+	if err != nil {
+		return accepted{}, err
+	}
+	lineage := c.job.Lineage.Child("", u, call.Deadline)
+	asked := accepted{
+		Request: c.request(u), find: c.job.find, observe: c.job.Observer(),
+		trace: c.job.private.TraceParent, metadata: c.job.Record.Metadata,
+	}
+	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, cmp.Or(call.Timeout, asked.Timeout)
+	return asked, c.ready(&asked)
+}
+
+// copyCallFiles copies opened files of the caller's to a directory of ours.
+func copyCallFiles(dir string, files []handoff.File) ([]run.PlacedFile, error) {
+	placed := make([]run.PlacedFile, 0, len(files))
+	for i, f := range files {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if err := copyOpened(path, f); err != nil {
+			return nil, run.StorageFault(err)
+		}
+		placed = append(placed, run.PlacedFile{Source: path, Name: f.Name, Ours: true})
+	}
+	return placed, nil
+}
+
+func copyOpened(path string, f handoff.File) (err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = f.CopyTo(out)
+	return err
+}
+
+// Await implements handoff.Runs.
+func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error) {
+	var record api.Record
+	var err error
+	if !c.waitsFor(ctx, id) {
+		record, err = c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
+	}
+	if err == nil && record.Outcome == "" {
+		c.slot.Await(ctx, func() {
+			record, err = c.loop.Await(ctx, id)
+			if err == nil && record.Outcome == "" { // this process has let go of the callee, and will of its caller
+				<-ctx.Done()
+			}
+		})
+	}
+	if err != nil {
+		return handoff.Result{}, err
+	}
+	if record.Outcome != "" && !c.slot.Regain(ctx) {
+		return goesOn(id), nil
+	}
+	return resultOf(record, func(f api.File) string { return c.FilePath(id, f.Name) }), nil
+}
+
+// waitsFor reports whether a run that this one asked for is known to go on, and somebody
+// waits for it: it needn't be looked up then.
+func (c *childRuns) waitsFor(ctx context.Context, id string) bool {
+	call := c.loop.job(id)
+	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !closed(call.ended)
+}
+
+func noSuchCall() error {
+	return fault.New(fault.NotFound, "this run has made no such handoff").WithHint("the answer to POST /handoff has its id")
+}
+
+// goesOn is what a caller hears that has to ask again.
+func goesOn(id string) handoff.Result { return handoff.Result{ID: id, State: string(api.Running)} }
+
+// own returns a run that this one asked for.
+func (c *childRuns) own(ctx context.Context, id string) (api.Record, error) {
+	record, err := c.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.ID {
+		return api.Record{}, noSuchCall()
+	}
+	return record, err
+}
+
+// Cancel implements handoff.Runs.
+func (c *childRuns) Cancel(ctx context.Context, id, reason string) error {
+	if _, err := c.own(ctx, id); err != nil {
+		return err
+	}
+	_, err := c.loop.Cancel(ctx, id, reason)
+	return err
+}
+
+// Progress implements handoff.Runs.
+func (c *childRuns) Progress(p handoff.Progress) { c.job.Tell(run.Event{Progress: &p}) }
+
+// CancelAll implements run.ChildRuns.
+func (c *childRuns) CancelAll(cause error) {
+	if !errors.Is(cause, runtime.ErrDetach) {
+		c.cancelCalls(c.job.ID, cause)
+	}
+}
+
+// End implements run.ChildRuns.
+func (c *childRuns) End(cause error) {
+	if !errors.Is(cause, runtime.ErrDetach) {
+		c.endCalls(c.job.ID, cause)
+	}
+}
+
+// cancelCalls asks for the end of all that a run has called, and returns what that is.
+func (l *loop) cancelCalls(caller string, cause error) []*job {
+	calls := l.childrenOf(caller)
+	for _, call := range calls {
+		call.cancel(cause)
+	}
+	return calls
+}
+
+// endCalls returns when all that a run has called has its outcome, or is left to the next
+// process.
+func (l *loop) endCalls(caller string, cause error) {
+	for _, call := range l.cancelCalls(caller, cause) {
+		select {
+		case <-call.ended:
+		case <-call.gone:
+		}
+	}
+}
+
+// childrenOf returns the runs that go on and were asked for by another one.
+func (l *loop) childrenOf(id string) []*job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var children []*job
+	for _, j := range l.live {
+		if j.Lineage.Parent == id {
+			children = append(children, j)
+		}
+	}
+	return children
+}
+
+// callsOf lists the runs that a run asked for, as its record shows them.
+func (l *loop) callsOf(ctx context.Context, id string) ([]api.Call, error) {
+	const most = 1000
+	page, err := l.journal.Runs(ctx, store.Filter{Parent: id, Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	var calls []api.Call
+	for _, row := range page.Runs {
+		record, err := recordOf(row)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, callOf(record))
+	}
+	sortCalls(calls)
+	return calls, nil
+}
+
+// tellCaller notes the end of a call among the events of the run that made it.
+func (l *loop) tellCaller(j *job) {
+	if caller := l.job(j.Lineage.Parent); caller != nil {
+		caller.append(newEvent(time.Now().UTC(), callOf(j.Record)))
+	}
+}
+
+// noteCalls puts the calls of a run into its record before that is final.
+func (j *job) noteCalls(ctx context.Context) {
+	if len(j.Grants) == 0 {
+		return
+	}
+	calls, err := j.loop.callsOf(context.WithoutCancel(ctx), j.ID)
+	if err != nil {
+		j.loop.logger.Warn("calls not in the record", "run", j.ID, fault.LogAttr(err))
+	}
+	j.Record.Calls = calls
+}
+
+// recoverTree counts the calls of a tree that began in an earlier process.
+func (l *loop) recoverTree(ctx context.Context, root string) (*handoff.Tree, error) {
+	parents, err := l.parentsIn(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	below := map[string]int{}
+	for _, parent := range parents {
+		for run := parent; run != ""; run = parents[run] {
+			below[run]++
+		}
+	}
+	tree := handoff.NewTree()
+	for run, calls := range below {
+		tree.Restore(run, calls)
+	}
+	return tree, nil
+}
+
+// parentsIn returns the parent of each run of a tree.
+func (l *loop) parentsIn(ctx context.Context, root string) (map[string]string, error) {
+	parents := map[string]string{}
+	filter := store.Filter{Root: root, Limit: 1000}
+	for {
+		page, err := l.journal.Runs(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range page.Runs {
+			parents[row.ID] = row.Parent
+		}
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			return parents, nil
+		}
+	}
+}
+
+// cancelOrphans cancels calls whose caller ended while nobody was there to do it.
+func (l *loop) cancelOrphans() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range l.live {
+		if parent := j.Lineage.Parent; parent != "" && (l.live[parent] == nil || l.live[parent].hasEnded()) {
+			j.cancel(run.ErrCallerEnded)
+		}
+	}
+}
+
+// resultOf tells a caller how its callee ended.
+func resultOf(r api.Record, path func(api.File) string) handoff.Result {
+	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output}
+	for _, f := range r.Files {
+		out := handoff.Output{Name: f.Name, Path: path(f), SizeBytes: f.SizeBytes, SHA256: f.SHA256}
+		if f.Pointer != nil {
+			out.Field = run.FieldOf(*f.Pointer)
+		}
+		result.Files = append(result.Files, out)
+	}
+	if e := r.Error; e != nil {
+		result.Error = &handoff.Failure{
+			Category: string(e.Category), Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint, Findings: e.Findings,
+		}
+	}
+	return result
+}
+
+// hasEnded reports whether the run has its outcome.
+func (j *job) hasEnded() bool { return closed(j.ended) }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,136 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// apiServer is the capsule API of one attempt, on a socket of its own.
+type apiServer struct {
+	calls     run.ChildRuns
+	handler   *handoff.Handler
+	parking   *handoff.Parking // of a sandbox that waited; else nil
+	continues bool             // see pool.ReuseSlot
+	stop      context.CancelFunc
+	served    chan struct{}
+}
+
+// openAPI listens on the socket in the attempt's directory. A container that is there
+// already finds it at the same place.
+func (x *execution) openAPI(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
+	a, err := x.newAPI(layout, limits)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := layout.Listen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("capsule api: %w", err)
+	}
+	ctx, a.stop = context.WithCancel(ctx)
+	a.served = make(chan struct{})
+	go func() {
+		defer close(a.served)
+		if err := a.handler.Serve(ctx, listener); err != nil {
+			x.containers.logger.Warn("capsule api ended badly", "run", x.ID, fault.LogAttr(err))
+		}
+	}()
+	return a, nil
+}
+
+// takeAPI makes the API of a waiting sandbox the attempt's: its program hears of the run.
+func (x *execution) takeAPI(s *pool.Sandbox, limits runtime.Limits) (*apiServer, error) {
+	a, err := x.newAPI(s.Layout, limits)
+	if err != nil {
+		return nil, err
+	}
+	a.parking, a.stop, a.served = s.API, s.Stop, s.Served
+	s.API.Assign(a.handler)
+	return a, nil
+}
+
+// newAPI makes an API that nobody hears of yet.
+func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
+	if err := os.MkdirAll(placedIn(layout), 0o700); err != nil {
+		return nil, run.StorageFault(err)
+	}
+	calls := x.Calls()
+	limit := x.Handoffs
+	limit.ResultBytes = limits.ResultBytes
+	a := &apiServer{
+		calls: calls, continues: x.saved.Slot.Continues(),
+		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger),
+	}
+	a.handler.Remember(calls.Keys()...)
+	return a, nil
+}
+
+// asked reports whether the program has asked for its run.
+func (a *apiServer) asked() bool { return a != nil && a.handler.Asked() }
+
+// done is closed when the attempt has ended and its container goes on; nil where that can't be.
+func (a *apiServer) done() <-chan struct{} {
+	if a == nil || !a.continues {
+		return nil
+	}
+	return a.handler.Posted()
+}
+
+// caller describes the run to the broker.
+func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
+	caller := handoff.Caller{
+		Run: x.ID, Root: x.Lineage.Root, Parent: x.Lineage.Parent, Unit: x.Record.Unit,
+		Path: x.Lineage.Path, Tree: x.Lineage.Tree, Deadline: deadline, Grants: x.Grants,
+		Outgoing: layout.Outgoing(), Incoming: layout.Incoming(), Placed: placedIn(layout),
+		Input: x.Input.Payload.JSON(), Result: layout.Posted(),
+	}
+	if slot := x.saved.Slot; slot.Continues() {
+		caller.Reuse = true
+		if slot.Told {
+			caller.Remaining = slot.Remaining
+		}
+	}
+	if porter := layout.Porter(); porter != nil {
+		caller.Porter = porter
+	}
+	return caller
+}
+
+// placedIn is where the broker remembers which files it brought back.
+func placedIn(layout runtime.Layout) string { return filepath.Join(layout.Dir, "placed") }
+
+// until ends the calls with ctx, at the same time as their caller's container.
+func (a *apiServer) until(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { a.calls.CancelAll(context.Cause(ctx)) })
+}
+
+// close ends the API, and with it every call that goes on.
+func (a *apiServer) close(cause error) {
+	if a == nil {
+		return
+	}
+	a.stop()
+	<-a.served
+	a.calls.End(cause)
+}
+
+// releaseTime is what requests of the attempt's have to end that are under way.
+const releaseTime = 5 * time.Second
+
+// release takes the API from the attempt, and ends every call that goes on. Where it returns
+// false it has to be closed.
+func (a *apiServer) release(cause error) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	err := a.parking.Release(ctx)
+	a.calls.End(cause)
+	return err == nil
+}

@@ -1,0 +1,230 @@
+package container
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// attempt is the sandbox of one attempt, with what is needed to read its result.
+type attempt struct {
+	x       *execution
+	sandbox *runtime.Sandbox
+	layout  runtime.Layout
+	limits  runtime.Limits
+	log     *runtime.Log
+	api     *apiServer
+	origin  origin
+	ending  ending
+	shared  *pool.Sandbox // what it was, where it may serve another run; else nil
+}
+
+// origin says how the attempt got its sandbox.
+type origin uint8
+
+const (
+	fresh  origin = iota // it was started for the attempt
+	warm                 // it waited for a run, and its program began with this one
+	loaded               // it waited, with its program loaded
+)
+
+// ending says how much of the sandbox has ended.
+type ending uint8
+
+const (
+	running  ending = iota // nothing
+	exited                 // the container
+	reported               // the program, as the init reported; the container's end is to come
+	posted                 // the run, whose result was posted; the program may serve another
+)
+
+// start makes the attempt's directory ready and starts its container.
+func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, error) {
+	layout, err := x.place(image)
+	if err != nil {
+		return nil, err
+	}
+	spec := x.spec(image)
+	if err := x.program.prepare(ctx, x, &spec, layout); err != nil {
+		return nil, err
+	}
+	layout = layout.At(x.containers.engine, spec)
+	a := &attempt{x: x, layout: layout, limits: spec.Limits, log: runtime.NewLog(spec.Limits.LogBytes, x.Log)}
+	if a.api, err = x.openAPI(ctx, layout, spec.Limits); err != nil {
+		return nil, err
+	}
+	a.sandbox, err = x.containers.startSandbox(ctx, spec, layout, a.log)
+	if err != nil {
+		a.api.close(run.ErrCallerEnded)
+		return nil, err
+	}
+	timings := a.sandbox.Timings()
+	x.Record.Container = &api.Container{ID: a.sandbox.ID()}
+	x.Record.Timings.Create, x.Record.Timings.Start = run.Milliseconds(timings.Create), run.Milliseconds(timings.Start)
+	return a, nil
+}
+
+// startSandbox starts no more containers at once than the engine does well.
+func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error) {
+	if err := c.starts.take(ctx); err != nil {
+		return nil, err
+	}
+	defer c.starts.give()
+	ctx, span := tracer.Start(ctx, "start")
+	defer span.End()
+	return runtime.Start(ctx, c.engine, spec, layout, log)
+}
+
+// adopted is the attempt of a container that an earlier process started.
+func (x *execution) adopted(ctx context.Context, container string) (*attempt, error) {
+	image, err := x.containers.ensureImage(ctx, x.Run)
+	if err != nil {
+		return nil, err
+	}
+	spec := x.spec(image)
+	log := runtime.NewLog(spec.Limits.LogBytes, x.Log)
+	lines := x.Logged().Minus(x.saved.Refused)
+	log.Skip(lines.Stdout, lines.Stderr)
+	slot := x.saved.Slot
+	slot.Share(log, x.ID)
+	if slot.Behind != "" {
+		log.After(handoff.EndLine(slot.Behind))
+	}
+	layout := runtime.OpenLayout(x.AttemptDir(), x.InputDir())
+	if _, err := os.Stat(x.OutputDir()); err == nil { // the earlier process came as far as that
+		layout.Output = x.OutputDir()
+	}
+	x.program.adopt(&spec)
+	layout = layout.At(x.containers.engine, spec)
+	server, err := x.openAPI(ctx, layout, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := runtime.Adopt(ctx, x.containers.engine, container, spec, layout, log)
+	if err != nil {
+		server.close(run.ErrCallerEnded)
+		return nil, err
+	}
+	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
+}
+
+// place makes the attempt's directory ready: /io with the input and its files.
+func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
+	initFile, err := x.containers.initFile(image.Arch)
+	if err != nil {
+		return runtime.Layout{}, err
+	}
+	layout, err := runtime.NewLayoutWith(x.AttemptDir(), initFile, x.InputDir())
+	if err != nil {
+		return layout, err
+	}
+	return layout, layout.WriteInput(x.Input.Payload.JSON())
+}
+
+// wait enters Running and returns with the end of the container: by itself, at its
+// time limit, or stopped with ctx.
+func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
+	x := a.x
+	if x.State() != api.Running { // as it is when the container was adopted
+		started := a.startedAt().UTC()
+		x.Record.StartedAt = &started
+		if err := x.Enter(api.Running, ""); err != nil {
+			return runtime.End{}, err
+		}
+	}
+	began := time.Now()
+	limited, stop := context.WithTimeoutCause(ctx, a.limits.Timeout-time.Since(*x.Record.StartedAt), run.ErrTimeout)
+	defer stop()
+	defer a.api.until(limited)()
+	defer x.program.join(ctx, x, a.layout)()
+	end, err := a.sandbox.WaitOr(limited, a.api.done())
+	a.ending = endingOf(end)
+	x.Record.Timings.Run = run.Milliseconds(time.Since(began))
+	if a.ending == exited {
+		a.noteLog()
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = vanished(err)
+	}
+	return end, err
+}
+
+func endingOf(end runtime.End) ending {
+	switch {
+	case end.Alive:
+		return posted
+	case end.Early:
+		return reported
+	}
+	return exited
+}
+
+// startedAt is when the attempt's time began: a container that waited ran before that.
+func (a *attempt) startedAt() time.Time {
+	started := a.sandbox.StartedAt()
+	transitions := a.x.Record.Transitions
+	if began := transitions[len(transitions)-1].At; a.origin != fresh && started.Before(began) {
+		return began
+	}
+	return started
+}
+
+// neverStarted reports whether a sandbox that was claimed ended before its program got the
+// run: nothing of that has happened then.
+func (a *attempt) neverStarted(end runtime.End) bool {
+	return a.origin != fresh && end.Cause == nil && (end.Report.Abandoned || a.origin == loaded && !a.api.asked())
+}
+
+// leaveAPI ends the API for the attempt, and for the program as well where that has no
+// other run.
+func (a *attempt) leaveAPI(cause error) {
+	if a.ending == posted && a.shared != nil && a.api.release(cause) {
+		return
+	}
+	a.shared = nil
+	a.api.close(cause)
+}
+
+// noteLog takes into the record how much the program wrote.
+func (a *attempt) noteLog() {
+	stats := &a.x.Record.Log
+	stats.Bytes, stats.Truncated = a.log.Bytes()
+	if stats.Truncated {
+		a.x.Warn("the log was cut: the %s wrote more than its limit (limits.log)", a.x.program.noun())
+	}
+}
+
+// settle waits for what an early end left to come, and takes it into the record: the
+// result counts, whatever the container did afterwards.
+func (a *attempt) settle(ctx context.Context) {
+	exit, err := a.sandbox.Settle(ctx)
+	a.noteLog()
+	switch {
+	case err != nil || exit.Err != nil:
+		a.x.Warn("the engine didn't say how the container ended, after its program had ended well")
+	case exit.Code != 0:
+		a.x.Warn("the container ended with exit code %d, after its program had ended well", exit.Code)
+	}
+}
+
+// vanished is the fault of a container that somebody removed under the run's hands.
+func vanished(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "the run's container vanished").
+		WithHint("somebody removed it from the engine; run it again")
+}
+
+// limits are in force for the run's attempts.
+func (x *execution) limits() runtime.Limits { return x.program.limits(x.Limits) }
+
+func (x *execution) spec(image runtime.Image) runtime.Spec {
+	spec := x.containers.spec(x.Unit, x.ID, image)
+	spec.Root, spec.Attempt, spec.Durable, spec.Limits = x.Lineage.Root, x.Run.Attempt, x.Durable, x.limits()
+	return spec
+}

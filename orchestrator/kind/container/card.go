@@ -1,0 +1,183 @@
+package container
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// describeTime is what a unit has to print its model card.
+const describeTime = 10 * time.Second
+
+// Card implements run.Describer: the model card of an Agentic Unit as its program printed
+// it. The program is asked once for each version, in a sandbox of its own. The error is an
+// Input fault for a unit of another kind, a Capsule fault for one that gives no card.
+func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
+	if _, err := c.StdinBytes(u); err != nil {
+		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
+			WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+	}
+	if err := c.describing.take(ctx); err != nil {
+		return nil, err
+	}
+	defer c.describing.give()
+	card, err := c.Describe(ctx, u, nil)
+	if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
+		c.images.forget(pool.Key(u))
+		card, err = c.Describe(ctx, u, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return card.JSON(), nil
+}
+
+// StdinBytes implements run.Describer.
+func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
+	if u.Kind != unit.AU {
+		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", u.Name).
+			WithHint("POST /v1/runs runs units of every kind")
+	}
+	return cmp.Or(c.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil
+}
+
+// Describe returns the model card of an Agentic Unit, which its image is asked for once.
+// observe is told of the building of the image; nil is nobody. The error is a Capsule fault
+// for a unit that gives no card.
+func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
+	if u.Kind != unit.AU {
+		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).WithHint("`aod units` shows its contract")
+	}
+	err = c.aside(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+		card, err = c.card(ctx, r, spec, dir)
+		return err
+	})
+	return card, err
+}
+
+// aside does something with a unit beside all runs, in a directory among theirs: what is
+// left of one that belongs to no run goes at the next start.
+func (c *Containers) aside(ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error) (err error) {
+	id, err := run.NewID()
+	if err != nil {
+		return err
+	}
+	r := &run.Run{ID: id, Unit: u, Limits: run.Request{Unit: u}.Limits(c.opts.Limits), Record: api.Record{Unit: u.Name}}
+	r.LedBy(nobody{}, observe)
+	image, err := c.ensureImage(ctx, r)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c.home.Runs, id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return run.StorageFault(err)
+	}
+	defer func() {
+		if !errors.Is(err, runtime.ErrLeftBehind) { // the directory tells the next sweep of the container
+			err = errors.Join(err, safefs.RemoveTree(dir))
+		}
+	}()
+	spec := c.spec(u, id, image)
+	spec.Limits = programOf(u).limits(r.Limits)
+	return do(r, spec, dir)
+}
+
+// nobody leads what is no run.
+type nobody struct{ run.Host }
+
+// Save implements run.Host.
+func (nobody) Save(api.Transition) error { return nil }
+
+// Note implements run.Host.
+func (nobody) Note(run.Event) {}
+
+// card returns the model card of a run's unit. It is remembered with the image.
+func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {
+	known := filepath.Join(c.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".json")
+	if raw, err := os.ReadFile(known); err == nil {
+		if card, err := au.ParseCard(raw); err == nil {
+			return card, nil
+		} // of another version of AOD: asked again
+	}
+	raw, err := c.askForCard(ctx, r, spec, filepath.Join(dir, "card"))
+	if err != nil {
+		return nil, err
+	}
+	card, err := au.ParseCard(raw)
+	if err != nil {
+		public := fault.Public(err)
+		return nil, fault.Wrap(fault.Capsule, err, "%q gives no model card: %s", r.Record.Unit, public.Msg).
+			WithHint("%s", public.Hint).WithFindings(public.Findings)
+	}
+	return card, c.remember(known, raw)
+}
+
+// remember keeps a card. Another process may do the same at the same time.
+func (c *Containers) remember(name string, raw []byte) error {
+	err := os.MkdirAll(c.home.Cards, 0o700)
+	if err == nil {
+		err = safefs.Replace(name, raw, safefs.ReplaceOptions{Mode: 0o600})
+	}
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	return nil
+}
+
+// askForCard runs the unit with --describe, in a sandbox beside that of the run.
+func (c *Containers) askForCard(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) ([]byte, error) {
+	spec.Aside = "card"
+	seen, err := c.try(ctx, r, spec, dir, Trial{Args: []string{"--describe"}, Timeout: describeTime})
+	if err != nil {
+		return nil, err
+	}
+	return describedBy(r.Record.Unit, seen)
+}
+
+func describedBy(unit string, seen Observed) ([]byte, error) {
+	const hint = "an Agentic Unit prints its model card on --describe, alone, and exits with 0"
+	switch {
+	case seen.TimedOut:
+		return nil, fault.New(fault.Capsule, "%q gives no model card: it took more than %v", unit, describeTime).WithHint(hint)
+	case seen.ExitCode != 0:
+		return nil, fault.New(fault.Capsule, "%q gives no model card: it exited with %d", unit, seen.ExitCode).WithHint(hint)
+	}
+	output, err := au.ParseOutput(bytes.NewReader(seen.Stdout), au.MaxCardBytes)
+	var wrong *au.OutputError
+	if errors.As(err, &wrong) {
+		return nil, fault.New(fault.Capsule, "%q gives no model card: %s", unit, wrong.Message).WithHint(hint)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read model card: %w", err)
+	}
+	return output.JSON(), nil
+}
+
+// sizeOf is that of an input file.
+func sizeOf(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, fault.Wrap(fault.Input, err, "there is no file %q", name)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at stdin: %w", err)
+	}
+	return info.Size(), nil
+}

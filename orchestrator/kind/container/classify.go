@@ -1,0 +1,122 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Exit codes that say something by themselves.
+const (
+	exitKilled   = 137 // 128 + SIGKILL
+	exitContract = 1
+	exitFileSize = 153 // 128 + SIGXFSZ: one file went over the disk limit
+)
+
+// classify decides what the end of the sandbox means and takes the result of a program that
+// ended well. Its error is a fault of ours.
+func (x *execution) classify(end runtime.End) (run.Result, error) {
+	limits := x.attempt.limits
+	x.measure(end)
+	var over *runtime.LimitError
+	if end.ExitCode == exitFileSize && errors.As(end.Cause, &over) {
+		end.Cause = nil // the kernel came first, and knows better what went over
+	}
+	if result, ok := stopped(end, limits); ok {
+		return result, nil
+	}
+	if end.Outside && x.overdue(end, limits) { // an earlier process stopped it, and died meanwhile
+		return run.TimedOut(&end.ExitCode, limits.Timeout), nil
+	}
+	if result, ok := x.died(end, limits); ok {
+		return result, nil
+	}
+	began := time.Now()
+	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
+	return x.program.collect(x, end)
+}
+
+func (x *execution) measure(end runtime.End) {
+	if end.Reported && x.saved.Slot.Number == 0 { // else it tells of other runs as well
+		x.Record.Usage = &api.Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
+	}
+}
+
+// overdue reports whether the program ended when its time was up already.
+func (x *execution) overdue(end runtime.End, limits runtime.Limits) bool {
+	return x.Record.StartedAt != nil && !end.FinishedAt.Before(x.Record.StartedAt.Add(limits.Timeout))
+}
+
+// stopped is the result of a run that we ended ourselves.
+func stopped(end runtime.End, limits runtime.Limits) (run.Result, bool) {
+	var over *runtime.LimitError
+	switch {
+	case end.Cause == nil:
+		return run.Result{}, false
+	case errors.As(end.Cause, &over):
+		return exceeded(end.ExitCode, over), true
+	case errors.Is(end.Cause, run.ErrTimeout):
+		return run.TimedOut(&end.ExitCode, limits.Timeout), true
+	}
+	return run.Stopped(&end.ExitCode, end.Cause), true
+}
+
+// died is the result of a run whose program was killed or never lived.
+func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bool) {
+	switch {
+	case end.ExitCode == 0:
+		return run.Result{}, false
+	case end.OOMKilled || end.Report.OOMKills > 0:
+		return run.Failed(api.OutOfMemory, exitKilled, &api.RunError{
+			Category: api.CategoryAgent, Kind: "memory_limit",
+			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", x.program.noun(), megabytes(limits.MemoryBytes)),
+			Hint:    "raise limits.memory in agent.yaml if it needs that much",
+		}), true
+	case end.Outside:
+		return run.Failed(api.SystemError, end.ExitCode, &api.RunError{
+			Category: api.CategoryTransient, Kind: "stopped_outside",
+			Message: fmt.Sprintf("the container was stopped from outside (exit code %d)", end.ExitCode),
+			Hint:    "somebody, or the engine when it was shut down, stopped it; run it again",
+		}), true
+	case end.Report.StartError != "":
+		return run.Failed(api.StartFailed, end.ExitCode, &api.RunError{
+			Category: api.CategoryPermanent, Kind: string(api.StartFailed),
+			Message: "the image's program could not be started: " + end.Report.StartError,
+			Hint:    "check CMD and ENTRYPOINT of the Dockerfile",
+		}), true
+	case end.Report.PIDsLimitHits > 0:
+		return exceeded(end.ExitCode, &runtime.LimitError{
+			Limit:   "pids",
+			Message: fmt.Sprintf("the %s failed (exit code %d) at its limit of %d processes and threads", x.program.noun(), end.ExitCode, limits.PIDs),
+			Hint:    "raise limits.pids in agent.yaml if it needs that many",
+		}), true
+	case end.ExitCode == exitFileSize:
+		return exceeded(end.ExitCode, x.program.wroteTooMuch(limits)), true
+	}
+	return run.Result{}, false
+}
+
+func exceeded(exit int, over *runtime.LimitError) run.Result {
+	if exit == 0 {
+		exit = exitContract
+	}
+	return run.Failed(api.LimitExceeded, exit, &api.RunError{
+		Category: api.CategoryAgent, Kind: over.Limit + "_limit", Message: over.Message, Hint: over.Hint,
+	})
+}
+
+// noteLimits warns of limits that were met by a program that ended well all the same.
+func (x *execution) noteLimits(end runtime.End) {
+	if end.Report.OOMKills > 0 {
+		x.Warn("a process of the %s was killed at the memory limit (limits.memory)", x.program.noun())
+	}
+	if end.Report.PIDsLimitHits > 0 {
+		x.Warn("the %s met its limit of processes and threads (limits.pids)", x.program.noun())
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -1,0 +1,187 @@
+package container
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+const (
+	resultPath = "/io/output.json"
+)
+
+// takeResult reads, validates and delivers what a program left that ended well.
+func (x *execution) takeResult(layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+	raw, finding, err := layout.ReadResult(limits.ResultBytes)
+	if err != nil {
+		return run.Result{}, err
+	}
+	if finding != nil {
+		return violated(*finding), nil
+	}
+	output, err := contract.Decode(raw, limits.ResultBytes)
+	if err != nil {
+		return violated(run.Undecodable(err)), nil
+	}
+	return x.takeOutput(output, layout, limits)
+}
+
+func (x *execution) takeOutput(output contract.Payload, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+	listing, err := layout.Collect(limits)
+	var over *runtime.LimitError
+	if errors.As(err, &over) {
+		return exceeded(0, over), nil
+	}
+	if err != nil {
+		return run.Result{}, err
+	}
+	findings, err := x.checkOutput(output, layout)
+	if err != nil {
+		return run.Result{}, err
+	}
+	if len(findings) > 0 {
+		return violated(findings...), nil
+	}
+	return x.deliver(output, listing, layout)
+}
+
+func (x *execution) checkOutput(output contract.Payload, layout runtime.Layout) ([]fault.Finding, error) {
+	root, err := layout.OutputRoot()
+	if err != nil {
+		return nil, fmt.Errorf("check output: %w", err)
+	}
+	defer func() { _ = root.Close() }() // read only
+	schema := x.Unit.Contract.Output
+	findings := schema.Validate(output)
+	return append(findings, schema.CheckFiles(output, contract.StageOutput, root)...), nil
+}
+
+// deliver moves the files out: the attempt ended well.
+func (x *execution) deliver(output contract.Payload, listing runtime.Listing, layout runtime.Layout) (run.Result, error) {
+	delivered, err := x.moveOut(listing.Files, layout)
+	if err != nil {
+		x.Keep = true // the work is done: nothing of it shall be lost
+		return run.Result{}, err
+	}
+	if len(listing.Skipped) > 0 {
+		x.Warn("left behind in /io/output: %s", strings.Join(listing.Skipped, ", ")+more(listing.Extra))
+	}
+	success := 0
+	return run.Result{
+		State: api.Completed, Outcome: api.Success, ExitCode: &success,
+		Output: output.JSON(), Files: x.named(delivered, output),
+	}, nil
+}
+
+// moveOut puts the files where their user wants them, or where the run keeps them.
+func (x *execution) moveOut(found []runtime.Found, layout runtime.Layout) ([]runtime.File, error) {
+	if x.OutDir == "" {
+		return layout.Publish(found, x.OutputDir())
+	}
+	return layout.Deliver(found, x.OutDir)
+}
+
+// named says of each file which field of the output names it.
+func (x *execution) named(delivered []runtime.File, output contract.Payload) []api.File {
+	pointers := map[string]string{}
+	for _, ref := range x.Unit.Contract.Output.FileRefs(output) {
+		pointers[ref.Name] = ref.Pointer
+	}
+	files := make([]api.File, 0, len(delivered))
+	for _, f := range delivered {
+		file := api.File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
+		if x.OutDir != "" {
+			file.Path = f.Path
+		}
+		if pointer, ok := pointers[f.Name]; ok {
+			file.Pointer = &pointer
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// violated concludes a run that exited 0 without a valid result.
+func violated(findings ...fault.Finding) run.Result {
+	for i := range findings {
+		if findings[i].File == "" {
+			findings[i].File = resultPath
+		}
+	}
+	return run.Failed(api.ContractViolation, exitContract, &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.ContractViolation),
+		Message:  "the capsule exited with 0, but its result breaks the contract",
+		Hint:     "see `output` in the capsule's schema.json",
+		Findings: findings,
+	})
+}
+
+// takeError concludes a run whose program failed by itself. It may have left word in
+// /io/output.json: {"error": {"type": …, "message": …}} or {"error": "…"}.
+func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+	failure := &api.RunError{
+		Category: api.CategoryAgent,
+		Message:  fmt.Sprintf("the capsule failed with exit code %d", end.ExitCode),
+		Hint:     "its log says more",
+	}
+	if end.EngineError != "" {
+		failure.Message += ": " + run.Bounded(end.EngineError, run.MaxMessage)
+	}
+	raw, _, err := layout.ReadResult(limits.ResultBytes)
+	if err != nil {
+		return run.Result{}, err
+	}
+	if kind, message := toldError(raw, limits.ResultBytes); message != "" {
+		failure.Type, failure.Message, failure.Hint = kind, message, ""
+	}
+	outcome := api.CapsuleError
+	if failure.Type == contractError && end.ExitCode == exitContract {
+		outcome = api.ContractViolation
+	}
+	failure.Kind = string(outcome)
+	return run.Failed(outcome, end.ExitCode, failure), nil
+}
+
+// contractError is what a bridge calls a result that it refused itself, so that the
+// outcome is the same whoever was the first to see it.
+const contractError = "ContractError"
+
+// toldError reads what a failed capsule says of itself; nothing of it is believed
+// beyond being shown.
+func toldError(raw []byte, limit int64) (kind, message string) {
+	payload, err := contract.Decode(raw, limit)
+	if err != nil {
+		return "", ""
+	}
+	var told struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var parts struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(payload.JSON(), &told) != nil {
+		return "", ""
+	}
+	if json.Unmarshal(told.Error, &parts.Message) == nil {
+		return "", run.Bounded(parts.Message, run.MaxMessage)
+	}
+	if json.Unmarshal(told.Error, &parts) != nil {
+		return "", ""
+	}
+	return run.Bounded(parts.Type, run.MaxType), run.Bounded(parts.Message, run.MaxMessage)
+}

@@ -1,0 +1,227 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// tracer makes the spans of an attempt; they go nowhere unless the program says where.
+var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/container")
+
+// Engine is what the kinds need of a container engine.
+type Engine interface {
+	runtime.Images
+	runtime.Builder
+	runtime.Containers
+	runtime.Prober
+}
+
+// Options are the settings of Containers.
+type Options struct {
+	Logger *slog.Logger           // ids, sizes and times only; nil discards
+	Labels map[string]string      // on every container, beside AOD's own
+	Limits runtime.Limits         // in force where a unit says nothing; zero fields are the defaults
+	Starts int                    // containers started at once; default the number of CPUs
+	Pool   pool.Options           // sandboxes that wait for runs; an engine elsewhere has none
+	Units  map[string]UnitOptions // by name
+}
+
+// UnitOptions are what the operator says about one unit; zero fields say nothing.
+type UnitOptions struct {
+	Extra      // of all its runs
+	Warm  *int // sandboxes that wait for its runs; nil: what its agent.yaml says
+}
+
+// Containers runs units in sandboxes of one engine. It is the kind of capsules and of
+// Agentic Units.
+type Containers struct {
+	engine Engine
+	opts   Options
+	logger *slog.Logger
+	home   run.Home
+	starts gate // containers started at once
+	images *imageCache
+	pool   *pool.Pool
+
+	describing gate // one unit at a time is asked for its card: whoever else wants that finds it remembered
+	life       context.Context
+	end        context.CancelFunc
+}
+
+// New returns a kind that has started nothing.
+func New(engine Engine, opts Options) *Containers {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Starts == 0 {
+		opts.Starts = goruntime.NumCPU()
+	}
+	if runtime.IsRemote(engine) {
+		opts.Pool.Size = 0
+	}
+	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
+	c := &Containers{
+		engine: engine, opts: opts, logger: opts.Logger, starts: newGate(opts.Starts), images: newImageCache(), describing: newGate(1),
+	}
+	c.pool = pool.New(source{c}, opts.Pool, opts.Logger)
+	return c
+}
+
+// Open implements run.Opener. A model that isn't there is an Input fault.
+func (c *Containers) Open(home run.Home) error {
+	c.home = home
+	c.life, c.end = context.WithCancel(context.Background())
+	if err := checkModels(c.engine, c.opts.Units); err != nil {
+		return err
+	}
+	if err := safefs.RemoveTree(c.poolDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // what waited in an earlier process; its containers are found by their labels
+	}
+	return os.MkdirAll(c.poolDir(), 0o700)
+}
+
+// Close implements run.Opener.
+func (c *Containers) Close() error {
+	if c.end != nil {
+		c.end()
+	}
+	return nil
+}
+
+// poolDir is where the directories of waiting sandboxes are.
+func (c *Containers) poolDir() string { return filepath.Join(c.home.Dir, "pool") }
+
+// Check implements run.Kind.
+func (c *Containers) Check(req run.Request, ready run.Input) error {
+	return programOf(req.Unit).check(c, req, ready)
+}
+
+// Execution implements run.Kind.
+func (c *Containers) Execution(r *run.Run) run.Execution {
+	x := &execution{Run: r, containers: c, program: programOf(r.Unit), begun: r.State() != api.Idle}
+	x.uncertain = x.begun
+	if raw, ok := r.Saved.(json.RawMessage); ok {
+		_ = json.Unmarshal(raw, &x.saved) // it was written from the same type
+	}
+	r.Saved = &x.saved
+	for _, id := range x.saved.Sandboxes {
+		c.pool.Claimed(id)
+	}
+	return x
+}
+
+// Warm implements run.Warmer.
+func (c *Containers) Warm(ctx context.Context, world run.World) {
+	if c.opts.Pool.Size > 0 {
+		c.pool.Run(ctx, world)
+	}
+}
+
+// Warmed implements run.Warmer.
+func (c *Containers) Warmed() api.PoolStats { return c.pool.Stats() }
+
+// Pool returns the pool of waiting sandboxes, for a look at it.
+func (c *Containers) Pool() *pool.Pool { return c.pool }
+
+// Collectors returns the figures of the pool.
+func (c *Containers) Collectors() []prometheus.Collector { return []prometheus.Collector{c.pool} }
+
+// Ready implements run.Sweeper.
+func (c *Containers) Ready(ctx context.Context) error {
+	_, err := c.engine.Probe(ctx)
+	return err
+}
+
+// SweepRun implements run.Sweeper.
+func (c *Containers) SweepRun(ctx context.Context, id string) error {
+	return runtime.RemoveAll(ctx, c.engine, id, c.home.Owner)
+}
+
+// SweepStrays implements run.Sweeper: it waits until the engine answers.
+func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool) error {
+	if err := c.awaitEngine(ctx); err != nil {
+		return err
+	}
+	if err := c.describing.take(ctx); err != nil { // for which there is no run
+		return err
+	}
+	defer c.describing.give()
+	removed, err := runtime.RemoveStray(ctx, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
+	if removed > 0 {
+		c.logger.Warn("removed stray containers or volumes", "count", removed)
+	}
+	return err
+}
+
+// Accept implements run.Acceptor: it builds the unit's image.
+func (c *Containers) Accept(ctx context.Context, u *unit.Unit) error {
+	_, _, _, err := c.Build(ctx, u, func(runtime.BuildEvent) {})
+	return err
+}
+
+// Image implements run.Describer.
+func (c *Containers) Image(u *unit.Unit) string {
+	recipe, err := recipeOf(u)
+	if err != nil {
+		return ""
+	}
+	return recipe.Tag()
+}
+
+// gate lets a number of callers through at once; nil lets everybody.
+type gate chan struct{}
+
+func newGate(width int) gate {
+	if width <= 0 {
+		return nil
+	}
+	return make(gate, width)
+}
+
+func (g gate) take(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g gate) give() {
+	if g != nil {
+		<-g
+	}
+}
+
+// capsuleOf returns the directory that a unit of these kinds was read from.
+func capsuleOf(u *unit.Unit) (*capsule.Capsule, error) {
+	c, ok := u.Definition.(*capsule.Capsule)
+	switch {
+	case !ok:
+		return nil, fault.New(fault.Input, "%q has no image", u.Name)
+	case c.Remote != nil:
+		return nil, fault.New(fault.Input, "%q has no image: its agent is elsewhere", u.Name)
+	}
+	return c, nil
+}

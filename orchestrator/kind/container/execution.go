@@ -1,0 +1,175 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// execution makes the attempts of one run.
+type execution struct {
+	*run.Run
+	containers *Containers
+	program    program
+	saved      saved
+	attempt    *attempt // the newest; nil where there is none to hand
+	card       *au.Card // of an Agentic Unit, when it has been read
+
+	begun     bool          // the engine was asked for something of this run's
+	uncertain bool          // the engine may hold something of it that this process doesn't know
+	cold      bool          // no warm sandbox is taken any more
+	released  *pool.Sandbox // waits for another run, when it has been stored that it isn't this one's
+}
+
+// saved is what another process has to know to go on with the run.
+type saved struct {
+	// Sandboxes are the warm sandboxes that attempts acquired, by their numbers; those that
+	// were given up and have yet to be removed have negative ones.
+	Sandboxes map[int]string `json:"sandboxes,omitempty"`
+	Slot      pool.ReuseSlot `json:"slot,omitzero"`
+	// Refused are the lines in the attempt's log of a sandbox that it had before its own.
+	Refused run.Lines `json:"refused,omitzero"`
+}
+
+// Attempt implements run.Execution.
+func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
+	result, err := x.carryOut(ctx)
+	if err != nil && !errors.Is(err, runtime.ErrDetach) {
+		x.uncertain = x.begun
+	}
+	return result, err
+}
+
+// Resume implements run.Execution: an execution that didn't begin the run looks first what
+// there is of it.
+func (x *execution) Resume(ctx context.Context) (run.Result, error) { return x.Attempt(ctx) }
+
+// carryOut starts the attempt's container, or takes over one that there is, waits for its
+// end and takes the result.
+func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
+	end, err := x.openAndWait(ctx)
+	if err == nil && x.attempt.neverStarted(end) {
+		if err = x.refuse(ctx); err == nil {
+			end, err = x.openAndWait(ctx)
+		}
+	}
+	if err != nil {
+		return run.Result{}, err
+	}
+	_, span := tracer.Start(ctx, "collect")
+	defer span.End()
+	defer x.learn()
+	if x.attempt.ending == posted {
+		if x.attempt.layout, err = x.attempt.layout.Taken(); err != nil {
+			return run.Result{}, err
+		}
+	}
+	return x.classify(end)
+}
+
+func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
+	if err := x.open(ctx); err != nil {
+		return runtime.End{}, err
+	}
+	ctx, span := tracer.Start(ctx, "wait")
+	defer span.End()
+	end, err := x.attempt.wait(ctx)
+	x.attempt.leaveAPI(whyCallsEnd(err))
+	return end, err
+}
+
+// whyCallsEnd is why the calls of an attempt end that ended with err.
+func whyCallsEnd(err error) error {
+	if errors.Is(err, runtime.ErrDetach) {
+		return err
+	}
+	return run.ErrCallerEnded
+}
+
+// learn tells the pool of a run that has ended. An Agentic Unit's program isn't loaded
+// ahead: its arguments come with the run.
+func (x *execution) learn() {
+	seen := pool.Seen{Asked: x.program.loadsAhead() && x.attempt.api.asked()}
+	if usage := x.Record.Usage; usage != nil {
+		seen.MemoryBytes = usage.PeakMemoryBytes
+	}
+	x.containers.pool.Learn(x.Unit, seen)
+}
+
+// Discard implements run.Execution.
+func (x *execution) Discard(ctx context.Context) {
+	x.discard(ctx)
+	x.saved.Refused = run.Lines{}
+	x.uncertain = x.begun
+}
+
+// discard removes the container that there is to hand, and reports whether it did.
+func (x *execution) discard(ctx context.Context) bool {
+	if x.attempt == nil {
+		return false
+	}
+	if x.attempt.ending == posted {
+		x.attempt.api.close(run.ErrCallerEnded)
+	}
+	err := x.attempt.sandbox.Remove(ctx)
+	x.attempt = nil
+	return err == nil
+}
+
+// Remove implements run.Execution. A container whose creation the engine didn't answer may
+// have come since then: what is uncertain is removed by its labels.
+func (x *execution) Remove(ctx context.Context) error {
+	gone := x.giveBack(ctx)
+	retried, left := len(x.Record.Attempts) > 0, x.saved.Sandboxes[-x.Run.Attempt] != ""
+	if x.begun && (!gone && !x.discard(ctx) || x.uncertain || retried || left) {
+		if err := x.removeOthers(ctx, 0); err != nil {
+			x.uncertain = true
+			return err
+		}
+	}
+	x.forget()
+	return nil
+}
+
+// Release implements run.Execution.
+func (x *execution) Release() {
+	if a := x.attempt; a != nil {
+		if a.ending == posted {
+			a.api.close(runtime.ErrDetach)
+		}
+		a.sandbox.Release()
+	}
+	x.forget()
+}
+
+// forget tells the pool that the run has nothing more to do with its sandboxes.
+func (x *execution) forget() {
+	for _, id := range x.saved.Sandboxes {
+		x.containers.pool.Forget(id)
+	}
+}
+
+// probeTime bounds one question whether the engine is there.
+const probeTime = 5 * time.Second
+
+// awaitEngine returns when the engine answers, or with the cause of ctx's end.
+func (c *Containers) awaitEngine(ctx context.Context) error {
+	patience := backoff.NewExponentialBackOff()
+	patience.InitialInterval, patience.MaxInterval, patience.RandomizationFactor = lookAgain, time.Second, 0
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		probe, cancel := context.WithTimeout(ctx, probeTime)
+		defer cancel()
+		return struct{}{}, c.Ready(probe)
+	}, backoff.WithBackOff(patience), backoff.WithMaxElapsedTime(0))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// lookAgain is how long to wait before looking again at an engine.
+const lookAgain = 100 * time.Millisecond
+
+// open gives the attempt its container: the one that there is already, or a new one.
+func (x *execution) open(ctx context.Context) (err error) {
+	container := ""
+	if x.uncertain {
+		container, err = x.reconcile(ctx)
+	}
+	if err == nil && container == "" {
+		err = x.launch(ctx)
+		if !fault.Is(err, fault.Conflict) {
+			return err
+		}
+		container, err = x.appear(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return x.adopt(ctx, container)
+}
+
+// adopt takes over the container that an earlier process started.
+func (x *execution) adopt(ctx context.Context, container string) (err error) {
+	x.containers.logger.Info("adopting container", "run", x.ID, "attempt", x.Run.Attempt, "container", container)
+	if x.attempt, err = x.adopted(ctx, container); err != nil {
+		return err
+	}
+	if x.saved.Sandboxes[x.Run.Attempt] != "" {
+		x.attempt.origin = warm
+	}
+	if x.State() != api.Running { // the earlier process stored no more
+		a := x.attempt
+		x.Record.Container = &api.Container{ID: container, WaitedMS: run.Milliseconds(a.startedAt().Sub(a.sandbox.StartedAt())), Served: x.saved.Slot.Number}
+	}
+	return nil
+}
+
+// launch gives the attempt a container: one that waits for it, or else a new one.
+func (x *execution) launch(ctx context.Context) error {
+	x.saved.Slot = pool.ReuseSlot{}
+	var waiting *pool.Sandbox
+	if !x.cold && canWait(x.Unit) {
+		waiting = x.containers.pool.Acquire(x.Unit)
+	}
+	if waiting == nil {
+		return x.launchCold(ctx)
+	}
+	x.acquire(waiting)
+	if err := x.Enter(api.Starting, ""); err != nil {
+		return errors.Join(err, waiting.Discard(ctx))
+	}
+	err := x.claim(ctx, waiting)
+	if err == nil {
+		return nil
+	}
+	x.containers.logger.Warn("waiting sandbox not claimed", "run", x.ID, "sandbox", waiting.ID, fault.LogAttr(err))
+	x.giveUp(waiting.Discard(ctx) == nil)
+	if err := x.Enter(api.Failed, "the waiting sandbox could not be claimed"); err != nil {
+		return err
+	}
+	return x.launchCold(ctx)
+}
+
+// acquire remembers which warm sandbox the attempt becomes.
+func (x *execution) acquire(waiting *pool.Sandbox) {
+	if x.saved.Sandboxes == nil {
+		x.saved.Sandboxes = map[int]string{}
+	}
+	x.saved.Sandboxes[x.Run.Attempt] = waiting.ID
+	x.saved.Slot = waiting.Slot()
+	x.begun = true
+}
+
+// giveUp: the attempt is to have a sandbox of its own. What could not be removed of the
+// acquired one is removed at the run's end.
+func (x *execution) giveUp(removed bool) {
+	id := x.saved.Sandboxes[x.Run.Attempt]
+	delete(x.saved.Sandboxes, x.Run.Attempt)
+	x.saved.Slot = pool.ReuseSlot{}
+	x.cold = true
+	if removed {
+		x.containers.pool.Forget(id)
+		return
+	}
+	x.saved.Sandboxes[-x.Run.Attempt] = id
+}
+
+// refuse gives up a sandbox whose program never got the run: nothing has happened yet.
+func (x *execution) refuse(ctx context.Context) error {
+	const reason = "the waiting sandbox ended before its run began"
+	x.containers.logger.Warn(reason, "run", x.ID, "sandbox", x.saved.Sandboxes[x.Run.Attempt])
+	x.giveUp(x.discard(ctx))
+	x.saved.Refused = x.Logged()
+	return x.Enter(api.Failed, reason)
+}
+
+// launchCold starts a container for the attempt.
+func (x *execution) launchCold(ctx context.Context) error {
+	defer x.containers.pool.ColdStart()()
+	if err := x.Enter(api.Starting, ""); err != nil {
+		return err
+	}
+	err := x.launchNew(ctx)
+	if fault.Is(err, fault.NotFound) { // somebody removed the image
+		x.containers.images.forget(pool.Key(x.Unit))
+		err = x.launchNew(ctx)
+	}
+	return err
+}
+
+func (x *execution) launchNew(ctx context.Context) error {
+	image, err := x.containers.ensureImage(ctx, x.Run)
+	if err != nil {
+		return err
+	}
+	if err := x.makeDir(); err != nil {
+		return err
+	}
+	x.attempt, err = x.start(ctx, image)
+	return err
+}
+
+// appear waits for the container whose name is taken: an earlier process asked for it,
+// and the engine has yet to finish it.
+func (x *execution) appear(ctx context.Context) (container string, err error) {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if container, err = x.reconcile(ctx); err != nil || container != "" {
+			return container, err
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return "", fault.New(fault.Unavailable, "the engine has a container of the run's name and doesn't show it")
+		}
+	}
+}
+
+// makeDir makes the attempt's directory, empty: of what a dead process began here nothing
+// was ever started.
+func (x *execution) makeDir() error {
+	x.begun = true
+	if err := safefs.RemoveTree(x.AttemptDir()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(x.AttemptDir(), 0o700); err != nil {
+		return run.StorageFault(err)
+	}
+	return nil
+}
+
+// reconcile finds what the engine has of the run, when it answers again: the container
+// of this attempt, which is returned, and those of earlier ones, which go.
+func (x *execution) reconcile(ctx context.Context) (container string, err error) {
+	waiting, stop := x.Waiting(ctx)
+	defer stop()
+	if err := x.containers.awaitEngine(waiting); err != nil {
+		return "", err
+	}
+	refs, err := runtime.Find(ctx, x.containers.engine, x.ID, x.containers.home.Owner)
+	if err != nil {
+		return "", err
+	}
+	for _, ref := range refs {
+		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(x.Run.Attempt) {
+			container = ref.ID
+		}
+	}
+	if container == "" {
+		if container, err = x.acquired(ctx); err != nil {
+			return "", err
+		}
+	}
+	if err := x.removeOthers(ctx, x.Run.Attempt); err != nil {
+		return "", err
+	}
+	if container == "" && x.State() == api.Running {
+		return "", vanished(nil)
+	}
+	x.uncertain = false
+	return container, nil
+}
+
+// removeOthers removes what the engine has of other attempts than one, the warm sandboxes
+// that they acquired included; there is no attempt 0.
+func (x *execution) removeOthers(ctx context.Context, one int) error {
+	engine, owner := x.containers.engine, x.containers.home.Owner
+	err := runtime.RemoveOthers(ctx, engine, x.ID, owner, one)
+	for attempt, id := range x.saved.Sandboxes {
+		if attempt != one {
+			err = errors.Join(err, runtime.RemoveAll(ctx, engine, id, owner))
+		}
+	}
+	return err
+}
+
+// acquired finds the container of a warm sandbox that an earlier process made the attempt's.
+// Where that process had not come so far, it goes, and the attempt begins anew.
+func (x *execution) acquired(ctx context.Context) (container string, err error) {
+	id := x.saved.Sandboxes[x.Run.Attempt]
+	if id == "" {
+		return "", nil
+	}
+	engine, owner := x.containers.engine, x.containers.home.Owner
+	refs, err := runtime.Find(ctx, engine, id, owner)
+	if err != nil || len(refs) == 0 {
+		return "", err
+	}
+	if x.State() == api.Running || x.isOurs() && (x.hasResult() || x.placeInput() == nil) {
+		return refs[0].ID, nil
+	}
+	err = runtime.RemoveAll(ctx, engine, id, owner)
+	x.giveUp(err == nil)
+	return "", err
+}
+
+// isOurs reports whether an acquired sandbox's directory has become the attempt's.
+func (x *execution) isOurs() bool {
+	_, err := os.Stat(x.AttemptDir())
+	return err == nil
+}
+
+// hasResult reports whether the program has posted its result, and may ask for another run:
+// it gets no input then.
+func (x *execution) hasResult() bool {
+	_, err := os.Stat(runtime.OpenLayout(x.AttemptDir(), "").Posted())
+	return err == nil && x.saved.Slot.Continues()
+}
+
+// placeInput gives an acquired sandbox the run's input.
+func (x *execution) placeInput() error {
+	layout := runtime.OpenLayout(x.AttemptDir(), "")
+	return errors.Join(layout.LinkInputs(x.InputDir()), layout.WriteInput(x.Input.Payload.JSON()))
+}

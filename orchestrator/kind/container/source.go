@@ -1,0 +1,84 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// source starts the sandboxes of the pool.
+type source struct{ *Containers }
+
+// canWait reports whether a unit's sandboxes can be started before their runs are known.
+// An isolation runtime may keep the init from reaching us.
+func canWait(u *unit.Unit) bool {
+	c, err := capsuleOf(u)
+	return err == nil && c.Agent.Runtime == ""
+}
+
+// Wants implements pool.Source.
+func (s source) Wants(u *unit.Unit) int {
+	c, err := capsuleOf(u)
+	switch own := s.opts.Units[u.Name].Warm; {
+	case err != nil || !canWait(u):
+		return 0
+	case own != nil:
+		return *own
+	}
+	return c.Agent.Warm
+}
+
+// Start implements pool.Source.
+func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool) (*pool.Sandbox, error) {
+	r := &run.Run{ID: id, Unit: u}
+	r.LedBy(nobody{}, nil)
+	image, err := s.ensureImage(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	waiting := pool.NewSandbox(id, pool.Key(u), loaded)
+	waiting.Image, waiting.Runs = r.Record.Image, runsOf(u, image, loaded)
+	waiting.Spec = s.spec(u, id, image)
+	waiting.Spec.Limits = programOf(u).limits(run.Request{Unit: u}.Limits(s.opts.Limits))
+	waiting.Spec.Durable, waiting.Spec.Park = true, !loaded
+	if err := programOf(u).waiting(s.Containers, u, &waiting.Spec); err != nil {
+		return nil, err
+	}
+	if err := s.place(waiting, image); err != nil {
+		return nil, errors.Join(err, safefs.RemoveTree(waiting.Layout.Dir))
+	}
+	return waiting, waiting.Start(ctx, s.life, s.startSandbox, s.logger)
+}
+
+func (s source) place(waiting *pool.Sandbox, image runtime.Image) error {
+	waiting.Layout = runtime.OpenLayout(filepath.Join(s.poolDir(), waiting.ID), "")
+	if err := os.MkdirAll(waiting.Layout.Dir, 0o700); err != nil {
+		return run.StorageFault(err)
+	}
+	initFile, err := s.initFile(image.Arch)
+	if err != nil {
+		return err
+	}
+	waiting.Layout, err = runtime.NewLayout(waiting.Layout.Dir, initFile)
+	return err
+}
+
+// Remove implements pool.Source.
+func (s source) Remove(ctx context.Context, id string) error { return s.SweepRun(ctx, id) }
+
+// runsOf is how many runs a waiting sandbox may serve. An image's volumes are directories
+// that nobody empties.
+func runsOf(u *unit.Unit, image runtime.Image, loaded bool) int {
+	c, err := capsuleOf(u)
+	if err != nil || !loaded || len(image.Volumes) > 0 {
+		return 1
+	}
+	return max(c.Agent.Reuse, 1)
+}

@@ -1,0 +1,124 @@
+package container
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-on-demand/aod/au/check"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Trial is one start of an Agentic Unit, to see what it does. Nothing of it is held
+// against the unit's model card.
+type Trial struct {
+	Stdin io.Reader // read to its end before the unit starts; nil is no input
+	// Open gives the unit a stdin that says nothing and doesn't end, instead of none. It is
+	// a pipe, which doesn't lead to an engine elsewhere, nor into every other isolation
+	// runtime: there it is none all the same.
+	Open        bool
+	Args        []string      // as they follow the program's name
+	Env         []string      // NAME=value
+	ModelPath   string        // a file or directory of this machine, absolute, that stands at ModelPathInside
+	MemoryBytes int64         // 0 is the unit's own limit
+	Timeout     time.Duration // from its start; 0 is the unit's own limit
+	Observe     func(run.Event)
+}
+
+// Observed is what a trial showed.
+type Observed struct {
+	check.Run
+	Signal      int    // that ended the program; 0 is none
+	StartError  string // why the program could not be started; "" when it was
+	MemoryLimit int64  // bytes
+}
+
+// Try starts a unit once, without a network whatever it asks for, and tells what came of
+// it. How the unit ends is never an error.
+func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen Observed, err error) {
+	if u.Kind != unit.AU {
+		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)
+	}
+	err = c.aside(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+		spec.Aside, spec.Network = "trial", "none"
+		seen, err = c.try(ctx, r, spec, filepath.Join(dir, "trial"), trial)
+		return err
+	})
+	return seen, err
+}
+
+// try makes a trial in a directory of its own, which is gone afterwards.
+func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir string, trial Trial) (seen Observed, err error) {
+	layout, err := c.trialLayout(spec, dir)
+	if err != nil {
+		return seen, err
+	}
+	defer func() { err = errors.Join(err, safefs.RemoveTree(dir)) }()
+	spec, err = c.trialSpec(spec, trial)
+	if err != nil {
+		return seen, err
+	}
+	stdin, err := c.placeStdin(&spec, layout, trial)
+	if err != nil {
+		return seen, err
+	}
+	defer func() { _ = stdin.close() }() // nothing was written
+	layout = layout.At(c.engine, spec)
+	stderr := &stderrText{limit: spec.Limits.LogBytes}
+	log := runtime.NewLog(spec.Limits.LogBytes, func(line runtime.LogLine) { stderr.add(line); r.Log(line) })
+	end, err := c.startToEnd(ctx, spec, layout, log, cmp.Or(trial.Timeout, spec.Limits.Timeout))
+	if err != nil {
+		return seen, err
+	}
+	seen = Observed{Run: ranTo(end, spec.Limits), Signal: end.Report.Signal, StartError: end.Report.StartError, MemoryLimit: spec.Limits.MemoryBytes}
+	_, cut := log.Bytes()
+	seen.StderrTail, seen.StderrBytes = stderr.bytes(cut)
+	seen.StdinBytes = stdin.size
+	seen.Stdout, err = printed(layout)
+	return seen, err
+}
+
+// startToEnd returns when the container has ended and is gone, and its log is whole.
+func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log, timeout time.Duration) (runtime.End, error) {
+	sandbox, err := c.startSandbox(ctx, spec, layout, log)
+	if err != nil {
+		return runtime.End{}, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, run.ErrTimeout)
+	defer cancel()
+	end, err := sandbox.Wait(limited)
+	return end, errors.Join(err, sandbox.Remove(ctx), broughtAbout(end))
+}
+
+func (c *Containers) trialLayout(spec runtime.Spec, dir string) (runtime.Layout, error) {
+	initFile, err := c.initFile(spec.Image.Arch)
+	if err != nil {
+		return runtime.Layout{}, err
+	}
+	if err := errors.Join(safefs.RemoveTree(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return runtime.Layout{}, run.StorageFault(err)
+	}
+	return runtime.NewLayout(dir, initFile)
+}
+
+// trialSpec makes a trial of the spec of a run.
+func (c *Containers) trialSpec(spec runtime.Spec, trial Trial) (runtime.Spec, error) {
+	spec.Durable, spec.Park = false, false // that of a run may be a waiting sandbox's
+	spec.Limits.MemoryBytes = cmp.Or(trial.MemoryBytes, spec.Limits.MemoryBytes)
+	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], trial.Env...)
+	spec.Filter = &runtime.Filter{Args: trial.Args}
+	if trial.ModelPath == "" {
+		return spec, nil
+	}
+	var err error
+	spec.Filter.Model, err = c.modelMount(trial.ModelPath)
+	return spec, err
+}

@@ -1,0 +1,104 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/au/check"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initreport"
+)
+
+// stderrText is what a program wrote to its stderr, up to the limit of the log.
+type stderrText struct {
+	limit int64
+	text  bytes.Buffer
+}
+
+func (s *stderrText) add(line runtime.LogLine) {
+	if line.Stream == "stderr" {
+		s.text.WriteString(line.Text + "\n")
+	}
+}
+
+// bytes returns the text, and how much there was, which nobody knows of what was cut.
+func (s *stderrText) bytes(cut bool) (text []byte, size int64) {
+	size = int64(s.text.Len())
+	if cut {
+		size = max(size, s.limit) + 1
+	}
+	return s.text.Bytes(), size
+}
+
+// broughtAbout returns why a trial shows nothing: its caller, or somebody outside, ended it.
+func broughtAbout(end runtime.End) error {
+	var over *runtime.LimitError
+	switch {
+	case end.Outside:
+		return fault.New(fault.Unavailable, "the unit's container was stopped from outside").WithHint("try it again")
+	case end.Cause == nil, errors.Is(end.Cause, run.ErrTimeout), errors.As(end.Cause, &over):
+		return nil
+	}
+	return end.Cause
+}
+
+// ranTo is what the end of a sandbox says of its program.
+func ranTo(end runtime.End, limits runtime.Limits) check.Run {
+	run := check.Run{
+		ExitCode: end.ExitCode,
+		TimedOut: errors.Is(end.Cause, run.ErrTimeout),
+		// A program that outlives its own child has come to an end in order.
+		OutOfMemory: end.ExitCode == exitKilled && (end.OOMKilled || end.Report.OOMKills > 0),
+	}
+	if !end.StartedAt.IsZero() && end.FinishedAt.After(end.StartedAt) {
+		run.Duration = end.FinishedAt.Sub(end.StartedAt)
+	}
+	if end.Reported {
+		peak := peakMemory(end.Report, limits.MemoryBytes)
+		run.PeakMemory = &peak
+		left := int(end.Report.ProcessesLeft)
+		run.ProcessesLeft = &left
+		if taken := end.Report.StdinTaken; taken > 0 { // a program may have opened it by its name, which moves nothing here
+			run.StdinTaken = &taken
+		}
+		run.NetworkAttempts, run.FilesWritten = counted(end.Report.NetAttempts), counted(end.Report.FilesLeft)
+	}
+	return run
+}
+
+// peakMemory is what the program took. The container's peak has the files that were read in
+// it, which the kernel keeps in memory as long as nobody else wants that: a peak at the limit
+// proves nothing when nothing was killed for it.
+func peakMemory(report initreport.Report, limit int64) int64 {
+	if report.PeakMemoryBytes >= limit && report.OOMKills == 0 {
+		return min(report.MaxRSSBytes, report.PeakMemoryBytes)
+	}
+	return report.PeakMemoryBytes
+}
+
+func counted(n int64) *int {
+	if n == initreport.NotCounted {
+		return nil
+	}
+	count := int(n)
+	return &count
+}
+
+// printed reads a unit's stdout, up to one byte more than it may have.
+func printed(layout runtime.Layout) ([]byte, error) {
+	f, err := layout.OpenStdout()
+	if err != nil {
+		return nil, fmt.Errorf("read stdout: %w", err)
+	}
+	defer func() { _ = f.Close() }() // read only
+	raw, err := io.ReadAll(io.LimitReader(f, au.MaxOutputBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read stdout: %w", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,73 @@
+package container
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// trialStdin is what a trial's unit has as its stdin.
+type trialStdin struct {
+	size int64
+	open *os.File // the other end of a pipe that stays open
+}
+
+func (s trialStdin) close() error {
+	if s.open == nil {
+		return nil
+	}
+	return s.open.Close()
+}
+
+const stdinName = "stdin"
+
+func (c *Containers) placeStdin(spec *runtime.Spec, layout runtime.Layout, trial Trial) (in trialStdin, err error) {
+	root, err := layout.InputRoot()
+	if err != nil {
+		return in, run.StorageFault(err)
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	switch {
+	case trial.Stdin != nil:
+		spec.Filter.Stdin = stdinName
+		in.size, err = spoolStdin(root, trial.Stdin)
+	case trial.Open && !runtime.IsRemote(c.engine) && spec.Isolation == "":
+		spec.Filter.Stdin = stdinName
+		in.open, err = openPipe(layout, filepath.Join(root.Name(), stdinName))
+	}
+	return in, err
+}
+
+func spoolStdin(root *os.Root, from io.Reader) (int64, error) {
+	file, err := root.OpenFile(stdinName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, run.StorageFault(err)
+	}
+	in := &run.Source{Reader: from}
+	size, err := io.Copy(file, in)
+	err = errors.Join(err, file.Chmod(0o644), file.Close())
+	if in.Err != nil {
+		return 0, fault.Wrap(fault.Input, in.Err, "the unit's input can't be read")
+	}
+	if err != nil {
+		return 0, run.StorageFault(err)
+	}
+	return size, nil
+}
+
+// openPipe makes a pipe that nothing comes through as long as its other end is open.
+func openPipe(layout runtime.Layout, name string) (*os.File, error) {
+	if err := layout.MakePipe(stdinName); err != nil {
+		return nil, err
+	}
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // which doesn't wait for a reader
+	if err != nil {
+		return nil, run.StorageFault(err)
+	}
+	return pipe, nil
+}

@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"path/filepath"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// tracer makes the spans of an attempt; they go nowhere unless the program says where.
+var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/remote")
+
+// Options are the settings of Agents.
+type Options struct {
+	Logger *slog.Logger // ids, sizes and times only; nil discards
+	// Secrets is a directory of secrets, a file each; "" is `secrets` in Data, or none where
+	// that is "" as well.
+	Secrets     string
+	Data        string
+	SecretFiles map[string]string // paths of single secrets, by name, which go before those of Secrets
+}
+
+// Agents runs units that are agents elsewhere.
+type Agents struct {
+	*agents
+	logger *slog.Logger
+}
+
+// New returns a kind that has connected to nothing.
+func New(opts Options) *Agents {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	dir := opts.Secrets
+	if opts.Data != "" {
+		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
+	}
+	return &Agents{agents: newAgents(secrets{dir: dir, files: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
+}
+
+// Open implements run.Opener: there is nothing to open.
+func (*Agents) Open(run.Home) error { return nil }
+
+// Close implements run.Opener: it closes the connections that nobody uses.
+func (a *Agents) Close() error {
+	a.close()
+	return nil
+}
+
+// Check implements run.Kind: the contract says it all.
+func (*Agents) Check(run.Request, run.Input) error { return nil }
+
+// Execution implements run.Kind.
+func (a *Agents) Execution(r *run.Run) run.Execution { return &execution{Run: r, agents: a} }
+
+// Accept implements run.Acceptor. An upload gets no secret of the operator's: whoever may
+// upload could have it sent anywhere.
+func (*Agents) Accept(_ context.Context, u *unit.Unit) error {
+	if agent, err := agentOf(u); err == nil && agent.Auth != nil {
+		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", u.Name).
+			WithHint("keep it in one of the server's `units` directories")
+	}
+	return nil
+}
+
+// agentOf returns where a unit's agent is.
+func agentOf(u *unit.Unit) (*capsule.Remote, error) {
+	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Remote != nil {
+		return c.Remote, nil
+	}
+	return nil, fault.New(fault.Input, "%q says of no agent where it is", u.Name)
+}

@@ -1,0 +1,164 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// execution makes the attempts of one run.
+type execution struct {
+	*run.Run
+	agents *Agents
+}
+
+// Attempt implements run.Execution: no engine has a part in it.
+func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
+	if err := x.Enter(api.Starting, ""); err != nil {
+		return run.Result{}, err
+	}
+	return x.call(ctx)
+}
+
+// Resume implements run.Execution. An attempt that an earlier process had under way is over,
+// since its connection is: whether the agent did the task, nobody can say. One that was only
+// starting had sent nothing yet.
+func (x *execution) Resume(ctx context.Context) (run.Result, error) {
+	if x.State() != api.Running {
+		return x.Attempt(ctx)
+	}
+	asked := x.CancelRequest()
+	if asked == nil {
+		asked = context.Cause(ctx)
+	}
+	if asked != nil {
+		return brokenOff(asked, x.Limits)
+	}
+	return unanswered(), nil
+}
+
+// Settle implements run.Execution: nothing is to come.
+func (*execution) Settle(context.Context) {}
+
+// Discard implements run.Execution: there is nothing to remove.
+func (*execution) Discard(context.Context) {}
+
+// Remove implements run.Execution: there never was anything.
+func (*execution) Remove(context.Context) error { return nil }
+
+// Release implements run.Execution: the connection ends with the attempt.
+func (*execution) Release() {}
+
+// call asks the run's agent once, and returns what came of that. The error is the end of
+// this process: then it isn't known.
+func (x *execution) call(ctx context.Context) (run.Result, error) {
+	client, err := x.client()
+	if err != nil {
+		return noSecret(err), nil
+	}
+	began := time.Now().UTC()
+	x.Record.StartedAt = &began
+	if err := x.Enter(api.Running, ""); err != nil { // from here on the agent may have the task
+		return run.Result{}, err
+	}
+	ctx, span := tracer.Start(ctx, "call")
+	defer span.End()
+	limited, stop := context.WithTimeoutCause(ctx, x.Limits.Timeout, run.ErrTimeout)
+	defer stop()
+	answer, err := x.ask(limited, client)
+	answered := time.Now()
+	x.Record.Timings.Run = run.Milliseconds(answered.Sub(began))
+	if err != nil && limited.Err() != nil {
+		return brokenOff(context.Cause(limited), x.Limits)
+	}
+	result := x.classify(answer, err)
+	x.Record.Timings.Collect = run.Milliseconds(time.Since(answered))
+	return result, nil
+}
+
+func (x *execution) client() (*agentapi.Client, error) {
+	agent, err := agentOf(x.Unit)
+	if err != nil {
+		return nil, err
+	}
+	return x.agents.client(x.Unit.Name, agent, x.Limits)
+}
+
+// brokenOff is the result of a call that we ended ourselves.
+func brokenOff(cause error, limits runtime.Limits) (run.Result, error) {
+	switch {
+	case errors.Is(cause, runtime.ErrDetach):
+		return run.Result{}, cause
+	case errors.Is(cause, run.ErrTimeout):
+		return run.TimedOut(nil, limits.Timeout), nil
+	}
+	return run.Stopped(nil, cause), nil
+}
+
+func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.Response, error) {
+	asked, streamed, err := x.request(ctx)
+	if err != nil {
+		return agentapi.Response{}, err
+	}
+	if !streamed {
+		return client.Run(ctx, asked)
+	}
+	var pace handoff.Pace
+	return client.Stream(ctx, asked, func(e agentapi.Event) {
+		p, told := progressOf(e)
+		if told && pace.Take(time.Now()) {
+			x.Tell(run.Event{Progress: &p})
+		}
+	})
+}
+
+// request is what the agent is asked for. The request's id is the run's, the same in
+// all attempts, so that the other side can tell that they are one task. What the run is
+// about goes before what the unit says: a task for the mode DEMO stays one.
+func (x *execution) request(ctx context.Context) (asked agentapi.Request, streamed bool, err error) {
+	agent, err := agentOf(x.Unit)
+	if err != nil {
+		return asked, false, err
+	}
+	about := x.Record.Metadata
+	return agentapi.Request{
+		RequestID: x.ID, TaskType: agent.TaskType, WorkflowID: about["workflow_id"], StageID: about["stage_id"],
+		Mode: cmp.Or(about["mode"], agent.Mode), RiskTier: cmp.Or(about["risk_tier"], agent.RiskTier),
+		DomainID: cmp.Or(about["domain_id"], agent.DomainID),
+		Inputs:   agentapi.Object(x.Input.Payload.JSON()), Budgets: budgetsOf(ctx),
+	}, agent.Stream, nil
+}
+
+// budgetsOf tells the agent how much time there is.
+func budgetsOf(ctx context.Context) agentapi.Object {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return nil
+	}
+	return agentapi.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
+}
+
+// progressOf reads what an agent says of how far it is. What it says wrongly counts as not
+// said.
+func progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
+	var members map[string]any
+	if e.Type != agentapi.Progress || json.Unmarshal(e.Data, &members) != nil {
+		return p, false
+	}
+	if percent, ok := members["percent"].(float64); ok {
+		p.Percent = &percent
+	}
+	p.Step, _ = members["step"].(string)
+	p.Message, _ = members["message"].(string)
+	p = p.Fit()
+	return p, p.Percent != nil || p.Step != "" || p.Message != ""
+}

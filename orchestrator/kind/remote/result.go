@@ -1,0 +1,158 @@
+package remote
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+const (
+	maxRemoteWarnings = 20
+	maxRemoteWarning  = 1 << 10 // bytes
+)
+
+// classify decides what an answer means, or that there was none.
+func (x *execution) classify(answer agentapi.Response, err error) run.Result {
+	var broken *agentapi.Violation
+	var refused *agentapi.Refusal
+	switch {
+	case err == nil && answer.OK:
+		x.passOn(answer.Warnings)
+		return x.takeOutputs(answer.Outputs)
+	case err == nil:
+		return remoteFailed(answer)
+	case errors.As(err, &broken):
+		return contractViolation(fmt.Sprintf("%s (rule %s)", broken.Fault.Msg, broken.Rule), broken.Fault.Hint)
+	case errors.As(err, &refused):
+		return refusedWith(answer, refused)
+	case fault.Is(err, fault.TooLarge):
+		return contractViolation(reasonOf(err), "the setting payload_limit bounds what a unit may give")
+	}
+	return unreachable(err)
+}
+
+// remoteEnd is the result of a run of an agent elsewhere, which has no exit code.
+func remoteEnd(outcome api.Outcome, failure api.RunError) run.Result {
+	return run.Result{State: api.Failed, Outcome: outcome, Failure: &failure}
+}
+
+// takeOutputs holds what the agent gave against the unit's contract.
+func (x *execution) takeOutputs(outputs agentapi.Object) run.Result {
+	output, err := contract.Decode(outputs, x.Limits.ResultBytes)
+	if err != nil {
+		return outputsBreak(run.Undecodable(err))
+	}
+	if findings := x.Unit.Contract.Output.Validate(output); len(findings) > 0 {
+		return outputsBreak(findings...)
+	}
+	return run.Result{State: api.Completed, Outcome: api.Success, Output: output.JSON()}
+}
+
+func outputsBreak(findings ...fault.Finding) run.Result {
+	message := "the agent's outputs break the contract"
+	if at := findings[0].Pointer; at != "" {
+		message += " at " + run.Bounded(at, run.MaxType)
+	}
+	c := contractViolation(message, "see `output` in the unit's schema.json")
+	c.Failure.Findings = findings
+	return c
+}
+
+// contractViolation is the result of a run whose agent broke a contract: that of all agents, or the unit's.
+func contractViolation(message, hint string) run.Result {
+	return remoteEnd(api.ContractViolation, api.RunError{Category: api.CategoryAgent, Kind: string(api.ContractViolation), Message: message, Hint: hint})
+}
+
+// remoteFailed is the result of a run whose agent says that it failed.
+func remoteFailed(answer agentapi.Response) run.Result {
+	return remoteEnd(api.RemoteError, api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: inItsWords("the agent says that it failed", answer),
+	})
+}
+
+// inItsWords adds what the agent itself said, which is for the record alone.
+func inItsWords(message string, answer agentapi.Response) string {
+	words := cmp.Or(answer.Reason, strings.Join(answer.Warnings, "; "))
+	if words == "" {
+		return message
+	}
+	return message + ": " + run.Bounded(words, run.MaxMessage)
+}
+
+// refusedWith is the result of a run whose agent answered with a status that is no success.
+func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) run.Result {
+	failure := api.RunError{
+		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
+		Message: inItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
+	}
+	switch status := refused.Status; {
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		failure.Category, failure.Kind = api.CategoryTransient, api.KindRemoteBusy
+	case status < http.StatusInternalServerError || status == http.StatusNotImplemented:
+	case answer.RequestID != "": // the agent itself, in the contract's shape
+		return remoteFailed(answer)
+	case status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
+		failure.Category, failure.Kind = api.CategoryTransient, fault.Unavailable.String()
+		return remoteEnd(api.SystemError, failure)
+	default:
+		failure.Category, failure.Kind = api.CategoryAgent, string(api.RemoteError)
+	}
+	return remoteEnd(api.RemoteError, failure)
+}
+
+// unreachable is the result of a run that has no answer, or not the whole of one.
+func unreachable(err error) run.Result {
+	public := fault.Public(err)
+	failure := api.RunError{Category: run.CategoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
+	switch {
+	case errors.Is(err, agentapi.ErrCertificate), errors.Is(err, agentapi.ErrHandshake):
+		failure.Category, failure.Kind = api.CategoryPermanent, api.KindRemoteUntrusted
+		failure.Hint = "is the address right? a certificate of one's own is trusted with remote.ca_file in agent.yaml"
+	case public.Kind == fault.Input: // it can't be asked so
+		return remoteEnd(api.InvalidInput, failure)
+	}
+	return remoteEnd(api.SystemError, failure)
+}
+
+// reasonOf is a fault of package agentapi with its cause, which is in words of ours.
+func reasonOf(err error) string {
+	public := fault.Public(err)
+	if public.Err == nil {
+		return public.Msg
+	}
+	return public.Msg + ": " + public.Err.Error()
+}
+
+// noSecret is the result of a run for whose agent there is no secret.
+func noSecret(err error) run.Result {
+	public := fault.Public(err)
+	return remoteEnd(api.SystemError, api.RunError{Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable, Message: public.Msg, Hint: public.Hint})
+}
+
+// unanswered is the result of an attempt that ended with an earlier process.
+func unanswered() run.Result {
+	return remoteEnd(api.SystemError, api.RunError{
+		Category: api.CategoryTransient, Kind: fault.Unavailable.String(),
+		Message: "the server ended while the agent was at work",
+		Hint:    "the agent may have done the task: it was asked with the run's id as its request_id",
+	})
+}
+
+// passOn makes warnings of the agent's those of the run, as far as anybody would read them.
+func (x *execution) passOn(warnings []string) {
+	for i, text := range warnings {
+		if i == maxRemoteWarnings {
+			x.Warn("the agent has %d more warnings", len(warnings)-i)
+			return
+		}
+		x.Warn("the agent: %s", fault.OneLine(run.Bounded(text, maxRemoteWarning)))
+	}
+}

@@ -1,0 +1,77 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// maxSecret bounds a secret in bytes.
+const maxSecret = 64 << 10
+
+// secrets are values that units name and that their operator keeps in files. They are read
+// when they are needed, so that a new one is in force at once.
+type secrets struct {
+	dir   string            // a file a secret; "" is none
+	files map[string]string // paths of single ones, by name: they go before those of dir
+}
+
+// read returns a secret. No error of it has a part of the value. It is Forbidden for a file
+// that others can read, NotFound for one that isn't there, else Input.
+func (s secrets) read(name string) (agentapi.Secret, error) {
+	file, info, err := s.open(name)
+	var special *safefs.Irregular
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fault.New(fault.NotFound, "there is no secret %q", name).
+			WithHint("put it, and nothing else, into a file %s of mode 600 where secrets are kept: see the setting `secrets`, and --secret of aod run", name)
+	case errors.As(err, &special):
+		return "", fault.New(fault.Input, "the secret %q is no regular file", name).WithHint("put the value itself into a file")
+	case err != nil:
+		return "", fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name).WithHint("make its file readable for the user that runs aod")
+	}
+	defer file.Close()
+	value, err := readSecret(name, file, info)
+	return agentapi.Secret(value), err
+}
+
+// open opens the file of a secret. A pipe in its place doesn't hold us.
+func (s secrets) open(name string) (*os.File, fs.FileInfo, error) {
+	if path, given := s.files[name]; given {
+		return safefs.OpenNamed(path)
+	}
+	if s.dir == "" {
+		return nil, nil, fs.ErrNotExist
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	return safefs.OpenInside(root, name)
+}
+
+func readSecret(name string, file io.Reader, info fs.FileInfo) ([]byte, error) {
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fault.New(fault.Forbidden, "others can read the secret %q: its file has the mode %04o", name, info.Mode().Perm()).
+			WithHint("chmod 600 on its file, and if others had it meanwhile, make a new one")
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name)
+	}
+	if len(raw) > maxSecret {
+		return nil, fault.New(fault.Input, "the secret %q has more than %d bytes", name, maxSecret).WithHint("is it the right file?")
+	}
+	raw = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
+	if len(raw) == 0 {
+		return nil, fault.New(fault.Input, "the secret %q is empty", name).WithHint("put the value into its file")
+	}
+	return raw, nil
+}

@@ -1,0 +1,218 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Local runs units for one command: their runs live and die with it. Any number of Locals
+// may share a data directory.
+//
+//	Home/bin/           the installed init
+//	Home/cards/         model cards
+//	Home/runs/ID/       what one Local has, with a lock that its process holds
+//	Home/runs/ID/runs/  its runs, a directory each
+//	Home/kept/RUN/      an attempt's directory that somebody wanted to keep
+type Local struct {
+	*loop
+	data *dataDir
+	dir  *lockedDir
+}
+
+// NewLocal makes a directory for the runs in the data directory, and gives it to the kinds.
+func NewLocal(opts Options) (_ *Local, err error) {
+	opts = opts.withDefaults()
+	data, err := openDataDir(opts.Home)
+	if err != nil {
+		return nil, err
+	}
+	id, err := run.NewID()
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{loop: newLoop(opts), data: data}
+	if l.dir, err = data.make(id); err != nil {
+		return nil, err
+	}
+	l.journal, l.kept = newMemory(), filepath.Join(data.path, "kept")
+	l.home = run.Home{Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards")}
+	if err := errors.Join(os.Mkdir(l.home.Runs, 0o700), l.openKinds()); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Request asks Local for one run, which is cancelled when its caller goes.
+type Request struct {
+	run.Request
+	ID     string // "" makes a new one
+	OutDir string // gets the output files; it is made only when there are some
+	Keep   bool   // the attempt's directory is kept for a look
+	// Observe is told of everything as it happens, in this run and in those that it calls:
+	// one call at a time for each of them. It must not block.
+	Observe func(run.Event)
+	// Find returns the unit that the run may call by name, or a NotFound fault; nil knows
+	// none.
+	Find func(ctx context.Context, name string) (*unit.Unit, error)
+}
+
+// Ended is a run that has come to its end, its cleaning up as well.
+type Ended struct {
+	Record api.Record
+	KeptAt string // where the attempt's directory was left; "" if it wasn't
+}
+
+// Run runs a unit and returns when everything of the run is over. A wrong request is a fault
+// at once, with all violations, and nothing was started for it: the record has no id then.
+// The run is cancelled when ctx ends. The record is whole in any case; the error is a fault
+// of AOD's or the engine's.
+func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
+	asked := accepted{Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find}
+	if asked.find == nil {
+		asked.find = noUnits
+	}
+	if err := l.ready(&asked); err != nil {
+		return Ended{}, err
+	}
+	j, err := l.admit(ctx, asked)
+	if err != nil {
+		return Ended{}, err
+	}
+	defer context.AfterFunc(ctx, func() { j.cancel(context.Cause(ctx)) })()
+	j.drive()
+	ended := Ended{Record: j.Record, KeptAt: j.keptAt}
+	if j.Record.Outcome == api.SystemError {
+		return ended, j.fault
+	}
+	return ended, nil
+}
+
+func noUnits(_ context.Context, name string) (*unit.Unit, error) {
+	return nil, fault.New(fault.NotFound, "there is no unit %q", name)
+}
+
+// Close removes what Local has. It is called when no run goes on.
+func (l *Local) Close() error {
+	l.shutdown(context.Background(), true)
+	err := l.closeKinds()
+	if l.isClean() {
+		err = errors.Join(err, l.dir.remove())
+	}
+	return errors.Join(err, l.dir.release())
+}
+
+// isClean reports whether nothing of an attempt is left: its directory tells the next
+// process what there is to sweep.
+func (l *Local) isClean() bool {
+	entries, err := os.ReadDir(l.home.Runs)
+	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return hasAttempt(filepath.Join(l.home.Runs, e.Name()))
+	})
+}
+
+// Sweep removes what dead processes left behind: directories whose lock nobody holds, with
+// what the kinds have of their runs. Nothing is asked of an engine when there are none. It
+// returns the ids of the runs that are gone now; what could not be removed stays for the
+// next sweep.
+func (l *Local) Sweep(ctx context.Context) (swept []string, err error) {
+	orphans, err := l.data.orphans()
+	if err != nil {
+		return nil, err
+	}
+	for _, orphan := range orphans {
+		ids, failure := l.sweep(ctx, orphan)
+		if failure != nil {
+			err = errors.Join(err, fmt.Errorf("sweep %s: %w", filepath.Base(orphan.path), failure))
+			continue
+		}
+		swept = append(swept, ids...)
+	}
+	return swept, err
+}
+
+// sweep removes what the kinds have first: the directory is what tells of it.
+func (l *Local) sweep(ctx context.Context, orphan *lockedDir) (ids []string, err error) {
+	defer func() { err = errors.Join(err, orphan.release()) }()
+	entries, err := os.ReadDir(runsIn(orphan.path))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		ids = append(ids, entry.Name())
+		if err := l.sweepRun(ctx, entry.Name(), filepath.Join(runsIn(orphan.path), entry.Name())); err != nil {
+			return nil, err
+		}
+		l.logger.Warn("removed what a dead process left", "run", entry.Name())
+	}
+	return ids, orphan.remove()
+}
+
+// sweepRun asks the kinds for nothing where no attempt of the run ever began.
+func (l *Local) sweepRun(ctx context.Context, id, dir string) (err error) {
+	if !hasAttempt(dir) {
+		return nil
+	}
+	for kind := range l.kinds.Each() {
+		if sweeper, ok := kind.(run.Sweeper); ok {
+			err = errors.Join(err, sweeper.SweepRun(ctx, id))
+		}
+	}
+	return err
+}
+
+// runsIn is where the runs are in what one Local has.
+func runsIn(dir string) string { return filepath.Join(dir, "runs") }
+
+// ownerOfPath tells a data directory's containers from those of another.
+func ownerOfPath(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:6])
+}
+
+// keptPath is where the directory of an attempt is kept.
+func keptPath(kept, id string) string { return filepath.Join(kept, id) }
+
+// keepOnly leaves of a run's directory what is kept, or nothing.
+func keepOnly(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if isKept(entry.Name()) {
+			_ = unix.Rmdir(filepath.Join(dir, entry.Name())) // refused unless it is an empty directory
+			continue
+		}
+		if err := safefs.RemoveTree(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(dir) // refused unless empty
+	return nil
+}
+
+// isKept reports whether something in a run's directory is kept beyond the run's end.
+func isKept(name string) bool { return name == "input" || name == "output" || name == logName }
+
+// hasAttempt reports whether something began that kinds have outside of a run's directory.
+func hasAttempt(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !isKept(e.Name()) })
+}

@@ -1,0 +1,197 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// loop leads runs from their acceptance to the end of their cleaning up: states, queue,
+// retries and the tree of calls. A Service has one with a journal on disk, Local one with a
+// journal in memory.
+type loop struct {
+	opts    Options
+	home    run.Home
+	kinds   run.Kinds
+	journal journal
+	queue   *queue.Queue
+	logger  *slog.Logger
+	metrics *metrics
+	durable bool   // another process may go on with the runs
+	kept    string // where directories of attempts go that are to be kept; "" is nowhere
+
+	life   context.Context // of the runs; its end detaches from them
+	detach context.CancelCauseFunc
+	begin  context.Context // of what waits to begin; it ends with the admission
+	hold   context.CancelCauseFunc
+	jobs   sync.WaitGroup
+
+	mu      sync.Mutex
+	live    map[string]*job
+	closing bool
+}
+
+// journal remembers runs: a store.Store on disk, memory as long as the process lives.
+type journal interface {
+	// Insert, Save and Append return when everything is safe; see package store.
+	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
+	Save(ctx context.Context, r store.Run, events ...store.Event) error
+	Append(ctx context.Context, run string, events ...store.Event) error
+	Run(ctx context.Context, id string) (store.Run, error)
+	Runs(ctx context.Context, f store.Filter) (store.Page, error)
+	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
+	Keys(ctx context.Context, prefix string) ([]string, error)
+	Events(ctx context.Context, run string, after int64, limit int) ([]store.Event, error)
+}
+
+// finder returns the unit of a name that a run may call, or a NotFound fault.
+type finder func(ctx context.Context, name string) (*unit.Unit, error)
+
+// newLoop returns a loop that has started nothing. Its journal and home are set before
+// there are runs.
+func newLoop(opts Options) *loop {
+	l := &loop{
+		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
+		metrics: newMetrics(), live: map[string]*job{},
+	}
+	l.life, l.detach = context.WithCancelCause(context.Background())
+	l.begin, l.hold = context.WithCancelCause(l.life)
+	return l
+}
+
+func (l *loop) runPath(id string) string { return filepath.Join(l.home.Runs, id) }
+
+// job returns the run where this process has something to do with it, or nil.
+func (l *loop) job(id string) *job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live[id]
+}
+
+// isLive reports whether this process has something to do with a run.
+func (l *loop) isLive(id string) bool { return l.job(id) != nil }
+
+// register makes the job known, so that nobody takes its files for an orphan's.
+func (l *loop) register(j *job) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return fault.New(fault.Unavailable, "the server is shutting down").WithHint("try again in a moment")
+	}
+	l.live[j.ID] = j
+	l.jobs.Add(1)
+	return nil
+}
+
+func (l *loop) unregister(j *job) {
+	l.mu.Lock()
+	delete(l.live, j.ID)
+	l.mu.Unlock()
+	j.cancel(nil)
+	close(j.gone)
+	l.jobs.Done()
+}
+
+// running returns how many runs this process has something to do with.
+func (l *loop) running() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.live)
+}
+
+// shutdown stops admitting and waits for the runs that go on until ctx ends; with drain
+// also for those that wait. What is left then goes on in the next process.
+func (l *loop) shutdown(ctx context.Context, drain bool) {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	if !drain {
+		l.hold(runtime.ErrDetach)
+	}
+	idle := make(chan struct{})
+	go func() {
+		l.jobs.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		if left := l.running(); left > 0 {
+			l.logger.Warn("runs are left to the next start", "runs", left)
+		}
+	}
+	l.detach(runtime.ErrDetach)
+	<-idle
+}
+
+// openKinds gives every kind the home, when nobody else has it any more.
+func (l *loop) openKinds() error {
+	for kind := range l.kinds.Each() {
+		if opener, ok := kind.(run.Opener); ok {
+			if err := opener.Open(l.home); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *loop) closeKinds() (err error) {
+	for kind := range l.kinds.Each() {
+		if opener, ok := kind.(run.Opener); ok {
+			err = errors.Join(err, opener.Close())
+		}
+	}
+	return err
+}
+
+const (
+	persistDelay = 100 * time.Millisecond
+	persistMost  = 10 * time.Second
+)
+
+// persist does what has to be done, however often it fails, until the process detaches
+// from its runs. Where no other process goes on with them it is done once: what it leaves
+// is swept by the next one.
+func (l *loop) persist(operation, id string, do func() error) error {
+	if !l.durable {
+		return do()
+	}
+	patience := backoff.NewExponentialBackOff()
+	patience.InitialInterval, patience.MaxInterval, patience.Multiplier, patience.RandomizationFactor = persistDelay, persistMost, 2, 0
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		l.logger.Error("will try again", "operation", operation, "run", id, fault.LogAttr(err))
+		select {
+		case <-time.After(patience.NextBackOff()):
+		case <-l.life.Done():
+			return fmt.Errorf("%s: %w", operation, context.Cause(l.life))
+		}
+	}
+}
+
+// waiting returns a context that also ends when nothing new is to begin any more.
+func (l *loop) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.begin, func() { cancel(context.Cause(l.begin)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}

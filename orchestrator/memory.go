@@ -1,0 +1,87 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// memory is a journal that lives as long as its process.
+type memory struct {
+	mu   sync.Mutex
+	runs map[string]store.Run
+	keys map[string]store.Taken
+	ids  []string // of the runs, in the order of their insertion
+}
+
+func newMemory() *memory {
+	return &memory{runs: map[string]store.Run{}, keys: map[string]store.Taken{}}
+}
+
+// Insert implements journal. A key that is there already is a *store.Taken.
+func (m *memory) Insert(_ context.Context, r store.Run, key store.Key, _ ...store.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if taken, there := m.keys[key.Value]; there {
+		return &taken
+	}
+	if key.Value != "" {
+		m.keys[key.Value] = store.Taken{Run: r.ID, Fingerprint: key.Fingerprint}
+	}
+	m.runs[r.ID] = r
+	m.ids = append(m.ids, r.ID)
+	return nil
+}
+
+// Save implements journal.
+func (m *memory) Save(_ context.Context, r store.Run, _ ...store.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs[r.ID] = r
+	return nil
+}
+
+// Append implements journal: whoever wants events observes the run.
+func (m *memory) Append(context.Context, string, ...store.Event) error { return nil }
+
+// Events implements journal: nobody comes later to ask for them.
+func (m *memory) Events(context.Context, string, int64, int) ([]store.Event, error) { return nil, nil }
+
+// Run implements journal.
+func (m *memory) Run(_ context.Context, id string) (store.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, there := m.runs[id]; there {
+		return r, nil
+	}
+	return store.Run{}, fault.New(fault.NotFound, "there is no run %.64s", id)
+}
+
+// Runs implements journal for the fields Parent and Root of a filter, newest first.
+func (m *memory) Runs(_ context.Context, f store.Filter) (page store.Page, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.Backward(m.ids) {
+		r := m.runs[id]
+		if (f.Parent == "" || r.Parent == f.Parent) && (f.Root == "" || r.Root == f.Root) {
+			page.Runs = append(page.Runs, r)
+		}
+	}
+	return page, nil
+}
+
+// ByKey implements journal.
+func (m *memory) ByKey(_ context.Context, key string) (run, fingerprint string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if taken, there := m.keys[key]; there {
+		return taken.Run, taken.Fingerprint, nil
+	}
+	return "", "", fault.New(fault.NotFound, "no run was made with this key")
+}
+
+// Keys implements journal: there is no earlier process.
+func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, nil }

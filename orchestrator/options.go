@@ -1,0 +1,72 @@
+package orchestrator
+
+import (
+	"log/slog"
+	goruntime "runtime"
+	"time"
+
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Options are the settings of a Service or of Local. A zero field has the default that is
+// named with it.
+type Options struct {
+	Home    string    // a Service's directory, for it alone; the data directory of Local
+	Sources []string  // of a Service: directories of units, see unit.Options
+	Kinds   run.Kinds // the kinds of unit that can be run
+	Logger  *slog.Logger
+	Limits  runtime.Limits // in force where a unit says nothing
+
+	Concurrency int           // runs at once; default twice the number of CPUs
+	Queue       int           // how many runs of one unit may wait; default 100
+	QueueWait   time.Duration // how long one may wait; default 10 minutes
+	Retries     int           // after an attempt that failed for a transient reason; default 0
+	RetryDelay  time.Duration // before the first retry, twice as long before each other; default 1 s
+	MaxTimeout  time.Duration // the longest that a run may ask for; default 24 hours
+
+	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
+
+	PayloadBytes int64 // of an input; default 1 MiB
+	MinFreeDisk  int64 // below it new runs are refused; default 0, no bound
+
+	RetentionAge  time.Duration // of finished runs; 0 keeps them
+	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound
+	SweepInterval time.Duration // default 10 minutes
+
+	Units map[string]UnitSettings // by name
+}
+
+// UnitSettings are what the operator says about one unit; zero fields say nothing.
+type UnitSettings struct {
+	Concurrency int // runs at once
+	Queue       int
+	Retries     *int
+	ReadWrite   bool // runs change something that they share: one at a time (specification "Agent Wrapper", AccessType)
+	Timeout     time.Duration
+	MayCall     []string // units beside those of its tools.yaml
+	MayNotCall  []string // units, whatever its tools.yaml says
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&o.Concurrency, 2*goruntime.NumCPU())
+	setDefault(&o.Queue, 100)
+	setDefault(&o.QueueWait, 10*time.Minute)
+	setDefault(&o.RetryDelay, time.Second)
+	setDefault(&o.MaxTimeout, 24*time.Hour)
+	setDefault(&o.PayloadBytes, 1<<20)
+	setDefault(&o.SweepInterval, 10*time.Minute)
+	o.Limits = o.Limits.Or(runtime.DefaultLimits())
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,256 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Options bound the sandboxes that wait for runs. A zero field has the default that is
+// named with it.
+type Options struct {
+	Size        int           // all together; 0: there is no pool
+	MemoryBytes int64         // that they may take, as far as earlier runs tell; default 1 GiB
+	Idle        time.Duration // after so long without a call a unit has none any more, unless it asks for them; default 5 minutes
+	MaxAge      time.Duration // after which one is replaced; default 1 hour
+}
+
+func (o Options) withDefaults() Options {
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = 1 << 30
+	}
+	if o.Idle == 0 {
+		o.Idle = 5 * time.Minute
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = time.Hour
+	}
+	return o
+}
+
+// Source starts the sandboxes of a pool.
+type Source interface {
+	// Wants returns how many sandboxes a unit wants to wait, whoever calls it.
+	Wants(u *unit.Unit) int
+	// Start makes a sandbox of a unit wait, with its program loaded or not. What it made is
+	// gone again after an error.
+	Start(ctx context.Context, u *unit.Unit, id string, loaded bool) (*Sandbox, error)
+	// Remove removes what the engine has of a sandbox, by its label.
+	Remove(ctx context.Context, id string) error
+}
+
+// Pool has the sandboxes that wait for runs. Live calls come first: see next.
+type Pool struct {
+	opts   Options
+	source Source
+	logger *slog.Logger
+	wake   chan struct{} // holds one word that there may be something to do
+	world  run.World     // set by Run
+	metrics
+
+	mu      sync.Mutex
+	units   map[string]*unitPool // by name
+	filling map[string]bool      // sandboxes that are being started, by id
+	taken   map[string]bool      // those that are some run's, by id
+	left    map[string]time.Time // those that the engine may still have, by id, and since when
+	cold    int                  // runs that start a container now
+	emptied bool                 // nothing may wait any more
+}
+
+// New returns an empty pool.
+func New(source Source, opts Options, logger *slog.Logger) *Pool {
+	return &Pool{
+		opts: opts.withDefaults(), source: source, logger: logger, wake: make(chan struct{}, 1), metrics: newMetrics(),
+		units: map[string]*unitPool{}, filling: map[string]bool{}, taken: map[string]bool{}, left: map[string]time.Time{},
+	}
+}
+
+// Key names a unit's content.
+func Key(u *unit.Unit) string { return u.Name + "@" + u.Version }
+
+// Acquire returns a sandbox that waits for a run of this very unit, or nil; either way the
+// run counts as one that would like to have one.
+func (p *Pool) Acquire(u *unit.Unit) *Sandbox {
+	if p.opts.Size == 0 {
+		return nil
+	}
+	key := Key(u)
+	defer time.AfterFunc(quietAfterCall, p.nudge)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	units := p.unit(u.Name)
+	units.called(time.Now())
+	for i, waiting := range units.waiting {
+		if waiting.Key == key && waiting.Ready() {
+			units.waiting = slices.Delete(units.waiting, i, i+1)
+			p.taken[waiting.ID] = true
+			units.expect(waiting, time.Now())
+			p.hit(u.Name, time.Since(waiting.Since))
+			units.hits++
+			return waiting
+		}
+	}
+	p.miss(u.Name)
+	units.misses++
+	return nil
+}
+
+// Release takes back a sandbox that waits for another run of its unit. It returns false
+// where there is no room: then it is to be discarded.
+func (p *Pool) Release(name string, back *Sandbox) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	units := p.unit(name)
+	delete(units.out, back.ID)
+	all, bytes := p.stock()
+	full := len(units.waiting) >= units.wanted(now, p.opts.Idle) || all >= p.opts.Size || bytes+units.bytes() > p.opts.MemoryBytes
+	if p.emptied || full || now.Sub(back.born) > p.opts.MaxAge {
+		return false
+	}
+	units.waiting = append(units.waiting, back)
+	delete(p.taken, back.ID)
+	return true
+}
+
+// Claimed remembers sandboxes that an earlier process gave to a run.
+func (p *Pool) Claimed(ids ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		p.taken[id] = true
+	}
+}
+
+// Forget says that a run has nothing more to do with its sandboxes.
+func (p *Pool) Forget(ids ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		delete(p.taken, id)
+	}
+}
+
+// ColdStart says that a run starts a container of its own, until the returned function is
+// called.
+func (p *Pool) ColdStart() (done func()) {
+	p.mu.Lock()
+	p.cold++
+	p.mu.Unlock()
+	return func() {
+		p.mu.Lock()
+		p.cold--
+		p.mu.Unlock()
+		p.nudge()
+	}
+}
+
+// Seen is what a run that has ended tells of the next one of its unit.
+type Seen struct {
+	Asked       bool  // its program asked for its run, so that the next one can be loaded ahead
+	MemoryBytes int64 // that it took; 0: not known
+}
+
+// Learn takes notice of a run that has ended.
+func (p *Pool) Learn(u *unit.Unit, seen Seen) {
+	if p.opts.Size == 0 {
+		return
+	}
+	key := Key(u)
+	p.mu.Lock()
+	units := p.unit(u.Name)
+	if seen.MemoryBytes > 0 {
+		units.memory = seen.MemoryBytes
+	}
+	if seen.Asked && units.mute != key {
+		units.asks = key
+	}
+	p.mu.Unlock()
+	p.nudge()
+}
+
+func (p *Pool) unit(name string) *unitPool {
+	u := p.units[name]
+	if u == nil {
+		u = &unitPool{}
+		p.units[name] = u
+	}
+	return u
+}
+
+// Has reports whether a sandbox is the pool's, or some run's.
+func (p *Pool) Has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.filling[id] || p.taken[id] {
+		return true
+	}
+	for _, units := range p.units {
+		if units.has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Waiting returns the sandboxes that wait now.
+func (p *Pool) Waiting() (all []*Sandbox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, units := range p.units {
+		all = append(all, units.waiting...)
+	}
+	return all
+}
+
+// Pause lets no sandbox of a unit be started before a time; zero lets them.
+func (p *Pool) Pause(name string, until time.Time) {
+	p.mu.Lock()
+	p.unit(name).pause = until
+	p.mu.Unlock()
+	p.nudge()
+}
+
+// nudge makes Run look whether there is something to do.
+func (p *Pool) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Discard removes sandboxes that nobody needs any more.
+func (p *Pool) Discard(ctx context.Context, gone ...*Sandbox) {
+	var all sync.WaitGroup
+	for _, waiting := range gone {
+		all.Go(func() {
+			if err := waiting.discard(ctx); errors.Is(err, runtime.ErrLeftBehind) {
+				p.logger.Warn("waiting sandbox not removed", "sandbox", waiting.ID, fault.LogAttr(err))
+				p.leave(waiting.ID)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// empty removes what the pool has. It is called when Run is about to return.
+func (p *Pool) empty(ctx context.Context) {
+	p.mu.Lock()
+	p.emptied = true
+	var gone []*Sandbox
+	for _, units := range p.units {
+		gone = append(gone, units.waiting...)
+		units.waiting = nil
+	}
+	p.mu.Unlock()
+	p.Discard(ctx, gone...)
+	p.sweep(ctx)
+}

@@ -1,0 +1,133 @@
+package pool
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// rateWindow is over how long a unit's calls are counted, refillTime about what it takes
+	// to have another sandbox wait: so many calls may come meanwhile.
+	rateWindow = 10 * time.Second
+	refillTime = 500 * time.Millisecond
+
+	// mostAdaptive is how many sandboxes wait for a unit that asks for none.
+	mostAdaptive = 8
+	// guessedMemory is what one takes of whose unit nothing is known.
+	guessedMemory = 64 << 20
+	// fillPause is how long nothing is tried after a failure.
+	fillPause = 30 * time.Second
+)
+
+// unitPool has the sandboxes that wait for runs of one unit.
+type unitPool struct {
+	waiting []*Sandbox           // the oldest first
+	coming  int                  // being started
+	out     map[string]time.Time // those that may come back from their runs, by id
+	fixed   int                  // how many the unit asks for
+
+	asks   string // the content of which a program is known to ask for its run
+	mute   string // the content of which one didn't, when it was started without
+	memory int64  // the peak of its last run; 0: not known
+
+	calls []time.Time // the latest
+	pause time.Time   // nothing is started before
+
+	hits, misses, refills, failures int64
+}
+
+// called remembers a call.
+func (s *unitPool) called(now time.Time) {
+	const remembered = 128
+	if len(s.calls) == remembered {
+		s.calls = slices.Delete(s.calls, 0, 1)
+	}
+	s.calls = append(s.calls, now)
+}
+
+// wanted is how many sandboxes should wait: what the unit asks for, and as many as will
+// probably be called for before there are others. Whoever was called once isn't called again.
+func (s *unitPool) wanted(now time.Time, idle time.Duration) int {
+	recent, lately := 0, 0
+	for _, at := range s.calls {
+		if now.Sub(at) < idle {
+			recent++
+		}
+		if now.Sub(at) < rateWindow {
+			lately++
+		}
+	}
+	if recent < 2 {
+		return s.fixed
+	}
+	coming := math.Ceil(float64(lately) / rateWindow.Seconds() * refillTime.Seconds())
+	return max(s.fixed, min(1+int(coming), mostAdaptive))
+}
+
+// lastCall is when the unit was called last.
+func (s *unitPool) lastCall() time.Time {
+	if len(s.calls) == 0 {
+		return time.Time{}
+	}
+	return s.calls[len(s.calls)-1]
+}
+
+func (s *unitPool) bytes() int64 {
+	each := s.memory
+	if each == 0 {
+		each = guessedMemory
+	}
+	return each
+}
+
+// mutes has no program of a content loaded ahead any more, and reports whether one was.
+func (s *unitPool) mutes(key string) bool {
+	if s.asks != key {
+		return false
+	}
+	s.asks, s.mute = "", key
+	return true
+}
+
+func (s *unitPool) has(id string) bool {
+	return slices.ContainsFunc(s.waiting, func(p *Sandbox) bool { return p.ID == id })
+}
+
+// trim takes out what is dead, too old, of another content than the newest or loaded less
+// far than it could be, and what is more than wanted, the oldest first.
+func (s *unitPool) trim(now time.Time, key string, wanted int, maxAge time.Duration) (gone []*Sandbox) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(p *Sandbox) bool {
+		bad := !p.Ready() || now.Sub(p.born) > maxAge || key != "" && p.Key != key || !p.Loaded && s.asks == p.Key
+		if bad {
+			gone = append(gone, p)
+		}
+		return bad
+	})
+	for len(s.waiting) > wanted {
+		gone = append(gone, s.waiting[0])
+		s.waiting = s.waiting[1:]
+	}
+	return gone
+}
+
+// expect remembers a sandbox that may come back.
+func (s *unitPool) expect(p *Sandbox, now time.Time) {
+	if !p.Slot().Continues() {
+		return
+	}
+	if s.out == nil {
+		s.out = map[string]time.Time{}
+	}
+	s.out[p.ID] = now
+}
+
+// returning is how many sandboxes may come back before new ones could be ready.
+func (s *unitPool) returning(now time.Time) int {
+	for id, since := range s.out {
+		if now.Sub(since) > refillTime {
+			delete(s.out, id)
+		}
+	}
+	return len(s.out)
+}

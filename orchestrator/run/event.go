@@ -1,0 +1,28 @@
+package run
+
+import (
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Event is something that happens in a run while it goes on. Exactly one of the fields
+// from State to Progress is set, but for Delay.
+type Event struct {
+	Run      string
+	Unit     string
+	Parent   string // the run that called it; "" for a root
+	State    *api.Transition
+	Build    *runtime.BuildEvent
+	Log      *runtime.LogLine
+	Attempt  *api.Attempt // that failed and is made again after Delay
+	Delay    time.Duration
+	Warning  string
+	Progress *handoff.Progress
+
+	// With the State that a run ended in:
+	Outcome string // the kind of its error; "" without one
+	Files   int    // how many it gave
+}

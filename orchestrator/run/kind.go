@@ -1,0 +1,132 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Kind carries out the runs of the units of one kind.
+type Kind interface {
+	// Check refuses a request beyond what its contract says, with a fault. It starts nothing.
+	Check(req Request, ready Input) error
+	// Execution returns what makes the attempts of a run. It starts nothing. A run that an
+	// earlier process left has the state in which that was, and what it saved.
+	Execution(r *Run) Execution
+}
+
+// Execution makes the attempts of one run, one after the other, in one goroutine.
+type Execution interface {
+	// Attempt makes a new attempt and returns how it ended. It enters Starting before
+	// anything outside of this process begins, and Running when the unit's program runs.
+	// Its error is a fault, or runtime.ErrDetach where the run goes on without this process.
+	Attempt(ctx context.Context) (Result, error)
+	// Resume is Attempt for an attempt that an earlier process began: the run is Starting
+	// or Running. What runs is not started again.
+	Resume(ctx context.Context) (Result, error)
+	// Settle waits for what is to come of the last attempt when the run has its outcome,
+	// and takes it into the record. What it saves is stored with the next transition.
+	Settle(ctx context.Context)
+	// Discard removes the last attempt, before the next one. What it can't remove, Remove
+	// removes later.
+	Discard(ctx context.Context)
+	// Remove removes everything that the run has outside of its directory. It may be called
+	// again after an error.
+	Remove(ctx context.Context) error
+	// Release lets go of what goes on: the next process resumes it.
+	Release()
+}
+
+// Opener is a Kind that needs the home of the runs before the first of them.
+type Opener interface {
+	// Open is called once, when nobody else has the home any more. Its error is a fault.
+	Open(home Home) error
+	// Close is called when no run goes on.
+	Close() error
+}
+
+// Home is where a kind keeps what belongs to no single run.
+type Home struct {
+	Dir   string // for the runs' process alone, absolute
+	Runs  string // where each run has its directory
+	Owner string // tells what belongs to this home from that of another, on one engine
+	Bin   string // for programs that are installed once; may be shared between homes
+	Cards string // for model cards; may be shared between homes
+}
+
+// Warmer is a Kind that gets things ready before there are runs for them.
+type Warmer interface {
+	// Warm does so until ctx ends, and gives up what nobody claimed.
+	Warm(ctx context.Context, world World)
+	// Warmed returns the figures of the moment.
+	Warmed() api.PoolStats
+}
+
+// World is what a Warmer may ask about everybody else.
+type World interface {
+	// Units lists the units that can be run now.
+	Units(ctx context.Context) []*unit.Unit
+	// Unit returns the newest version of a unit, or a NotFound fault.
+	Unit(ctx context.Context, name string) (*unit.Unit, error)
+	// Busy returns how many runs hold a slot, and whether others wait for one.
+	Busy() (running int, waiting bool)
+}
+
+// Sweeper is a Kind that leaves something outside of the homes, such as containers.
+type Sweeper interface {
+	// Ready returns a fault while nothing can be started.
+	Ready(ctx context.Context) error
+	// SweepRun removes what is left of a dead process's run.
+	SweepRun(ctx context.Context, id string) error
+	// SweepStrays removes what belongs to no run that is live.
+	SweepStrays(ctx context.Context, live func(id string) bool) error
+}
+
+// Acceptor is a Kind with a word on units that are uploaded.
+type Acceptor interface {
+	// Accept gets an uploaded unit ready, or refuses it with a fault.
+	Accept(ctx context.Context, u *unit.Unit) error
+}
+
+// Describer is a Kind whose units tell more of themselves than their contract.
+type Describer interface {
+	// Image returns the reference of a unit's image; "" where it has none.
+	Image(u *unit.Unit) string
+	// StdinBytes returns how much a unit takes on stdin, or an Input fault for one that
+	// takes none.
+	StdinBytes(u *unit.Unit) (int64, error)
+	// Card returns the model card of an Agentic Unit, or an Input fault for another one.
+	Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error)
+}
+
+// Kinds are the kinds of unit that there are, by name.
+type Kinds map[string]Kind
+
+// Each goes through the kinds, each once: one may carry out units of several names.
+func (k Kinds) Each() iter.Seq[Kind] {
+	return func(yield func(Kind) bool) {
+		seen := map[Kind]bool{}
+		for _, name := range slices.Sorted(maps.Keys(k)) {
+			if kind := k[name]; !seen[kind] {
+				seen[kind] = true
+				if !yield(kind) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Of returns the kind of a unit, or an Unsupported fault.
+func (k Kinds) Of(u *unit.Unit) (Kind, error) {
+	if known, ok := k[string(u.Kind)]; ok {
+		return known, nil
+	}
+	return nil, fault.New(fault.Unsupported, "%q is a unit of the kind %s, which can't be run here", u.Name, fault.Quote(string(u.Kind)))
+}

@@ -1,0 +1,67 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Lineage is a run's place in the tree of calls.
+type Lineage struct {
+	Parent   string
+	Root     string
+	Path     []handoff.Step // from the root to the run, which is the last
+	Deadline time.Time      // of its caller; zero: none
+	Tree     *handoff.Tree
+}
+
+// NewLineage is that of a run which nobody calls.
+func NewLineage(id string, u *unit.Unit) Lineage {
+	return Lineage{Root: id, Path: []handoff.Step{stepOf(id, u)}, Tree: handoff.NewTree()}
+}
+
+// Child is the place of a run that this one calls.
+func (l Lineage) Child(id string, u *unit.Unit, deadline time.Time) Lineage {
+	path := append(slices.Clone(l.Path), stepOf(id, u))
+	return Lineage{Parent: l.self(), Root: l.Root, Path: path, Deadline: deadline, Tree: l.Tree}
+}
+
+func (l Lineage) self() string { return l.Path[len(l.Path)-1].Run }
+
+func stepOf(id string, u *unit.Unit) handoff.Step {
+	return handoff.Step{Run: id, Unit: u.Name, Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion}
+}
+
+// The causes of a run's end that are no doing of its unit's.
+var (
+	ErrTimeout     = errors.New("the run's time is up")
+	ErrDeadline    = errors.New("its caller's time is up")
+	ErrCallerEnded = errors.New("its caller has ended")
+)
+
+// Bound ends a run's context with its caller's time.
+func (l Lineage) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.Deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, l.Deadline, ErrDeadline)
+}
+
+// Deadline is when the attempt's time is up: its own, or its caller's where that is sooner.
+// The time of an attempt that was resumed began earlier.
+func (r *Run) Deadline(limit time.Duration) time.Time {
+	began := time.Now()
+	if r.State() == api.Running && r.Record.StartedAt != nil {
+		began = *r.Record.StartedAt
+	}
+	own := began.Add(limit)
+	if caller := r.Lineage.Deadline; !caller.IsZero() && caller.Before(own) {
+		return caller
+	}
+	return own
+}

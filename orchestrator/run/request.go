@@ -1,0 +1,214 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Request asks for one run of a unit.
+type Request struct {
+	Unit    *unit.Unit
+	Input   contract.Payload
+	Files   []InputFile
+	Placed  []PlacedFile  // files that have their names already
+	Timeout time.Duration // 0: the unit's, or the default
+	Lineage *Lineage      // of a run that is called; nil for a root
+	// Extra is what only the unit's kind knows of the request, see there; nil: the
+	// operator's settings.
+	Extra any
+}
+
+// InputFile is a file of the caller's for a field of the input.
+type InputFile struct {
+	Field string // dotted path; a list field takes as many files as are given for it
+	Path  string // on this machine
+	Name  string // in /io/input; "" is the path's last part
+	Ours  bool   // it may be moved
+}
+
+// PlacedFile is an input file under the name that it gets in /io/input.
+type PlacedFile struct {
+	Source string // on this machine
+	Name   string // slash-separated
+	Field  string // that it was given for
+	Ours   bool   // the source may be moved
+}
+
+// Input is the input of a run that may begin.
+type Input struct {
+	Payload contract.Payload
+	Files   []PlacedFile // until they are in the run's directory
+}
+
+// Prepare sets the file fields and checks the input against the contract, and then as the
+// unit's kind wants it. The error is a fault of kind Input with every violation.
+func (r Request) Prepare(kind Kind) (Input, error) {
+	payload, files, err := r.placeFiles()
+	if err != nil {
+		return Input{}, err
+	}
+	ready := Input{Payload: payload, Files: append(files, r.Placed...)}
+	return ready, r.Check(kind, ready)
+}
+
+// Check holds what is ready against the kind and the contract.
+func (r Request) Check(kind Kind, ready Input) error {
+	if err := kind.Check(r, ready); err != nil {
+		return err
+	}
+	findings := r.Unit.Contract.Input.Validate(ready.Payload)
+	findings = append(findings, r.checkFileRefs(ready)...)
+	if len(findings) == 0 {
+		return nil
+	}
+	return fault.New(fault.Input, "the input breaks the contract of %q", r.Unit.Name).
+		WithHint("see `input` in its schema.json").
+		WithFindings(findings)
+}
+
+// placeFiles gives every file its name in /io/input and sets its field to that.
+func (r Request) placeFiles() (contract.Payload, []PlacedFile, error) {
+	input := r.Input
+	taken := map[string]bool{}
+	given := map[string][]any{} // by field
+	var files []PlacedFile
+	for _, f := range r.Files {
+		list := r.isList(f.Field)
+		if len(given[f.Field]) > 0 && !list {
+			return input, nil, fault.New(fault.Input, "two files were given for %q, which takes one", f.Field).
+				WithHint("a field for several is {\"type\": \"array\", \"items\": {\"type\": \"string\", \"format\": \"file_path\"}}")
+		}
+		name, err := inputName(f, taken)
+		if err != nil {
+			return input, nil, err
+		}
+		taken[name] = true
+		if err := regular(f); err != nil {
+			return input, nil, err
+		}
+		files = append(files, PlacedFile{Source: f.Path, Name: name, Field: f.Field, Ours: f.Ours})
+		given[f.Field] = append(given[f.Field], name)
+		var value any = name
+		if list {
+			value = given[f.Field]
+		}
+		if input, err = input.With(f.Field, value); err != nil {
+			return input, nil, err
+		}
+	}
+	return input, files, nil
+}
+
+// regular looks at the file before anything is started for it.
+func regular(f InputFile) error {
+	info, err := os.Stat(f.Path)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.Input, err, "the file for %q can't be had: %q", f.Field, f.Path)
+	case !info.Mode().IsRegular():
+		return fault.New(fault.Input, "the file for %q is not a regular file: %q", f.Field, f.Path)
+	}
+	return nil
+}
+
+// isList reports whether the contract wants a list in that field.
+func (r Request) isList(field string) bool {
+	value, err := r.Unit.Contract.Input.ParseField(field, "[]")
+	if err != nil {
+		return false
+	}
+	_, list := value.([]any)
+	return list
+}
+
+// inputName is the file's own name where that can be had; a second file of the same
+// name gets a directory of its own.
+func inputName(f InputFile, taken map[string]bool) (string, error) {
+	base := cmp.Or(f.Name, filepath.Base(f.Path))
+	name := base
+	for n := 2; taken[name]; n++ {
+		name = path.Join(fmt.Sprint(n), base)
+	}
+	clean, err := contract.CleanName(name, contract.StageInput)
+	if err != nil {
+		return "", fault.Wrap(fault.Input, err, "the file for %q can't keep its name in /io/input", f.Field).
+			WithHint("rename %q", base)
+	}
+	return clean, nil
+}
+
+// checkFileRefs makes sure that every file the input names was given, and every
+// file that was given is named.
+func (r Request) checkFileRefs(ready Input) []fault.Finding {
+	named := map[string]bool{} // the files that were given
+	for _, f := range ready.Files {
+		named[f.Name] = false
+	}
+	var findings []fault.Finding
+	for _, ref := range r.Unit.Contract.Input.FileRefs(ready.Payload) {
+		if ref.Err != nil {
+			findings = append(findings, fault.Finding{Pointer: ref.Pointer, Message: ref.Err.Error()})
+			continue
+		}
+		if _, given := named[ref.Name]; !given {
+			message, foreign := fault.Foreignf("names the file %s, which was not given", fault.Foreign(strconv.Quote(ref.Name)))
+			findings = append(findings, fault.Finding{
+				Pointer: ref.Pointer, Message: message, Foreign: foreign,
+				Hint: "give it with --file " + FieldOf(ref.Pointer) + "=PATH",
+			})
+		}
+		named[ref.Name] = true
+	}
+	for _, f := range ready.Files {
+		if !named[f.Name] {
+			findings = append(findings, r.notAFileField(f))
+		}
+	}
+	return findings
+}
+
+func (r Request) notAFileField(f PlacedFile) fault.Finding {
+	finding := fault.Finding{
+		Message: fmt.Sprintf("a file was given for %q, which the contract doesn't declare as one", f.Field),
+		Hint:    `a file field is {"type": "string", "format": "file_path"}`,
+	}
+	if known := r.Unit.Contract.Input.FileFields(); len(known) > 0 {
+		finding.Hint = fmt.Sprintf("its file fields are %q", known)
+	}
+	return finding
+}
+
+// Limits returns what is in force for this request.
+func (r Request) Limits(fallback runtime.Limits) runtime.Limits {
+	said := r.Unit.Policy.Limits
+	return runtime.Limits{
+		Timeout:     cmp.Or(r.Timeout, said.Timeout),
+		MemoryBytes: said.MemoryBytes,
+		CPUs:        said.CPUs,
+		PIDs:        said.PIDs,
+		OutputBytes: said.OutputBytes,
+		OutputFiles: said.OutputFiles,
+		LogBytes:    said.LogBytes,
+	}.Or(fallback)
+}
+
+// FieldOf turns a pointer into the dotted field that --file takes. Files of a list
+// are given one by one for the list itself.
+func FieldOf(pointer string) string {
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if _, err := strconv.Atoi(parts[len(parts)-1]); err == nil && len(parts) > 1 {
+		parts = parts[:len(parts)-1]
+	}
+	return strings.Join(parts, ".")
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Result is how an attempt ended, and what it gave. It becomes the run's end, unless the run
+// is tried again.
+type Result struct {
+	State    api.State // Completed, Failed, Timeout or Cancelled
+	Outcome  api.Outcome
+	ExitCode *int          // nil: its program never ran to an end, or it has none
+	Failure  *api.RunError // nil with success
+	Output   json.RawMessage
+	Files    []api.File
+}
+
+// Reason says in a transition why it was made.
+func (r Result) Reason() string {
+	if r.Failure != nil {
+		return r.Failure.Message
+	}
+	return string(r.Outcome)
+}
+
+// Failed is the result of a program that ended with an exit code and not well.
+func Failed(outcome api.Outcome, exit int, failure *api.RunError) Result {
+	return Result{State: api.Failed, Outcome: outcome, ExitCode: &exit, Failure: failure}
+}
+
+// TimedOut is the result of a run that was stopped at its own limit of time.
+func TimedOut(exit *int, limit time.Duration) Result {
+	return Result{State: api.Timeout, Outcome: api.TimedOut, ExitCode: exit, Failure: &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.TimedOut),
+		Message: fmt.Sprintf("the run was stopped after %v, its time limit", limit),
+		Hint:    "give it more with --timeout, or limits.timeout in agent.yaml",
+	}}
+}
+
+// Stopped is the result of a run whose context ended, with the cause of that.
+func Stopped(exit *int, cause error) Result {
+	if errors.Is(cause, ErrDeadline) {
+		return Result{State: api.Timeout, Outcome: api.TimedOut, ExitCode: exit, Failure: &api.RunError{
+			Category: api.CategoryAgent, Kind: string(api.TimedOut),
+			Message: "the run was stopped when the time of the run that called it was up",
+			Hint:    "give the caller more with --timeout, or limits.timeout in its agent.yaml",
+		}}
+	}
+	message := "the run was cancelled"
+	if cause != nil && !errors.Is(cause, context.Canceled) {
+		message += ": " + cause.Error()
+	}
+	return Result{State: api.Cancelled, Outcome: api.WasCancelled, ExitCode: exit, Failure: &api.RunError{
+		Category: api.CategoryPermanent, Kind: string(api.WasCancelled), Message: message,
+	}}
+}
+
+// Fault is the result of an attempt that ended with an error which is no doing of the
+// unit's: a fault, or the end of ctx before there was a program to stop.
+func Fault(ctx context.Context, err error) Result {
+	if ctx.Err() != nil {
+		return Stopped(nil, context.Cause(ctx))
+	}
+	public := fault.Public(err)
+	outcome := api.SystemError
+	if public.Kind == fault.Input { // an Agentic Unit's: its model card is known by then
+		outcome = api.InvalidInput
+	}
+	return Result{State: api.Failed, Outcome: outcome, Failure: &api.RunError{
+		Category: CategoryOf(public.Kind), Kind: public.Kind.String(),
+		Message: public.Msg, Hint: public.Hint, Findings: public.Findings,
+	}}
+}
+
+// Broken is the result of a run with which this process can't go on after a restart.
+func Broken(err error) Result {
+	public := fault.Public(err)
+	return Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
+		Category: api.CategoryPermanent, Kind: public.Kind.String(),
+		Message: "the run can't go on after a restart: " + public.Msg, Hint: public.Hint,
+	}}
+}
+
+// CategoryOf says whether trying again can help after a fault.
+func CategoryOf(kind fault.Kind) api.Category {
+	switch kind {
+	case fault.Unavailable, fault.Deadline, fault.Busy:
+		return api.CategoryTransient
+	case fault.Internal:
+		return api.CategorySystem
+	}
+	return api.CategoryPermanent
+}

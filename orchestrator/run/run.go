@@ -1,0 +1,187 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// Run is one execution of a unit. It has exactly one end. One goroutine leads it; what is
+// told of it may come from others.
+type Run struct {
+	ID      string
+	Unit    *unit.Unit
+	Input   Input
+	Lineage Lineage
+	Limits  runtime.Limits // in force, but for what the kind alone bounds
+	Record  api.Record
+	Attempt int // the number of the attempt, from 1
+
+	Dir     string // the run's own, absolute; an attempt's is in it
+	OutDir  string // where output files are delivered; "" publishes them in Dir
+	Keep    bool   // the attempt's directory is kept
+	Extra   any    // Request.Extra
+	Durable bool   // the run outlives this process
+
+	Grants   []string       // units that it may call
+	Handoffs handoff.Limits // of what it calls
+
+	// Saved is what the kind has to know of the run in another process. The kind replaces it
+	// with something that can be written as JSON; it is stored with the next transition.
+	Saved any
+
+	host      Host
+	observe   func(Event)
+	observing sync.Mutex // one call of the observer at a time
+}
+
+// New returns the run of a request that is ready, as it is when it was accepted.
+func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
+	now := time.Now().UTC()
+	r := &Run{
+		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra,
+		Record: api.Record{
+			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Input: ready.Payload.JSON(), Files: []api.File{},
+			CreatedAt: now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: "accepted"}},
+		},
+	}
+	if req.Lineage == nil {
+		r.Lineage = NewLineage(id, req.Unit)
+	} else {
+		r.Lineage = *req.Lineage
+		r.Lineage.Path[len(r.Lineage.Path)-1].Run = id
+	}
+	r.Record.Parent, r.Record.Root = r.Lineage.Parent, r.Lineage.Root
+	return r
+}
+
+// Host is what leads a run.
+type Host interface {
+	// Save stores the record as it is now, and the transition that made it so. It returns
+	// when both are safe, or runtime.ErrDetach at the end of the process.
+	Save(transition api.Transition) error
+	// Note keeps what would be no great loss.
+	Note(event Event)
+	// Calls returns the child runs of an attempt.
+	Calls() ChildRuns
+	// Waiting returns a context that also ends when nothing new is to begin any more.
+	Waiting(ctx context.Context) (context.Context, context.CancelFunc)
+	// Logged returns how many lines of the attempt an earlier process kept.
+	Logged() Lines
+	// CancelRequest returns why the run is to end, if an earlier process was asked for that.
+	CancelRequest() error
+}
+
+// Lines count the lines of an attempt's log.
+type Lines struct {
+	Stdout int `json:"stdout,omitempty"`
+	Stderr int `json:"stderr,omitempty"`
+}
+
+// Minus returns the lines that came after others.
+func (l Lines) Minus(others Lines) Lines {
+	return Lines{Stdout: l.Stdout - others.Stdout, Stderr: l.Stderr - others.Stderr}
+}
+
+// LedBy says who leads the run, and who is told of it: nil is nobody.
+func (r *Run) LedBy(host Host, observe func(Event)) { r.host, r.observe = host, observe }
+
+// Calls returns the child runs of the attempt.
+func (r *Run) Calls() ChildRuns { return r.host.Calls() }
+
+// Waiting returns a context that also ends when nothing new is to begin any more.
+func (r *Run) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return r.host.Waiting(ctx)
+}
+
+// Logged returns how many lines of the attempt an earlier process kept.
+func (r *Run) Logged() Lines { return r.host.Logged() }
+
+// CancelRequest returns why the run is to end, if an earlier process was asked for that.
+func (r *Run) CancelRequest() error { return r.host.CancelRequest() }
+
+// InputDir is the directory of the run's input files.
+func (r *Run) InputDir() string { return filepath.Join(r.Dir, "input") }
+
+// OutputDir is the directory that its output files become, unless there is an OutDir.
+func (r *Run) OutputDir() string { return filepath.Join(r.Dir, "output") }
+
+// AttemptDir is the directory of the attempt. The kind makes it, when it needs one.
+func (r *Run) AttemptDir() string { return filepath.Join(r.Dir, strconv.Itoa(r.Attempt)) }
+
+// Enter stores a transition and tells of it. What the new state is for may be done when it
+// returns without an error.
+func (r *Run) Enter(state api.State, reason string) error {
+	if err := r.legal(state); err != nil {
+		return err
+	}
+	transition := api.Transition{State: state, At: time.Now().UTC(), Reason: reason}
+	if r.Attempt > 1 {
+		transition.Attempt = r.Attempt
+	}
+	r.Record.Transitions = append(r.Record.Transitions, transition)
+	if state != api.Cleanup && state != api.Idle { // then the record goes on showing how the run ended
+		r.Record.State = state
+	}
+	event := Event{State: &transition, Files: len(r.Record.Files)}
+	if r.Record.Error != nil {
+		event.Outcome = r.Record.Error.Kind
+	}
+	r.notify(event)
+	return r.host.Save(transition)
+}
+
+// End enters one of the four states in which a run can end.
+func (r *Run) End(result Result) error {
+	r.Record.Outcome, r.Record.ExitCode, r.Record.Error = result.Outcome, result.ExitCode, result.Failure
+	r.Record.Output = result.Output
+	now := time.Now().UTC()
+	r.Record.FinishedAt, r.Record.Timings.Total = &now, Milliseconds(now.Sub(r.Record.CreatedAt))
+	if len(result.Files) > 0 {
+		r.Record.Files = result.Files
+	}
+	return r.Enter(result.State, result.Reason())
+}
+
+// Warn adds a warning to the record.
+func (r *Run) Warn(format string, args ...any) {
+	warning := fmt.Sprintf(format, args...)
+	r.Record.Warnings = append(r.Record.Warnings, warning)
+	r.Tell(Event{Warning: warning})
+}
+
+// Log takes a line that the unit wrote.
+func (r *Run) Log(line runtime.LogLine) { r.Tell(Event{Log: &line}) }
+
+// Built takes a step of the building of the unit's image.
+func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }
+
+// Tell passes on what is no transition.
+func (r *Run) Tell(event Event) {
+	r.notify(event)
+	r.host.Note(event)
+}
+
+func (r *Run) notify(event Event) {
+	if r.observe == nil {
+		return
+	}
+	event.Run, event.Unit, event.Parent = r.ID, r.Record.Unit, r.Lineage.Parent
+	r.observing.Lock()
+	defer r.observing.Unlock()
+	r.observe(event)
+}
+
+// Observer returns who is told of the run; nil is nobody.
+func (r *Run) Observer() func(Event) { return r.observe }
+
+// Milliseconds is how records tell a duration.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
