@@ -47,7 +47,7 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 	}
 	s.drain(streams, log)
 	if len(s.exit) == 0 {
-		s.openLine()
+		s.openTunnel()
 	}
 	return nil
 }

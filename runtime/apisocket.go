@@ -20,11 +20,11 @@ func (l Layout) Outgoing() string { return l.path("outgoing") }
 func (l Layout) Incoming() string { return l.path("incoming") }
 
 // Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. One that
-// a dead process left is replaced. With an engine that runs elsewhere there is a line
-// instead, as soon as the sandbox runs.
+// a dead process left is replaced. For an engine that runs elsewhere
+// it is the listener of a tunnel, which opens as soon as the sandbox runs.
 func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
 	if l.depot != nil {
-		return l.depot.line, nil
+		return l.depot.tunnel, nil
 	}
 	return l.listen(ctx, socketName)
 }

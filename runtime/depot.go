@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 // depot is where the directories of one attempt lie with an engine that doesn't see this
@@ -22,7 +22,7 @@ type depot struct {
 	engine RemoteEngine
 	layout Layout
 	spec   Spec
-	line   *line.Line
+	tunnel *tunnel.Listener
 	sent   sentFiles
 	gone   atomic.Bool // what would carry files now would make the volumes anew
 }
@@ -37,7 +37,7 @@ func (l Layout) At(engine Containers, spec Spec) Layout {
 	if !ok {
 		return l
 	}
-	l.depot = &depot{engine: remote, layout: l, spec: spec, line: line.New()}
+	l.depot = &depot{engine: remote, layout: l, spec: spec, tunnel: tunnel.New()}
 	return l
 }
 
@@ -86,9 +86,9 @@ func (d *depot) shelves() []shelf {
 	)
 }
 
-// lineThreads is what the far end of the line takes for itself of a container's processes
-// and threads.
-const lineThreads = 10
+// tunnelThreads is how many of a container's processes and threads the far end of the tunnel
+// uses.
+const tunnelThreads = 10
 
 // equip gives the sandbox its volumes. No single file can be mounted: the hosts that a
 // bind brings elsewhere are for the engine to write.
@@ -96,7 +96,7 @@ func (d *depot) equip(spec *ContainerSpec) {
 	for _, s := range d.shelves() {
 		spec.Volumes = append(spec.Volumes, VolumeMount{Volume: d.volume(s), Target: s.target, ReadOnly: s.readOnly})
 	}
-	spec.Limits.PIDs += lineThreads
+	spec.Limits.PIDs += tunnelThreads
 	if spec.Network == "none" {
 		spec.ExtraHosts = []string{"host.docker.internal:127.0.0.1"}
 	}

@@ -13,14 +13,16 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/initbin"
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 const (
 	// reachName is the directory, below aodDir, in which the init leaves its report and
-	// the far end of the line its socket: aodDir itself is read-only.
+	// the far end of the tunnel its socket: aodDir itself is read-only.
 	reachName = "reach"
-	lineName  = "line" // the far end's program, in aodDir
+	// tunnelName is the far end's program, in aodDir. The next process runs it in a sandbox
+	// that it adopts, so that the name stays.
+	tunnelName = "line"
 )
 
 // fill puts into the volumes what the layout's directories hold.
@@ -71,15 +73,15 @@ func (d *depot) pack(p *packer) error {
 			return err
 		}
 	}
-	program, err := initbin.Line(d.spec.Image.Arch)
+	program, err := initbin.Tunnel(d.spec.Image.Arch)
 	if err != nil {
 		return err
 	}
 	// Who has the sandbox's user id may make files here and not remove the report.
 	return errors.Join(
 		p.dir(path.Join("aod", reachName), 0o755),
-		p.link("aod/"+socketName, line.Socket),
-		p.bytes("aod/"+lineName, program, 0o555),
+		p.link("aod/"+socketName, tunnel.Socket),
+		p.bytes("aod/"+tunnelName, program, 0o555),
 		p.dir(reachName, 0o1777),
 		p.file(d.layout.path("aod/"+stdoutName), path.Join(reachName, stdoutName)),
 		p.file(d.layout.path("aod/report"), path.Join(reachName, "report")),

@@ -7,7 +7,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 // What a sandbox does for a layout that isn't where its engine sees it. With one that is,
@@ -48,9 +48,9 @@ func (l Layout) clear(ctx context.Context) error {
 	return removeAttempt(ctx, l.depot.engine, l.depot.spec)
 }
 
-func (d *depot) keepLine(ctx context.Context, id string) {
-	d.line.Keep(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return d.engine.Exec(ctx, id, []string{path.Join(aodDir, lineName)})
+func (d *depot) keepTunnel(ctx context.Context, id string) {
+	d.tunnel.KeepOpen(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return d.engine.Exec(ctx, id, []string{path.Join(aodDir, tunnelName)})
 	})
 }
 
@@ -72,7 +72,7 @@ func (d *depot) watchDisk(ctx context.Context, limit int64, end context.CancelCa
 			return
 		case <-ticker.C:
 		}
-		usage, err := d.line.Usage(ctx)
+		usage, err := d.tunnel.Usage(ctx)
 		if err == nil {
 			measured = time.Now()
 		}
@@ -83,7 +83,7 @@ func (d *depot) watchDisk(ctx context.Context, limit int64, end context.CancelCa
 	}
 }
 
-func overUsage(usage line.Usage, limit int64, unmeasured time.Duration) *LimitError {
+func overUsage(usage tunnel.Usage, limit int64, unmeasured time.Duration) *LimitError {
 	switch {
 	case usage.Bytes > limit:
 		return overBytes(limit)

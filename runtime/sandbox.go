@@ -28,7 +28,7 @@ type Sandbox struct {
 	exit      <-chan Exit
 	held      context.Context    //nolint:containedctx // its end is release: what goes on until then belongs to no call
 	release   context.CancelFunc // of the exit's subscription
-	lines     sync.WaitGroup     // open to the container, until released
+	tunnels   sync.WaitGroup     // open to the container, until released
 	drained   chan struct{}      // closed when both streams have ended
 	heard     bool               // Spec.Control
 	control   *control           // nil where the engine is elsewhere, or an earlier process had it
@@ -106,7 +106,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	s.startedAt, s.timings.Start = began, time.Since(began)
-	s.openLine()
+	s.openTunnel()
 	return nil
 }
 
@@ -145,10 +145,10 @@ func (s *Sandbox) subscribe(ctx context.Context) (err error) {
 	return nil
 }
 
-// openLine gives the capsule API a way to a container that runs elsewhere.
-func (s *Sandbox) openLine() {
+// openTunnel lets a container that runs elsewhere reach the capsule API.
+func (s *Sandbox) openTunnel() {
 	if s.layout.depot != nil {
-		s.lines.Go(func() { s.layout.depot.keepLine(s.held, s.id) })
+		s.tunnels.Go(func() { s.layout.depot.keepTunnel(s.held, s.id) })
 	}
 }
 
@@ -254,7 +254,7 @@ func (s *Sandbox) Release() {
 	if s.release != nil {
 		s.release()
 	}
-	s.lines.Wait()
+	s.tunnels.Wait()
 	s.control.close()
 	if s.streams != nil {
 		_ = s.streams.Close() // nobody reads them any more

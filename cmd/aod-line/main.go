@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command aod-line runs in the sandboxes of an engine that doesn't see the orchestrator's
-// files, beside PID 1 and the program, and as the same user. It is the far end of a
-// runtime/line.Line: it offers the capsule API's socket and tells how much room the run
-// takes.
+// files, beside PID 1 and the program, and as the same user. It is the far end of the
+// tunnel (runtime/tunnel): it listens on the capsule API's socket and tells how much disk the
+// run uses.
 //
 // It is a program of its own, so that PID 1 stays as small as it is.
 package main
@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 func main() {
@@ -30,7 +30,7 @@ func run() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}
-	return line.Answer(stdio{os.Stdin, os.Stdout}, line.Socket, measure)
+	return tunnel.Answer(stdio{os.Stdin, os.Stdout}, tunnel.Socket, measure)
 }
 
 // stdio is the two as one.

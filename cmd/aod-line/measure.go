@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 var (
@@ -26,8 +26,8 @@ const (
 )
 
 // measure adds up what the program has written.
-func measure() line.Usage {
-	var u line.Usage
+func measure() tunnel.Usage {
+	var u tunnel.Usage
 	for _, dir := range measured {
 		addTree(&u, unix.AT_FDCWD, dir, dir, 0)
 	}
@@ -37,7 +37,7 @@ func measure() line.Usage {
 // addTree adds what is below a directory, which has a name in another. Nothing hides behind
 // its own permissions, nor behind a path longer than the kernel takes; what vanishes
 // meanwhile counts the next time.
-func addTree(u *line.Usage, parent int, name, path string, depth int) {
+func addTree(u *tunnel.Usage, parent int, name, path string, depth int) {
 	if depth > maxDepth {
 		u.Entries = endless
 		return
@@ -67,7 +67,7 @@ func openDir(parent int, name string) (int, error) {
 	return unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 }
 
-func addEntry(u *line.Usage, parent int, name, path string, depth int) {
+func addEntry(u *tunnel.Usage, parent int, name, path string, depth int) {
 	var st unix.Stat_t
 	if ours[path] || unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return

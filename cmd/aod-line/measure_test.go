@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
 // below has measure look at directories of the test.
@@ -164,7 +164,7 @@ func TestNothingHidesBehindItsOwnPermissions(t *testing.T) {
 }
 
 func TestMeasureLooksWhereTheProgramWrites(t *testing.T) {
-	if got := strings.Join(measured, " "); got != "/io /workspace "+filepath.Dir(line.Socket) {
+	if got := strings.Join(measured, " "); got != "/io /workspace "+filepath.Dir(tunnel.Socket) {
 		t.Error(got)
 	}
 }

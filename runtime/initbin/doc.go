@@ -1,6 +1,6 @@
 // Package initbin carries what runs in sandboxes beside their programs inside the aod
 // binary: the init (cmd/aod-init), whose start message it writes and whose report it reads,
-// and the far end of the line to an engine that runs elsewhere (cmd/aod-line).
+// and the far end of the tunnel from an engine that runs elsewhere (cmd/aod-line).
 //
 // The programs, one for each architecture, are built into bin/ before this package is
 // and are not committed. Without them the package builds all the same, and Binary

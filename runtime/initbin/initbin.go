@@ -19,9 +19,9 @@ var architectures = []string{"amd64", "arm64"}
 // built without it.
 func Binary(arch string) ([]byte, error) { return binaryFrom(embedded, "aod-init", arch) }
 
-// Line returns the program at the far end of a line.Line (cmd/aod-line), with the errors of
-// Binary.
-func Line(arch string) ([]byte, error) { return binaryFrom(embedded, "aod-line", arch) }
+// Tunnel returns the program at the far end of a tunnel.Listener (cmd/aod-line). The errors
+// are those of Binary.
+func Tunnel(arch string) ([]byte, error) { return binaryFrom(embedded, "aod-line", arch) }
 
 func binaryFrom(files fs.FS, program, arch string) ([]byte, error) {
 	if !slices.Contains(architectures, arch) {

@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"encoding/binary"
@@ -17,19 +17,19 @@ const (
 	typePing   = 2
 )
 
-// frameTime is how long the rest of a frame may take. Until it is there, who reads from its
-// stream can't be woken, whatever deadline it has.
+// frameTime is how long the rest of a frame may take. Until the rest is there, nothing wakes
+// a reader of its stream, not even its deadline.
 var frameTime = 10 * time.Second
 
-var errPing = errors.New("line: the far end sends what an honest one never does")
+var errPing = errors.New("tunnel: the far end sends what an honest one never does")
 
-// guard ends a connection whose far end does what no window bounds: it leaves a frame half
-// sent, or pings, each of which costs a goroutine here.
+// guard closes the connection when the far end does something that yamux's windows don't
+// bound: it sends half a frame, or it pings. Each ping would cost a goroutine here.
 type guard struct {
 	io.ReadWriteCloser
 	header [headerSize]byte
-	have   int         // bytes of header that were read
-	rest   uint32      // bytes of data that are still to come
+	have   int         // how many bytes of header were read
+	rest   uint32      // how many bytes of the frame's data are still to come
 	late   *time.Timer // runs while a frame is under way
 }
 
@@ -42,7 +42,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watch has the connection closed when the frame under way, if one is, takes too long.
+// watch closes the connection when a frame under way takes too long.
 func (g *guard) watch(underWay bool) {
 	switch {
 	case !underWay && g.late != nil:
@@ -53,7 +53,7 @@ func (g *guard) watch(underWay bool) {
 	}
 }
 
-// look passes through what was read, frame by frame, and stops at a ping.
+// look goes through the bytes that were read, frame by frame, and stops at a ping.
 func (g *guard) look(p []byte) (pinged bool) {
 	for len(p) > 0 {
 		if g.rest > 0 {

@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 // patience is how long anything may take before the test fails.
 const patience = time.Minute
 
-// rig is a line with its far end, joined by a pipe.
+// rig is a tunnel with its far end, joined by a pipe.
 type rig struct {
-	*Line
+	*Listener
 	socket  string
 	measure func() Usage
 
@@ -34,19 +34,19 @@ type rig struct {
 	kept    chan struct{}
 }
 
-// newRig keeps a line to far ends that Answer makes, until the test's end.
+// newRig keeps a tunnel open to far ends that Answer makes, until the test's end.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "line") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "tunnel") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Line: New(), socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
+	r := &rig{Listener: New(), socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go func() {
 		defer close(r.kept)
-		r.Keep(ctx, r.dial)
+		r.KeepOpen(ctx, r.dial)
 	}()
 	t.Cleanup(func() {
 		r.end(t)
@@ -58,11 +58,11 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// end lets Keep return.
+// end lets KeepOpen return.
 func (r *rig) end(t *testing.T) {
 	t.Helper()
 	r.stop()
-	within(t, "Keep returns", r.kept)
+	within(t, "KeepOpen returns", r.kept)
 }
 
 func (r *rig) dial(context.Context) (io.ReadWriteCloser, error) {
@@ -88,14 +88,14 @@ func (r *rig) dialled() int {
 	return r.dials
 }
 
-// serve answers HTTP on the line until the test's end.
+// serve answers HTTP on the tunnel until the test's end.
 func (r *rig) serve(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
 	server := &http.Server{Handler: handler}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(r.Line)
+		_ = server.Serve(r.Listener)
 	}()
 	t.Cleanup(func() {
 		_ = server.Close()
@@ -150,7 +150,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Fatal("never happened: " + what)
 }
 
-func TestHTTPOverALine(t *testing.T) {
+func TestHTTPOverATunnel(t *testing.T) {
 	t.Run("a hundred requests at once get through sixty-four places", func(t *testing.T) {
 		r := newRig(t)
 		r.serve(t, func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) })
@@ -161,7 +161,7 @@ func TestHTTPOverALine(t *testing.T) {
 			client.Transport.(*http.Transport).DisableKeepAlives = true // or 36 would wait for who has been served
 			all.Go(func() {
 				said := fmt.Sprintf("request %d", i)
-				resp, err := client.Post("http://line/", "text/plain", strings.NewReader(said))
+				resp, err := client.Post("http://tunnel/", "text/plain", strings.NewReader(said))
 				if err != nil {
 					t.Error(err)
 					return
@@ -190,7 +190,7 @@ func TestHTTPOverALine(t *testing.T) {
 			client := r.client(t)
 			client.Transport.(*http.Transport).DisableKeepAlives = true
 			all.Go(func() {
-				resp, err := client.Get("http://line/")
+				resp, err := client.Get("http://tunnel/")
 				if err != nil {
 					t.Error(err)
 					return
@@ -216,7 +216,7 @@ func TestHTTPOverALine(t *testing.T) {
 		})
 		r.up(t)
 		body := bytes.Repeat([]byte("0123456789abcdef\x00\xff"), 1<<20)
-		resp, err := r.client(t).Post("http://line/", "application/octet-stream", bytes.NewReader(body))
+		resp, err := r.client(t).Post("http://tunnel/", "application/octet-stream", bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestHTTPOverALine(t *testing.T) {
 			close(gone)
 		})
 		conn := r.connect(t)
-		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: line\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: tunnel\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		within(t, "the request arrives", begun)
@@ -244,7 +244,7 @@ func TestHTTPOverALine(t *testing.T) {
 	})
 }
 
-func TestConnectionsOverALine(t *testing.T) {
+func TestConnectionsOverATunnel(t *testing.T) {
 	t.Run("what ends with CloseWrite is answered afterwards", func(t *testing.T) {
 		r := newRig(t)
 		conn := r.connect(t)
@@ -254,7 +254,7 @@ func TestConnectionsOverALine(t *testing.T) {
 		if err := conn.CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		near := accept(t, r.Line)
+		near := accept(t, r.Listener)
 		asked, err := io.ReadAll(near)
 		if err != nil {
 			t.Fatal(err)
@@ -272,15 +272,15 @@ func TestConnectionsOverALine(t *testing.T) {
 	t.Run("who doesn't read holds nobody else up", func(t *testing.T) {
 		r := newRig(t)
 		deaf := r.connect(t)
-		stalled := accept(t, r.Line)
+		stalled := accept(t, r.Listener)
 		var writing sync.WaitGroup
 		writing.Go(func() { _, _ = stalled.Write(make([]byte, 8<<20)) }) // more than all buffers
 		mute := r.connect(t)
-		unread := accept(t, r.Line)
+		unread := accept(t, r.Listener)
 		writing.Go(func() { _, _ = mute.Write(make([]byte, 8<<20)) })
 
 		conn := r.connect(t)
-		near := accept(t, r.Line)
+		near := accept(t, r.Listener)
 		if _, err := conn.Write([]byte("there")); err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestConnectionsOverALine(t *testing.T) {
 		r := newRig(t)
 		for n := 1; n <= 3; n++ {
 			conn := r.connect(t)
-			near := accept(t, r.Line)
+			near := accept(t, r.Listener)
 			if _, err := near.Write([]byte{byte(n)}); err != nil {
 				t.Fatal(err)
 			}
@@ -328,7 +328,7 @@ func TestConnectionsOverALine(t *testing.T) {
 	t.Run("after Close nobody is accepted", func(t *testing.T) {
 		r := newRig(t)
 		r.up(t)
-		_ = accept(t, r.Line)
+		_ = accept(t, r.Listener)
 		for range 2 {
 			if err := r.Close(); err != nil {
 				t.Error(err)
@@ -344,7 +344,7 @@ func TestConnectionsOverALine(t *testing.T) {
 	t.Run("the end of the context ends connections that are under way", func(t *testing.T) {
 		r := newRig(t)
 		conn := r.connect(t)
-		near := accept(t, r.Line)
+		near := accept(t, r.Listener)
 		r.end(t)
 		if _, err := near.Read(make([]byte, 1)); err == nil {
 			t.Error("the near end goes on")
@@ -358,7 +358,7 @@ func TestConnectionsOverALine(t *testing.T) {
 		dials, kept := make(chan struct{}, 10), make(chan struct{})
 		go func() {
 			defer close(kept)
-			New().Keep(ctx, func(context.Context) (io.ReadWriteCloser, error) {
+			New().KeepOpen(ctx, func(context.Context) (io.ReadWriteCloser, error) {
 				select {
 				case dials <- struct{}{}:
 				default:
@@ -369,11 +369,11 @@ func TestConnectionsOverALine(t *testing.T) {
 		within(t, "a dial", dials)
 		within(t, "another", dials)
 		stop()
-		within(t, "Keep returns", kept)
+		within(t, "KeepOpen returns", kept)
 	})
 }
 
-func accept(t *testing.T, l *Line) net.Conn {
+func accept(t *testing.T, l *Listener) net.Conn {
 	t.Helper()
 	accepted := make(chan net.Conn, 1)
 	go func() {

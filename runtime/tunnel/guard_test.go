@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"bytes"

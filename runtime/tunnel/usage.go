@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"context"
@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Usage is the room that a run takes on the engine's disk.
+// Usage is how much of the engine's disk a run uses.
 type Usage struct {
-	Bytes   int64 // of blocks, not lengths: a sparse file takes no room
+	Bytes   int64 // of blocks, not of lengths: the holes of a sparse file don't count
 	Entries int64 // files and directories
 }
 
-// usageSize is that of an answer: two numbers of eight bytes, big endian.
+// usageSize is the size of an answer in bytes: two numbers of eight bytes, big endian.
 const usageSize = 16
 
 // usageTime bounds the wait for one answer.
 var usageTime = 10 * time.Second
 
-// Usage asks the far end. ErrDown is for a line that is down.
-func (l *Line) Usage(ctx context.Context) (Usage, error) {
+// Usage asks the far end and waits for its answer. Every error is ErrDown.
+func (l *Listener) Usage(ctx context.Context) (Usage, error) {
 	session := l.session.Load()
 	if session == nil {
 		return Usage{}, ErrDown
@@ -30,11 +30,11 @@ func (l *Line) Usage(ctx context.Context) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("%w: %w", ErrDown, err)
 	}
-	defer func() { _ = stream.Close() }() // it was read, or is of no use
+	defer func() { _ = stream.Close() }() // the answer was read, or is of no use
 	if err := stream.SetDeadline(time.Now().Add(usageTime)); err != nil {
 		return Usage{}, fmt.Errorf("%w: %w", ErrDown, err)
 	}
-	// Its Close would let a read that is under way wait on.
+	// A Close would not end a read that is under way.
 	defer context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })()
 	var answer [usageSize]byte
 	if _, err := io.ReadFull(stream, answer[:]); err != nil {
@@ -43,7 +43,7 @@ func (l *Line) Usage(ctx context.Context) (Usage, error) {
 	return usageOf(answer), nil
 }
 
-// usageOf takes a number that can't be for as large as can be.
+// usageOf turns a number over the range into the largest of the range.
 func usageOf(answer [usageSize]byte) Usage {
 	const most = 1<<63 - 1
 	return Usage{

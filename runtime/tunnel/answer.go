@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"errors"
@@ -12,20 +12,21 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// Socket is where the far end listens. Its directory is open to the program; the way to it
-// that programs are told of is a link.
+// Socket is the path in the sandbox at which the far end listens. The program can write to
+// its directory. Programs are told of another path, which is a link to this one.
 const Socket = "/run/aod/reach/aod.sock"
 
-// maxConns bounds the connections of a program that are under way. The others wait.
+// maxConns bounds the connections of a program that are open at once. The others wait.
 const maxConns = 64
 
-// Answer is the far end of a line: it takes connections on a unix socket and passes them on
-// by conn, and answers questions with what measure says, until conn ends. A socket that is
-// there, of a far end whose near end has died, is replaced.
+// Answer is the far end. It accepts connections on a unix socket and forwards them over conn.
+// It answers each question about the disk with the result of measure. It returns when conn
+// ends: nil then, or an error where it can't listen or accept. It replaces a socket that an
+// earlier far end left.
 func Answer(conn io.ReadWriteCloser, socket string, measure func() Usage) error {
 	session, err := yamux.Client(conn, config())
 	if err != nil {
-		return fmt.Errorf("line: %w", err)
+		return fmt.Errorf("tunnel: %w", err)
 	}
 	defer func() { _ = session.Close() }() // it has ended
 	listener, err := listen(socket)
@@ -42,20 +43,20 @@ func Answer(conn io.ReadWriteCloser, socket string, measure func() Usage) error 
 
 func listen(socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("line: %w", err)
+		return nil, fmt.Errorf("tunnel: %w", err)
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("line: %w", err)
+		return nil, fmt.Errorf("tunnel: %w", err)
 	}
 	listener.SetUnlinkOnClose(false) // it may be the next one's by then
 	if err := os.Chmod(socket, 0o666); err != nil {
-		return nil, errors.Join(fmt.Errorf("line: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("tunnel: %w", err), listener.Close())
 	}
 	return listener, nil
 }
 
-// pass joins each connection with one of the line's.
+// pass joins each connection with a stream of the session.
 func pass(listener net.Listener, session *yamux.Session) error {
 	slots := make(chan struct{}, maxConns)
 	for {
@@ -65,7 +66,7 @@ func pass(listener net.Listener, session *yamux.Session) error {
 			if session.IsClosed() {
 				return nil
 			}
-			return fmt.Errorf("line: %w", err)
+			return fmt.Errorf("tunnel: %w", err)
 		}
 		go func() {
 			defer func() { <-slots }()
@@ -74,7 +75,7 @@ func pass(listener net.Listener, session *yamux.Session) error {
 	}
 }
 
-// join passes bytes on in both directions to the end of both.
+// join copies bytes in both directions until both have ended.
 func join(client *net.UnixConn, session *yamux.Session) {
 	defer func() { _ = client.Close() }() // all was said
 	stream, err := session.OpenStream()
@@ -85,11 +86,11 @@ func join(client *net.UnixConn, session *yamux.Session) {
 	var up sync.WaitGroup
 	up.Go(func() {
 		_, _ = io.Copy(stream, client) // the other end notices by itself
-		_ = stream.Close()             // of this direction: what comes is still read
+		_ = stream.Close()             // this direction only: the other is still read
 	})
 	_, _ = io.Copy(client, stream)
 	_ = client.CloseWrite()
-	_ = client.CloseRead() // nobody hears any more
+	_ = client.CloseRead() // nobody reads it any more
 	up.Wait()
 }
 
@@ -100,7 +101,7 @@ func tell(session *yamux.Session, measure func() Usage) {
 		if err != nil {
 			return
 		}
-		_, _ = stream.Write(measure().answer()) // who asked asks again
+		_, _ = stream.Write(measure().answer()) // the near end asks again
 		_ = stream.Close()
 	}
 }

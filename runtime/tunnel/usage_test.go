@@ -1,4 +1,4 @@
-package line
+package tunnel
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func TestUsage(t *testing.T) {
 }
 
 // liar is a far end that speaks yamux and answers questions by a function.
-func liar(t *testing.T, answer func(*yamux.Stream)) *Line {
+func liar(t *testing.T, answer func(*yamux.Stream)) *Listener {
 	t.Helper()
 	near, far := net.Pipe()
 	session, err := yamux.Client(far, config())
@@ -91,8 +91,8 @@ func liar(t *testing.T, answer func(*yamux.Stream)) *Line {
 	return l
 }
 
-// carried is a line that carries conn until that or the test ends.
-func carried(t *testing.T, conn io.ReadWriteCloser) *Line {
+// carried is a tunnel that carries conn until that or the test ends.
+func carried(t *testing.T, conn io.ReadWriteCloser) *Listener {
 	t.Helper()
 	l := New()
 	ctx, stop := context.WithCancel(context.Background())
@@ -105,7 +105,7 @@ func carried(t *testing.T, conn io.ReadWriteCloser) *Line {
 		stop()
 		within(t, "carry returns", ended)
 	})
-	eventually(t, "the line is up", func() bool { return l.session.Load() != nil })
+	eventually(t, "the tunnel is up", func() bool { return l.session.Load() != nil })
 	return l
 }
 

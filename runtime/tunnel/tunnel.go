@@ -1,0 +1,114 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// pause is the time between two attempts to start the far end.
+const pause = 250 * time.Millisecond
+
+// maxStreams bounds the streams that the far end may have open here. An honest far end has
+// maxConns, those of questions, and a few that only one end has closed yet.
+const maxStreams = 2 * maxConns
+
+// ErrDown says that the far end can't be asked at the moment.
+var ErrDown = errors.New("the tunnel to the sandbox is down")
+
+// Listener is the near end. It is a net.Listener for the sandbox's connections.
+type Listener struct {
+	conns   chan net.Conn
+	closed  chan struct{}
+	close   sync.Once
+	session atomic.Pointer[yamux.Session] // nil while there is no far end
+}
+
+var _ net.Listener = (*Listener)(nil)
+
+// New returns a listener without a far end; KeepOpen starts one.
+func New() *Listener { return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+// Accept returns the sandbox's next connection, and net.ErrClosed after Close.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close lets Accept return. Accepted connections stay open. It may be called again.
+func (l *Listener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr returns an address that nobody can dial.
+func (l *Listener) Addr() net.Addr { return addr{} }
+
+type addr struct{}
+
+// Network returns a word that no dialler knows.
+func (addr) Network() string { return "sandbox" }
+
+// String returns the same word: which sandbox it is isn't known here.
+func (addr) String() string { return "sandbox" }
+
+// KeepOpen keeps the tunnel open until ctx ends. dial starts the far end and returns its
+// stdin and stdout. It is called again whenever they end, and when it fails.
+func (l *Listener) KeepOpen(ctx context.Context, dial func(context.Context) (io.ReadWriteCloser, error)) {
+	for ctx.Err() == nil {
+		if conn, err := dial(ctx); err == nil {
+			l.carry(ctx, conn)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// carry accepts the connections of one far end, until that or ctx ends.
+func (l *Listener) carry(ctx context.Context, conn io.ReadWriteCloser) {
+	session, err := yamux.Server(&guard{ReadWriteCloser: conn}, config())
+	if err != nil {
+		_ = conn.Close() // nothing was said yet
+		return
+	}
+	defer func() { _ = session.Close() }() // its connections end with it
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
+	l.session.Store(session)
+	defer l.session.Store(nil)
+	for {
+		stream, err := session.Accept()
+		if err != nil || session.NumStreams() > maxStreams {
+			return
+		}
+		select {
+		case l.conns <- stream:
+		case <-l.closed:
+			_ = stream.Close()
+		case <-session.CloseChan():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// config is the same at both ends. Each notices the other's end when conn ends: no pings.
+func config() *yamux.Config {
+	config := yamux.DefaultConfig()
+	config.EnableKeepAlive = false
+	config.AcceptBacklog = maxConns
+	config.LogOutput = io.Discard
+	return config
+}
