@@ -56,7 +56,7 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 // call may still be on its way. Of two starts at once the engine does one, and should
 // ours come when a whole run is over, the init doesn't run the program again.
 func (s *Sandbox) startCreated(ctx context.Context) (ContainerState, error) {
-	if err := s.layout.resend(ctx); err != nil {
+	if err := s.layout.refillVolumes(ctx); err != nil {
 		return ContainerState{}, err
 	}
 	if err := s.engine.Start(ctx, s.id); err != nil {

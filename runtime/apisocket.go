@@ -23,8 +23,8 @@ func (l Layout) Incoming() string { return l.path("incoming") }
 // a dead process left is replaced. For an engine that runs elsewhere
 // it is the listener of a tunnel, which opens as soon as the sandbox runs.
 func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
-	if l.depot != nil {
-		return l.depot.tunnel, nil
+	if l.remote != nil {
+		return l.remote.tunnel, nil
 	}
 	return l.listen(ctx, socketName)
 }

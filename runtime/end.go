@@ -48,7 +48,7 @@ func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error
 		ExitCode: exit.Code, OOMKilled: state.OOMKilled, EngineError: state.Error, Cause: cause,
 		StartedAt: state.StartedAt, FinishedAt: state.FinishedAt,
 	}
-	if err := s.layout.fetch(ctx); err != nil {
+	if err := s.layout.fetchResults(ctx); err != nil {
 		return End{Cause: cause}, fmt.Errorf("take the run's files: %w", err)
 	}
 	if report, err := s.layout.Report(); err == nil {

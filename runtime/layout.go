@@ -35,8 +35,8 @@ type Layout struct {
 	Input  string // absolute: what the run sees as /io/input; "" is below Dir
 	Output string // absolute: where /io/output lies after its publication; "" is below Dir
 
-	depot *depot // nil where the engine sees this host's files; see At
-	lives bool   // the program does, though the run is over; see Taken
+	remote *volumes // nil where the engine sees this host's files; see At
+	lives  bool     // the program does, though the run is over; see Taken
 }
 
 // NewLayout makes the run's directories below dir, which must exist. The init is
@@ -137,8 +137,8 @@ func (l Layout) path(rel string) string { return filepath.Join(l.Dir, filepath.F
 // equip gives a container the run's directories.
 func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
 	switch {
-	case l.depot != nil:
-		l.depot.equip(container)
+	case l.remote != nil:
+		l.remote.mountIn(container)
 	case spec.Filter != nil:
 		container.Mounts = l.filterMounts(spec)
 	default:
@@ -163,13 +163,13 @@ func (l Layout) filterMounts(spec Spec) []Mount {
 	return mounts
 }
 
-// stdoutName is the file that a filter has as its stdout, in reachDir.
+// stdoutName is the file that a filter has as its stdout, in writableDir.
 const stdoutName = "stdout"
 
-// reachDir is where the sandbox has the single files of ours that it may write.
-func (l Layout) reachDir() string {
-	if l.depot != nil {
-		return path.Join(aodDir, reachName)
+// writableDir is where the sandbox has the single files of ours that it may write.
+func (l Layout) writableDir() string {
+	if l.remote != nil {
+		return path.Join(aodDir, writableName)
 	}
 	return aodDir
 }

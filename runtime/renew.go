@@ -18,7 +18,7 @@ import (
 // that all is done below directories which it can't replace, and where anything isn't as it
 // should be there is an error. Then the container must not have another run.
 func (l Layout) Renew(ctx context.Context) error {
-	if l.depot != nil {
+	if l.remote != nil {
 		return errors.New("the run's files are elsewhere")
 	}
 	if over := l.overDisk(ctx, math.MaxInt64); over != nil { // and opens what is closed

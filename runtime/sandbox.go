@@ -95,7 +95,7 @@ func (s *Sandbox) disown(ctx context.Context, spec Spec, lost error) error {
 }
 
 func (s *Sandbox) start(ctx context.Context, log *Log) error {
-	if err := s.layout.send(ctx); err != nil {
+	if err := s.layout.fillVolumes(ctx); err != nil {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	began := time.Now()
@@ -112,7 +112,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 
 // connect attaches and subscribes, before the start, so that nothing is missed.
 func (s *Sandbox) connect(ctx context.Context, log *Log) (err error) {
-	if s.heard && s.layout.depot == nil {
+	if s.heard && s.layout.remote == nil {
 		if s.control, err = s.layout.openControl(ctx); err != nil {
 			return err
 		}
@@ -147,8 +147,8 @@ func (s *Sandbox) subscribe(ctx context.Context) (err error) {
 
 // openTunnel lets a container that runs elsewhere reach the capsule API.
 func (s *Sandbox) openTunnel() {
-	if s.layout.depot != nil {
-		s.tunnels.Go(func() { s.layout.depot.keepTunnel(s.held, s.id) })
+	if s.layout.remote != nil {
+		s.tunnels.Go(func() { s.layout.remote.keepTunnel(s.held, s.id) })
 	}
 }
 
@@ -243,7 +243,7 @@ func (s *Sandbox) Remove(ctx context.Context) error {
 	err := s.engine.Remove(ctx, s.id)
 	s.Release()
 	if err == nil {
-		err = s.layout.clear(ctx)
+		err = s.layout.removeVolumes(ctx)
 	}
 	return leftBehind(err)
 }

@@ -54,7 +54,7 @@ const initThreads = 14
 // container turns the spec into the container of DESIGN's section 4. Whatever user
 // the image names is not asked: a sandbox is never root.
 func (s Spec) container(layout Layout) ContainerSpec {
-	volumes := s.volumes()
+	volumes := s.imageVolumes()
 	spec := ContainerSpec{
 		Name:       s.name(),
 		Image:      s.Image.ID,
@@ -90,11 +90,11 @@ func (s Spec) entrypoint(layout Layout) []string {
 	switch {
 	case s.Park:
 		entrypoint = append(entrypoint, "-park", initreport.ControlPath)
-	case s.Control && layout.depot == nil:
+	case s.Control && layout.remote == nil:
 		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
 	}
 	if s.Filter != nil {
-		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.reachDir(), stdoutName))
+		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))
 	}
 	return append(entrypoint, "--")
 }
@@ -164,8 +164,8 @@ func (s Spec) tmpfs(volumes []string, spec ContainerSpec) map[string]string {
 	return tmpfs
 }
 
-// volumes are the image's volumes under clean names.
-func (s Spec) volumes() []string {
+// imageVolumes are the image's volumes under clean names.
+func (s Spec) imageVolumes() []string {
 	volumes := make([]string, 0, len(s.Image.Volumes))
 	for _, volume := range s.Image.Volumes {
 		volumes = append(volumes, path.Clean(volume))

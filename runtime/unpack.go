@@ -16,13 +16,13 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// allowance is how much may be unpacked.
+// allowance is how much may still be unpacked.
 type allowance struct {
 	bytes   int64
 	entries int
 }
 
-// spend takes an entry of so many bytes, and reports whether there was room for it.
+// spend subtracts an entry of so many bytes, and reports whether the allowance sufficed.
 func (a *allowance) spend(bytes int64) bool {
 	a.bytes -= bytes
 	a.entries--
@@ -31,12 +31,12 @@ func (a *allowance) spend(bytes int64) bool {
 
 func (a *allowance) overdrawn() bool { return a.bytes < 0 || a.entries < 0 }
 
-// unpack makes below root what the tar of a container's files has. Names are as hostile as
-// contents: nothing leads out of root. Links and FIFOs are made as such, so that who looks
-// at them later says what they are; set-id bits and owners are not.
+// unpack unpacks the tar of a container's files below root. Names are as hostile as contents:
+// nothing is written outside root. Links and FIFOs are made as such: a later check reports
+// them. Owners and set-id bits are dropped.
 //
-// It ends with the first entry for which there is no room. That one is made still, a file as
-// a hole of its size, so that who looks at it later finds too much.
+// It ends with the first entry that goes over the allowance. That entry is made, too, a file
+// as a hole of its size: a later check finds it too large.
 func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
 	u := unpacker{root: root, tar: tar.NewReader(r)}
 	for {
@@ -45,7 +45,7 @@ func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
 			return nil
 		}
 		if err != nil {
-			return brokenOff(err)
+			return interrupted(err)
 		}
 		u.full = !allowance.spend(header.Size)
 		if err := u.entry(header); err != nil || u.full {
@@ -54,7 +54,8 @@ func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
 	}
 }
 
-func brokenOff(err error) error {
+// interrupted says that the stream ended too early.
+func interrupted(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the engine broke off the run's files")
 }
 
@@ -64,13 +65,13 @@ const maxHole = 1 << 40
 type unpacker struct {
 	root *os.Root
 	tar  *tar.Reader
-	full bool // there is no room for contents any more
+	full bool // the allowance is used up: files become holes
 }
 
 func (u unpacker) entry(header *tar.Header) error {
 	name := path.Clean(header.Name)
 	if strings.Count(name, "/") > safefs.MaxDepth {
-		return nil // nobody looks as deep as that
+		return nil // no check goes as deep as that
 	}
 	err := u.make(name, header)
 	var broken *fault.Error
@@ -94,7 +95,7 @@ func (u unpacker) make(name string, header *tar.Header) error {
 	case tar.TypeFifo:
 		return u.fifo(name)
 	}
-	return nil // nobody without privileges makes anything else
+	return nil // other kinds of file need privileges, which a sandbox lacks
 }
 
 func (u unpacker) file(name string, size int64) (err error) {
@@ -111,10 +112,10 @@ func (u unpacker) file(name string, size int64) (err error) {
 	if err == nil || errors.As(err, &unwritten) {
 		return err
 	}
-	return brokenOff(err)
+	return interrupted(err)
 }
 
-// hardLink leaves out what has a name too deep for this host as well.
+// hardLink leaves out a link whose target is too deep, as entry does.
 func (u unpacker) hardLink(to, name string) error {
 	to = path.Clean(to)
 	if strings.Count(to, "/") > safefs.MaxDepth {
@@ -132,7 +133,7 @@ func (u unpacker) fifo(name string) error {
 	return unix.Mkfifoat(int(dir.Fd()), path.Base(name), 0o600)
 }
 
-// nameless takes the file's name out of an error: it is the program's.
+// nameless takes the file's name out of an error: the program chose it.
 func nameless(err error) error {
 	var broken *fs.PathError
 	if errors.As(err, &broken) {

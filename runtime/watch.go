@@ -23,8 +23,8 @@ const (
 // watchDisk ends the run with a *LimitError as soon as what it has written to the
 // host's disk is over the limit: a bind mount knows no quota. It returns when ctx ends.
 func (l Layout) watchDisk(ctx context.Context, limit int64, end context.CancelCauseFunc) {
-	if l.depot != nil {
-		l.depot.watchDisk(ctx, limit, end)
+	if l.remote != nil {
+		l.remote.watchDisk(ctx, limit, end)
 		return
 	}
 	ticker := time.NewTicker(watchInterval)

@@ -356,7 +356,7 @@ func TestVolumesAreRemovedWithTheirRuns(t *testing.T) {
 	})
 }
 
-func TestAPorterCarriesTheFilesOfHandoffs(t *testing.T) {
+func TestAFileTransferCarriesTheFilesOfHandoffs(t *testing.T) {
 	run := newCarried(t, `cd /io/handoff/outgoing && mkdir -p d/e && echo one > d/e/f && echo two > g && ln -s /etc/passwd link && ln -s d up && mkfifo fifo
 head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming/a/b ]; do sleep 0.05; done; cat /io/handoff/incoming/a/b /io/handoff/incoming/c; stat -c '%a %u' /io/handoff/incoming/c; sleep 300`)
 	s, layout, seen := run.start(t)
@@ -365,10 +365,10 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 	if !eventually(ctx, func() bool { return seen.has("stdout: packed") }) {
 		t.Fatalf("the log is %q", seen.sorted())
 	}
-	porter := layout.Porter()
+	transfer := layout.Porter()
 	fetch := func(t *testing.T, maxBytes int64, names ...string) string {
 		t.Helper()
-		dir, done, err := porter.Fetch(ctx, names, maxBytes)
+		dir, done, err := transfer.Fetch(ctx, names, maxBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,11 +416,11 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 			}
 		}
 		for range 2 {
-			if err := porter.Send(ctx, []string{"c", "a/b"}); err != nil {
+			if err := transfer.Send(ctx, []string{"c", "a/b"}); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := porter.Send(ctx, []string{"none"}); err == nil {
+		if err := transfer.Send(ctx, []string{"none"}); err == nil {
 			t.Error("a file that isn't there was sent")
 		}
 		if !eventually(ctx, func() bool { return seen.has("stdout: in deep") && seen.has("stdout: in") && seen.has("stdout: 644 0") }) {
@@ -431,10 +431,10 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 		t.Error(err)
 	}
 	t.Run("of a run that has gone, nothing, and makes nothing", func(t *testing.T) {
-		if _, _, err := porter.Fetch(t.Context(), []string{"g"}, 1<<20); !fault.Is(err, fault.Unavailable) {
+		if _, _, err := transfer.Fetch(t.Context(), []string{"g"}, 1<<20); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("Fetch: %v", err)
 		}
-		if err := porter.Send(t.Context(), []string{"c"}); !fault.Is(err, fault.Unavailable) && err != nil {
+		if err := transfer.Send(t.Context(), []string{"c"}); !fault.Is(err, fault.Unavailable) && err != nil {
 			t.Errorf("Send: %v", err)
 		}
 	})

@@ -1,0 +1,96 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// fetch copies the init's report, the program's result and its output files into the layout's
+// directories. The first file that goes over a limit becomes a hole of its size: later checks find
+// it too large.
+func (v *volumes) fetch(ctx context.Context) error {
+	return v.withCarrier(ctx, func(id string) error {
+		for _, part := range v.results() {
+			if err := v.fetchTree(ctx, id, part.from, part.name, &part.room); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// result is a file or directory that a run may leave.
+type result struct {
+	from string // in a carrier
+	name string // in the layout
+	room allowance
+}
+
+// results lists what a run may leave, with the limit of each.
+func (v *volumes) results() []result {
+	limits, writable := v.spec.Limits, path.Join(carrierDir, writableName)
+	results := []result{{path.Join(writable, "report"), "aod/report", allowance{initreport.MaxBytes, watchEntries}}}
+	if v.spec.Filter != nil {
+		return append(results, result{path.Join(writable, stdoutName), "aod/" + stdoutName, allowance{limits.ResultBytes, watchEntries}})
+	}
+	return append(
+		results,
+		result{path.Join(carrierDir, "io", resultName), "io/" + resultName, allowance{limits.ResultBytes, watchEntries}},
+		result{v.outputDir(), "io/output", allowance{limits.OutputBytes, limits.OutputFiles + 1}}, // the directory itself counts
+	)
+}
+
+// outputDir is the place of /io/output in a carrier.
+func (v *volumes) outputDir() string {
+	if slices.ContainsFunc(v.all(), func(one volume) bool { return one.target == ioDir+"/output" }) {
+		return path.Join(carrierDir, "output")
+	}
+	return path.Join(carrierDir, "io", "output")
+}
+
+// fetchTree replaces a file or directory of the layout with the one at from in the carrier.
+// Where there is none, it only removes the layout's.
+func (v *volumes) fetchTree(ctx context.Context, id, from, name string, allowance *allowance) error {
+	into := v.layout.path("arriving")
+	if err := errors.Join(safefs.RemoveTree(into), safefs.RemoveTree(v.layout.path(name)), mkdir(into, 0o700)); err != nil {
+		return unwritable(err)
+	}
+	if err := v.copyOut(ctx, id, from, into, allowance); err != nil {
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		return err
+	}
+	return unwritable(os.Rename(path.Join(into, path.Base(name)), v.layout.path(name)))
+}
+
+// copyOut copies a file or directory of the container into a directory of this host.
+func (v *volumes) copyOut(ctx context.Context, id, from, into string, allowance *allowance) (err error) {
+	stream, err := v.engine.CopyFrom(ctx, id, from)
+	if err != nil {
+		return fmt.Errorf("fetch files: %w", err)
+	}
+	defer func() { err = errors.Join(err, ignoreEOF(stream.Close())) }()
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return unwritable(err)
+	}
+	defer func() { _ = root.Close() }() // what was written was closed
+	return unpack(root, stream, allowance)
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
