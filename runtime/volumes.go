@@ -37,7 +37,7 @@ func (l Layout) At(engine Containers, spec Spec) Layout {
 	if !ok {
 		return l
 	}
-	l.remote = &volumes{engine: remote, layout: l, spec: spec, tunnel: tunnel.New()}
+	l.remote = &volumes{engine: remote, layout: l, spec: spec, tunnel: tunnel.New(tunnel.Options{})}
 	return l
 }
 

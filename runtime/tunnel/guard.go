@@ -17,16 +17,15 @@ const (
 	typePing   = 2
 )
 
-// frameTime is how long the rest of a frame may take. Until the rest is there, nothing wakes
-// a reader of its stream, not even its deadline.
-var frameTime = 10 * time.Second
-
 var errPing = errors.New("tunnel: the far end sends what an honest one never does")
 
 // guard closes the connection when the far end does something that yamux's windows don't
 // bound: it sends half a frame, or it pings. Each ping would cost a goroutine here.
 type guard struct {
 	io.ReadWriteCloser
+	// limit is how long the rest of a frame may take. Until the rest is there, nothing wakes
+	// a reader of its stream, not even its deadline.
+	limit  time.Duration
 	header [headerSize]byte
 	have   int         // how many bytes of header were read
 	rest   uint32      // how many bytes of the frame's data are still to come
@@ -49,7 +48,7 @@ func (g *guard) watch(underWay bool) {
 		g.late.Stop()
 		g.late = nil
 	case underWay && g.late == nil:
-		g.late = time.AfterFunc(frameTime, func() { _ = g.Close() }) // its read then ends
+		g.late = time.AfterFunc(g.limit, func() { _ = g.Close() }) // its read then ends
 	}
 }
 

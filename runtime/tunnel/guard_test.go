@@ -23,10 +23,10 @@ func frame(kind byte, flags uint16, stream, length uint32) []byte {
 
 // carryAll carries one far end that says something, hears all and goes on; it returns when
 // the near end has had enough.
-func carryAll(t *testing.T, said func(io.Writer)) {
+func carryAll(t *testing.T, frame time.Duration, said func(io.Writer)) {
 	t.Helper()
 	near, far := net.Pipe()
-	l := New()
+	l := New(Options{Frame: frame})
 	ended := make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -84,8 +84,7 @@ func TestADishonestFarEndIsCutOff(t *testing.T) {
 		"because it speaks something else":   func(w io.Writer) { _, _ = io.WriteString(w, "GET / HTTP/1.1\r\n\r\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			hurry(t, &frameTime, 200*time.Millisecond)
-			carryAll(t, said)
+			carryAll(t, 200*time.Millisecond, said)
 		})
 	}
 }
@@ -125,7 +124,7 @@ func FuzzCarry(f *testing.F) {
 	f.Add(frame(typeGoAway, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, said []byte) {
 		near, far := net.Pipe()
-		l := New()
+		l := New(Options{})
 		ended, asked := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,11 +20,20 @@ const pause = 250 * time.Millisecond
 // maxConns, those of questions, and a few that only one end has closed yet.
 const maxStreams = 2 * maxConns
 
+// Options bound what the near end waits for.
+type Options struct {
+	Frame  time.Duration // for the rest of a frame; 0 means 10 seconds
+	Answer time.Duration // for the far end's answer to Usage; 0 means 10 seconds
+}
+
+const defaultWait = 10 * time.Second
+
 // ErrDown says that the far end can't be asked at the moment.
 var ErrDown = errors.New("the tunnel to the sandbox is down")
 
 // Listener is the near end. It is a net.Listener for the sandbox's connections.
 type Listener struct {
+	options Options
 	conns   chan net.Conn
 	closed  chan struct{}
 	close   sync.Once
@@ -33,7 +43,10 @@ type Listener struct {
 var _ net.Listener = (*Listener)(nil)
 
 // New returns a listener without a far end; KeepOpen starts one.
-func New() *Listener { return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func New(o Options) *Listener {
+	o.Frame, o.Answer = cmp.Or(o.Frame, defaultWait), cmp.Or(o.Answer, defaultWait)
+	return &Listener{options: o, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
 
 // Accept returns the sandbox's next connection, and net.ErrClosed after Close.
 func (l *Listener) Accept() (net.Conn, error) {
@@ -78,7 +91,7 @@ func (l *Listener) KeepOpen(ctx context.Context, dial func(context.Context) (io.
 
 // carry accepts the connections of one far end, until that or ctx ends.
 func (l *Listener) carry(ctx context.Context, conn io.ReadWriteCloser) {
-	session, err := yamux.Server(&guard{ReadWriteCloser: conn}, config())
+	session, err := yamux.Server(&guard{ReadWriteCloser: conn, limit: l.options.Frame}, config())
 	if err != nil {
 		_ = conn.Close() // nothing was said yet
 		return

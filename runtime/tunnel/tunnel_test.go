@@ -41,7 +41,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Listener: New(), socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
+	r := &rig{Listener: New(Options{}), socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go func() {
@@ -358,7 +358,7 @@ func TestConnectionsOverATunnel(t *testing.T) {
 		dials, kept := make(chan struct{}, 10), make(chan struct{})
 		go func() {
 			defer close(kept)
-			New().KeepOpen(ctx, func(context.Context) (io.ReadWriteCloser, error) {
+			New(Options{}).KeepOpen(ctx, func(context.Context) (io.ReadWriteCloser, error) {
 				select {
 				case dials <- struct{}{}:
 				default:

@@ -17,9 +17,6 @@ type Usage struct {
 // usageSize is the size of an answer in bytes: two numbers of eight bytes, big endian.
 const usageSize = 16
 
-// usageTime bounds the wait for one answer.
-var usageTime = 10 * time.Second
-
 // Usage asks the far end and waits for its answer. Every error is ErrDown.
 func (l *Listener) Usage(ctx context.Context) (Usage, error) {
 	session := l.session.Load()
@@ -31,7 +28,7 @@ func (l *Listener) Usage(ctx context.Context) (Usage, error) {
 		return Usage{}, fmt.Errorf("%w: %w", ErrDown, err)
 	}
 	defer func() { _ = stream.Close() }() // the answer was read, or is of no use
-	if err := stream.SetDeadline(time.Now().Add(usageTime)); err != nil {
+	if err := stream.SetDeadline(time.Now().Add(l.options.Answer)); err != nil {
 		return Usage{}, fmt.Errorf("%w: %w", ErrDown, err)
 	}
 	// A Close would not end a read that is under way.

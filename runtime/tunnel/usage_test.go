@@ -12,14 +12,6 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// hurry makes times short that a test has to see the end of.
-func hurry(t *testing.T, which *time.Duration, to time.Duration) {
-	t.Helper()
-	was := *which
-	*which = to
-	t.Cleanup(func() { *which = was })
-}
-
 func TestUsage(t *testing.T) {
 	t.Run("is what the far end measures", func(t *testing.T) {
 		for _, want := range []Usage{{}, {1, 2}, {1 << 40, 1 << 33}, {math.MaxInt64, math.MaxInt64}} {
@@ -43,7 +35,7 @@ func TestUsage(t *testing.T) {
 		}
 	})
 	t.Run("is a far end's business that is there", func(t *testing.T) {
-		if _, err := New().Usage(t.Context()); !errors.Is(err, ErrDown) {
+		if _, err := New(Options{}).Usage(t.Context()); !errors.Is(err, ErrDown) {
 			t.Errorf("%v", err)
 		}
 		r := newRig(t)
@@ -65,7 +57,7 @@ func TestUsage(t *testing.T) {
 }
 
 // liar is a far end that speaks yamux and answers questions by a function.
-func liar(t *testing.T, answer func(*yamux.Stream)) *Listener {
+func liar(t *testing.T, o Options, answer func(*yamux.Stream)) *Listener {
 	t.Helper()
 	near, far := net.Pipe()
 	session, err := yamux.Client(far, config())
@@ -83,7 +75,7 @@ func liar(t *testing.T, answer func(*yamux.Stream)) *Listener {
 			answer(stream)
 		}
 	}()
-	l := carried(t, near)
+	l := carried(t, o, near)
 	t.Cleanup(func() {
 		_ = session.Close()
 		within(t, "the liar ends", told)
@@ -92,9 +84,9 @@ func liar(t *testing.T, answer func(*yamux.Stream)) *Listener {
 }
 
 // carried is a tunnel that carries conn until that or the test ends.
-func carried(t *testing.T, conn io.ReadWriteCloser) *Listener {
+func carried(t *testing.T, o Options, conn io.ReadWriteCloser) *Listener {
 	t.Helper()
-	l := New()
+	l := New(o)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -117,8 +109,7 @@ func TestUsageOfADishonestFarEnd(t *testing.T) {
 		"that answers half and says more": func(s *yamux.Stream) { _, _ = s.Write(make([]byte, usageSize/2)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			hurry(t, &usageTime, 100*time.Millisecond)
-			l := liar(t, answer)
+			l := liar(t, Options{Answer: 100 * time.Millisecond}, answer)
 			for range 3 {
 				if _, err := l.Usage(t.Context()); !errors.Is(err, ErrDown) {
 					t.Errorf("%v", err)
@@ -127,15 +118,14 @@ func TestUsageOfADishonestFarEnd(t *testing.T) {
 		})
 	}
 	t.Run("that answers too much is heard as far as an answer goes", func(t *testing.T) {
-		l := liar(t, func(s *yamux.Stream) { _, _ = s.Write(make([]byte, 100<<10)) })
+		l := liar(t, Options{}, func(s *yamux.Stream) { _, _ = s.Write(make([]byte, 100<<10)) })
 		if got, err := l.Usage(t.Context()); err != nil || got != (Usage{}) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("isn't waited for when the context ends", func(t *testing.T) {
-		hurry(t, &usageTime, 10*patience)
 		asked := make(chan struct{})
-		l := liar(t, func(*yamux.Stream) { close(asked) })
+		l := liar(t, Options{Answer: 10 * patience}, func(*yamux.Stream) { close(asked) })
 		ctx, cancel := context.WithCancel(t.Context())
 		answered := make(chan error, 1)
 		go func() { _, err := l.Usage(ctx); answered <- err }()
@@ -151,10 +141,9 @@ func TestUsageOfADishonestFarEnd(t *testing.T) {
 		}
 	})
 	t.Run("that stops amid a frame isn't waited for", func(t *testing.T) {
-		hurry(t, &frameTime, 200*time.Millisecond)
 		near, far := net.Pipe()
 		defer far.Close()
-		l := carried(t, near)
+		l := carried(t, Options{Frame: 200 * time.Millisecond}, near)
 		go func() {
 			_, _ = io.ReadFull(far, make([]byte, headerSize)) // the question's
 			_, _ = far.Write([]byte{0, typeData, 0, 2 /* ACK */, 0, 0, 0, 2, 0, 0, 0, usageSize, 1, 2, 3})
