@@ -19,11 +19,11 @@ type action func(http.ResponseWriter, *http.Request) error
 type answers struct{ log *slog.Logger }
 
 // newAnswers drops what is logged where the logger is nil.
-func newAnswers(logger *slog.Logger, about ...any) answers {
+func newAnswers(logger *slog.Logger) answers {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return answers{logger.With(about...)}
+	return answers{logger}
 }
 
 // guard says what a browser must not do with any answer of ours.

@@ -123,13 +123,13 @@ func TestABodyHasToBeJSON(t *testing.T) {
 
 func TestAPanicIsAProblemThatShowsNothing(t *testing.T) {
 	w := newWorld(t)
-	w.h.runs = panicking{w.runs}
+	w.h.broker.runs = panicking{w.runs}
 	rec := w.do("POST", "/handoff", `{"target":"callee"}`)
 	answered[problem](t, rec, 500)
 	if strings.Contains(rec.Body.String()+w.log.String(), "s3cret") || !strings.Contains(w.log.String(), "panicked") {
 		t.Error(rec.Body, w.log)
 	}
-	if len(w.h.requests)+len(w.h.accepting) != 0 || w.spent() != 1 {
+	if len(w.h.requests)+len(w.h.broker.starting) != 0 || w.spent() != 1 {
 		t.Error("a place was not given back")
 	}
 }

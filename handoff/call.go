@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -14,7 +13,7 @@ func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := h.accept(w, r, h.readAsk)
+	id, err := h.start(w, r, h.readRequest)
 	if err != nil {
 		return err
 	}
@@ -39,17 +38,9 @@ func (h *Handler) deleteHandoff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := h.await(r.Context(), id, wait{})
+	result, err := h.broker.Cancel(r.Context(), id, "cancelled by its caller")
 	if err != nil {
 		return err
-	}
-	if !result.Ended {
-		if err := h.runs.Cancel(r.Context(), id, "cancelled by its caller"); err != nil && !fault.Is(err, fault.Conflict) {
-			return err
-		}
-		if result, err = h.await(r.Context(), id, wait{}); err != nil {
-			return err
-		}
 	}
 	return h.reply(w, r, http.StatusAccepted, underWay{id, result.State})
 }
@@ -66,90 +57,13 @@ type done struct {
 	State   string          `json:"state"`
 	Success bool            `json:"success"`
 	Output  json.RawMessage `json:"output"`
-	Files   []placedFile    `json:"files"`
+	Files   []PlacedFile    `json:"files"`
 	Error   *Failure        `json:"error"`
 }
 
-// accept reads a request and has its call made, a few of a run's at a time: arguments
-// take many times their size while they are checked, and files are open.
-func (h *Handler) accept(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request) (ask, error)) (id string, err error) {
-	select {
-	case h.accepting <- struct{}{}:
-		defer func() { <-h.accepting }()
-	case <-r.Context().Done():
-		return "", context.Cause(r.Context())
-	}
-	asked, err := read(w, r)
-	if err != nil {
-		return "", err
-	}
-	return h.start(r.Context(), asked)
-}
-
-// start has the call made, if every rule and the orchestrator allow it. A call with a key
-// that was made before is not counted again, and joins what it made.
-func (h *Handler) start(ctx context.Context, asked ask) (id string, err error) {
-	began := time.Now()
-	unit, err := h.permit(ctx, asked.target)
-	if err != nil {
-		return "", err
-	}
-	call, load, err := h.argue(unit, asked)
-	if err != nil {
-		return "", err
-	}
-	key, err := h.keys.enter(ctx, asked.key)
-	if err != nil {
-		return "", err
-	}
-	defer h.keys.leave(asked.key, key)
-	if id, err = h.launch(ctx, call, load, key); err != nil {
-		return "", err
-	}
-	h.log.InfoContext(ctx, "handoff accepted", "handoff", id, "took", time.Since(began))
-	return id, nil
-}
-
-// argue makes the call of what was asked, if the arguments are good.
-func (h *Handler) argue(unit *Unit, asked ask) (Call, cargo, error) {
-	args, err := h.arguments(unit, asked)
-	if err != nil {
-		return Call{}, cargo{}, err
-	}
-	load, args, err := h.cargoOf(unit, asked, args)
-	if err != nil {
-		return Call{}, cargo{}, err
-	}
-	return Call{Target: unit, Args: args, Timeout: asked.timeout, Deadline: h.caller.Deadline, Key: asked.key}, load, nil
-}
-
-// launch opens the files, and counts and makes the call while they are open.
-func (h *Handler) launch(ctx context.Context, call Call, load cargo, key *key) (id string, err error) {
-	call.Files, err = h.carry(ctx, load)
-	defer func() {
-		for _, f := range call.Files {
-			_ = f.Open.Close() // read only
-		}
-	}()
-	if err != nil {
-		return "", err
-	}
-	return h.count(ctx, call, key)
-}
-
-func (h *Handler) count(ctx context.Context, call Call, key *key) (id string, err error) {
-	if key.spent {
-		return h.runs.Start(ctx, call)
-	}
-	if err := h.caller.Tree.Spend(h.caller.Path, h.limits); err != nil {
-		return "", err
-	}
-	if id, err = h.runs.Start(ctx, call); err != nil {
-		h.caller.Tree.refund(h.caller.Path)
-		return "", err
-	}
-	key.spent = call.Key != ""
-	return id, nil
+// start reads a request, and has its call made.
+func (h *Handler) start(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request) (Request, error)) (id string, err error) {
+	return h.broker.StartRead(r.Context(), func() (Request, error) { return read(w, r) })
 }
 
 // await returns a call at its end, or as it stands when the time is up, the server ends
@@ -160,7 +74,7 @@ func (h *Handler) await(ctx context.Context, id string, wait wait) (Result, erro
 		ctx, cancel = context.WithTimeout(ctx, wait.time)
 		defer cancel()
 	}
-	return h.runs.Await(ctx, id)
+	return h.broker.Await(ctx, id)
 }
 
 func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, id string, wait wait) error {
@@ -174,7 +88,7 @@ func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, id string, 
 	case !result.Ended:
 		return h.reply(w, r, http.StatusAccepted, underWay{id, result.State})
 	}
-	files, err := h.place(r.Context(), id, result.Files)
+	files, err := h.broker.Deliver(r.Context(), id, result.Files)
 	if err != nil {
 		return err
 	}
@@ -187,7 +101,7 @@ func interrupted(id string) error {
 		WithHint("the call goes on; GET /handoff/%s tells how", id)
 }
 
-func doneWith(id string, result Result, files []placedFile) done {
+func doneWith(id string, result Result, files []PlacedFile) done {
 	answer := done{ID: id, State: result.State, Success: result.Success, Files: files, Error: result.Error}
 	if result.Success {
 		answer.Output = result.Output

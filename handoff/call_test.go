@@ -141,8 +141,8 @@ func TestACallThatIsRefusedCountsNothing(t *testing.T) {
 	w.runs.refuse = fault.New(fault.Busy, "the queue is full")
 	w.call(429, `{}`, "Idempotency-Key: k")
 	w.call(429, `{}`)
-	if w.spent() != 0 || len(w.h.keys.known) != 0 {
-		t.Errorf("%d counted, keys %v", w.spent(), w.h.keys.known)
+	if w.spent() != 0 || len(w.h.broker.keys.known) != 0 {
+		t.Errorf("%d counted, keys %v", w.spent(), w.h.broker.keys.known)
 	}
 	w.runs.refuse = nil
 	w.call(200, `{}`, "Idempotency-Key: k")

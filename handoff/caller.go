@@ -7,7 +7,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 )
 
-// Caller is the run that asks. Its identity is the socket: one handler a run.
+// Caller is the run that asks. Over the capsule API its identity is the socket: one handler
+// a run.
 type Caller struct {
 	Run, Root, Parent, Unit string
 	Path                    []Step    // from the root to the caller, which is the last
@@ -17,11 +18,12 @@ type Caller struct {
 	// Outgoing and Incoming are the caller's directories on this host. Their last three
 	// parts may be in the capsule's reach (…/io/handoff/outgoing), so that no link is
 	// followed there. Incoming itself must be mounted read-only for it: what is placed may
-	// be hard links to files of ours.
+	// be hard links to files of ours. A caller without Outgoing ("") hands over the files
+	// that it has opened. One without Incoming takes files of results where they lie.
 	Outgoing, Incoming string
 	Porter             Porter // nil: the caller sees these very directories
 	// Placed is a directory on this host that no capsule reaches, for the records of what
-	// was placed. It exists, and is this caller's own.
+	// was placed. With Incoming it exists, and is this caller's own.
 	Placed string
 	Tree   *Tree // nil: one of its own
 

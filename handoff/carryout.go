@@ -15,13 +15,13 @@ import (
 )
 
 // carryOut puts each file where the plan has it.
-func carryOut(root *os.Root, p plan, files []Output) ([]placedFile, error) {
-	placed := make([]placedFile, 0, len(files))
+func carryOut(root *os.Root, p plan, files []Output) ([]PlacedFile, error) {
+	placed := make([]PlacedFile, 0, len(files))
 	for i, f := range files {
 		if err := put(root, f.Path, p.Names[i]); err != nil {
 			return nil, fmt.Errorf("place a file: %w", err)
 		}
-		placed = append(placed, placedFile{
+		placed = append(placed, PlacedFile{
 			Name: f.Name, Path: path.Join(string(contract.StageIncoming), p.Names[i]),
 			SizeBytes: f.SizeBytes, SHA256: f.SHA256, Field: f.Field,
 		})

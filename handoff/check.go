@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -11,15 +12,12 @@ import (
 )
 
 // permit returns the unit, if the caller may call it, here and now.
-func (h *Handler) permit(ctx context.Context, target string) (*Unit, error) {
-	if err := h.granted(target); err != nil {
-		return nil, err
-	}
-	unit, err := h.runs.Unit(ctx, target)
+func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
+	unit, err := b.Unit(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	for _, check := range []func(*Unit) error{h.uncycled, h.shallow, h.inTime} {
+	for _, check := range []func(*Unit) error{b.uncycled, b.shallow, b.inTime} {
 		if err := check(unit); err != nil {
 			return nil, err
 		}
@@ -27,23 +25,23 @@ func (h *Handler) permit(ctx context.Context, target string) (*Unit, error) {
 	return unit, nil
 }
 
-func (h *Handler) granted(target string) error {
-	if slices.Contains(h.caller.Grants, target) {
+func (b *Broker) granted(target string) error {
+	if slices.Contains(b.caller.Grants, target) {
 		return nil
 	}
 	name := "NAME"
 	if api.CheckUnitName(target) == nil {
 		name = target
 	}
-	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff", quote(h.caller.Unit), quote(target)).
+	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff", quote(b.caller.Unit), quote(target)).
 		WithHint("add {name: …, capsule: %s} to tools.yaml; GET /capsules lists what may be called", name))
 }
 
 // uncycled refuses a unit that stands on the path already more often than its recursion
 // allows. Where versions of it differ, the strictest decides.
-func (h *Handler) uncycled(unit *Unit) error {
+func (b *Broker) uncycled(unit *Unit) error {
 	stands, allowed := 0, unit.Recursion
-	for _, step := range h.caller.Path {
+	for _, step := range b.caller.Path {
 		if step.Unit == unit.Name {
 			stands++
 			allowed = min(allowed, step.Recursion)
@@ -57,13 +55,13 @@ func (h *Handler) uncycled(unit *Unit) error {
 }
 
 // shallow refuses what would lie deeper than the operator, or a run on the path, allows.
-func (h *Handler) shallow(*Unit) error {
-	depth := h.caller.depth() + 1
-	if depth > h.limits.Depth {
-		return refuse(RuleDepth, fault.New(fault.Conflict, "calls may nest %d deep, and this would be one more", h.limits.Depth).
+func (b *Broker) shallow(*Unit) error {
+	depth := b.caller.depth() + 1
+	if depth > b.limits.Depth {
+		return refuse(RuleDepth, fault.New(fault.Conflict, "calls may nest %d deep, and this would be one more", b.limits.Depth).
 			WithHint("call from further up; whoever runs this server can raise its limit of depth"))
 	}
-	for i, step := range h.caller.Path {
+	for i, step := range b.caller.Path {
 		if budget := step.Budgets.Depth; budget > 0 && depth-i > budget {
 			return refuse(RuleDepth, fault.New(fault.Conflict, "calls below %s may nest %d deep, and this would be one more", quote(step.Unit), budget).
 				WithHint("raise budgets.depth in the agent.yaml of %s, or call from further up", quote(step.Unit)))
@@ -72,17 +70,21 @@ func (h *Handler) shallow(*Unit) error {
 	return nil
 }
 
-func (h *Handler) inTime(*Unit) error {
-	if h.caller.Deadline.IsZero() || time.Now().Before(h.caller.Deadline) {
+func (b *Broker) inTime(*Unit) error {
+	if b.caller.Deadline.IsZero() || time.Now().Before(b.caller.Deadline) {
 		return nil
 	}
-	return refuse(RuleDeadline, fault.New(fault.Deadline, "the time of %s is up, so that nothing can be called any more", quote(h.caller.Unit)).
+	return refuse(RuleDeadline, fault.New(fault.Deadline, "the time of %s is up, so that nothing can be called any more", quote(b.caller.Unit)).
 		WithHint("call earlier, or raise limits.timeout in its agent.yaml"))
 }
 
 // arguments reads them and holds them against the callee's contract.
-func (h *Handler) arguments(unit *Unit, asked ask) (contract.Payload, error) {
-	args, err := contract.Decode(asked.args, h.limits.ArgsBytes)
+func (b *Broker) arguments(unit *Unit, asked Request) (contract.Payload, error) {
+	raw := asked.Args
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	args, err := contract.Decode(raw, b.limits.ArgsBytes)
 	if fault.Is(err, fault.TooLarge) {
 		return args, refuse(RuleSize, fault.Public(err))
 	}

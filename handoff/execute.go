@@ -18,7 +18,7 @@ type executed struct {
 
 // postExecute is a handoff in other words, under the same rules.
 func (h *Handler) postExecute(w http.ResponseWriter, r *http.Request) error {
-	id, err := h.accept(w, r, h.readExecution)
+	id, err := h.start(w, r, h.readExecution)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (h *Handler) answerExecuted(w http.ResponseWriter, r *http.Request, id stri
 		answer.Error = &message
 		return h.reply(w, r, http.StatusOK, answer)
 	}
-	files, err := h.place(r.Context(), id, result.Files)
+	files, err := h.broker.Deliver(r.Context(), id, result.Files)
 	if err != nil {
 		return err
 	}

@@ -13,50 +13,33 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-const (
-	maxRequests  = 256 // of one run at a time; most of them wait
-	maxAccepting = 4   // calls of one run that are read, checked and made at a time
-)
+const maxRequests = 256 // of one run at a time; most of them wait
 
-// Handler is the capsule API of one run. It may serve any number of connections.
+// Handler is the capsule API of one run, over the run's broker. It may serve any number of
+// connections.
 type Handler struct {
 	answers
-	caller    Caller
-	runs      Runs
-	limits    Limits
-	requests  chan struct{}
-	accepting chan struct{}
-	keys      keys
-	incoming  incoming
-	kept      kept
-	asked     atomic.Bool
-	pace      Pace
-	posted    chan struct{} // closed when there is a result that was posted
-	post      func()
-	mux       *http.ServeMux
+	broker   *Broker
+	requests chan struct{}
+	kept     kept
+	asked    atomic.Bool
+	pace     Pace
+	posted   chan struct{} // closed when there is a result that was posted
+	post     func()
+	mux      *http.ServeMux
 }
 
 // NewHandler returns the handler for what one run asks, with the mounts beside the paths of
 // its own. A nil logger drops what it gets.
 func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mounts ...Mount) *Handler {
-	if caller.Tree == nil {
-		caller.Tree = NewTree()
-	}
-	if len(caller.Path) == 0 {
-		caller.Path = []Step{{Run: caller.Run, Unit: caller.Unit}}
-	}
+	broker := NewBroker(caller, runs, limits, logger)
 	h := &Handler{
-		answers:   newAnswers(logger, "run", caller.Run),
-		caller:    caller,
-		runs:      runs,
-		limits:    limits.withDefaults(),
-		requests:  make(chan struct{}, maxRequests),
-		accepting: make(chan struct{}, maxAccepting),
-		keys:      keys{known: map[string]*key{}},
-		incoming:  incoming{dir: caller.Incoming, journal: journal{caller.Placed}},
-		kept:      newKept(caller.Result),
+		answers:  answers{broker.log},
+		broker:   broker,
+		requests: make(chan struct{}, maxRequests),
+		kept:     newKept(caller.Result),
+		posted:   make(chan struct{}),
 	}
-	h.posted = make(chan struct{})
 	h.post = sync.OnceFunc(func() { close(h.posted) })
 	if h.kept.there() { // an earlier process got it
 		h.post()
@@ -66,13 +49,11 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 	return h
 }
 
-// Remember marks idempotency keys of calls that an earlier process made for this run:
-// they were counted (see Tree.Restore), and are not counted again.
-func (h *Handler) Remember(keys ...string) {
-	for _, key := range keys {
-		h.keys.remember(key)
-	}
-}
+// Remember is Broker.Remember for the run's broker.
+func (h *Handler) Remember(keys ...string) { h.broker.Remember(keys...) }
+
+// caller is the run that asks.
+func (h *Handler) caller() Caller { return h.broker.caller }
 
 func (h *Handler) routes() *http.ServeMux {
 	mux := http.NewServeMux()

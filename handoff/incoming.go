@@ -23,21 +23,12 @@ type incoming struct {
 	mu      sync.Mutex
 }
 
-// placedFile is a file as its caller finds it.
-type placedFile struct {
-	Name      string `json:"name"`
-	Path      string `json:"path"` // absolute, in the caller's sandbox
-	SizeBytes int64  `json:"size_bytes"`
-	SHA256    string `json:"sha256"`
-	Field     string `json:"field,omitempty"`
-}
-
 // place puts the files of a handoff into the directory, each of them whole, and says
 // where. Where one of their names is taken, all go to a directory of the handoff's own.
 // Asked again it answers the same. The error is an Unavailable or Internal fault.
-func (in *incoming) place(id string, files []Output) ([]placedFile, error) {
+func (in *incoming) place(id string, files []Output) ([]PlacedFile, error) {
 	if len(files) == 0 {
-		return []placedFile{}, nil
+		return []PlacedFile{}, nil
 	}
 	if !httpwire.IsRunID(id) {
 		return nil, fault.New(fault.Internal, "a handoff has no valid id")
@@ -60,7 +51,7 @@ func unplaced(err error) error {
 		WithHint("the call itself is done: ask again for its result")
 }
 
-func (in *incoming) placeNew(id string, files []Output) ([]placedFile, error) {
+func (in *incoming) placeNew(id string, files []Output) ([]PlacedFile, error) {
 	root, err := openOwn(in.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open incoming: %w", err)

@@ -52,7 +52,7 @@ func TestTheCalleesFilesArrive(t *testing.T) {
 	w.makes("a.txt", "d/e/b.txt")
 	answer := w.call(200, `{}`)
 	file := w.runs.results[idOf(100)].Files[0]
-	want := []placedFile{
+	want := []PlacedFile{
 		{Name: "a.txt", Path: "/io/handoff/incoming/a.txt", SizeBytes: file.SizeBytes, SHA256: file.SHA256},
 		{Name: "d/e/b.txt", Path: "/io/handoff/incoming/d/e/b.txt", SizeBytes: file.SizeBytes, SHA256: file.SHA256},
 	}
@@ -137,7 +137,7 @@ func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
 		for _, name := range names {
 			files = append(files, Output{Name: name, Path: source.Path})
 		}
-		if _, err := in.h.incoming.place(idOf(5), files); !fault.Is(err, fault.Internal) {
+		if _, err := in.h.broker.incoming.place(idOf(5), files); !fault.Is(err, fault.Internal) {
 			t.Errorf("%q: %v", names, err)
 		}
 		if left := in.arrived(); len(left) != 0 {
@@ -149,7 +149,7 @@ func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
 func TestAnIDIsNoPath(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"", "..", "../x", "placing", strings.ToUpper(idOf(0xa)) + "A"} {
-		if _, err := w.h.incoming.place(id, []Output{w.made("x", "y", "z")}); !fault.Is(err, fault.Internal) {
+		if _, err := w.h.broker.incoming.place(id, []Output{w.made("x", "y", "z")}); !fault.Is(err, fault.Internal) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

@@ -32,11 +32,11 @@ func (h *Handler) getInvocation(w http.ResponseWriter, r *http.Request) error {
 		return unclaimed(w, r)
 	}
 	h.asked.Store(true)
-	if h.caller.Reuse && h.caller.Remaining > 0 {
-		w.Header().Set(headerRemaining, strconv.Itoa(h.caller.Remaining))
-		w.Header().Set(headerRun, h.caller.Run)
+	if h.caller().Reuse && h.caller().Remaining > 0 {
+		w.Header().Set(headerRemaining, strconv.Itoa(h.caller().Remaining))
+		w.Header().Set(headerRun, h.caller().Run)
 	}
-	return h.reply(w, r, http.StatusOK, invocation{h.caller.self(), h.caller.Input})
+	return h.reply(w, r, http.StatusOK, invocation{h.caller().self(), h.caller().Input})
 }
 
 // Asked reports whether the program has asked for its invocation: it speaks the handshake,
@@ -48,7 +48,7 @@ func (h *Handler) Posted() <-chan struct{} { return h.posted }
 
 // over reports whether the program may have gone on to another run.
 func (h *Handler) over() bool {
-	if !h.caller.Reuse {
+	if !h.caller().Reuse {
 		return false
 	}
 	select {
@@ -62,10 +62,10 @@ func (h *Handler) over() bool {
 // postResult keeps a result. Whether it is a good one is decided when the run has ended,
 // as it is of one that was written.
 func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
-	if h.caller.Result == "" {
+	if h.caller().Result == "" {
 		return fault.New(fault.NotFound, "results are not taken here").WithHint("write the result to /io/output.json")
 	}
-	if h.caller.Remaining > 0 && !h.Asked() { // it would be that of the run before
+	if h.caller().Remaining > 0 && !h.Asked() { // it would be that of the run before
 		return fault.New(fault.Conflict, "the program has not asked for this run yet").WithHint("GET /invocation comes first")
 	}
 	leave, err := h.kept.enter(r.Context())
@@ -73,7 +73,7 @@ func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	result, err := readObject(w, r, h.limits.ResultBytes)
+	result, err := readObject(w, r, h.broker.limits.ResultBytes)
 	if err != nil {
 		return httpwire.AsKind(fault.BadRequest, err)
 	}

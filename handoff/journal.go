@@ -18,13 +18,13 @@ type journal struct{ dir string }
 
 const planFile = "placing.json"
 
-func (j journal) recorded(id string) ([]placedFile, bool, error) {
-	var placed []placedFile
+func (j journal) recorded(id string) ([]PlacedFile, bool, error) {
+	var placed []PlacedFile
 	ok, err := j.read(id+".json", &placed)
 	return placed, ok, err
 }
 
-func (j journal) record(id string, placed []placedFile) error { return j.write(id+".json", placed) }
+func (j journal) record(id string, placed []PlacedFile) error { return j.write(id+".json", placed) }
 
 func (j journal) begun() (plan, bool, error) {
 	var p plan

@@ -23,7 +23,7 @@ type Mount struct {
 func (h *Handler) mount(mounts []Mount) {
 	for _, m := range mounts {
 		path := strings.TrimSuffix(m.Path, "/")
-		handler := h.mounted(m.New(h.caller))
+		handler := h.mounted(m.New(h.caller()))
 		h.mux.Handle(path, handler)
 		h.mux.Handle(path+"/", handler)
 	}

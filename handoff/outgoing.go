@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -14,24 +15,15 @@ import (
 
 // carry opens the files of a call, or says all that is wrong with them. The caller of it
 // closes what is returned, also with an error.
-func (h *Handler) carry(ctx context.Context, c cargo) (files []File, err error) {
-	if len(c.refs) == 0 {
-		return nil, c.wrong.fault()
-	}
-	dir, done, err := h.outgoing(ctx, c)
+func (b *Broker) carry(ctx context.Context, c cargo) (files []File, err error) {
+	root, leave, err := b.outgoing(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	root, err := openDir(dir)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, nameless(err), "the directory %s is not as it was made", contract.StageOutgoing).
-			WithHint("leave the directories of /io where they are")
-	}
-	defer func() { _ = root.Close() }() // read only
-	left := h.limits.FileBytes
+	defer leave()
+	left := b.limits.FileBytes
 	for _, ref := range c.refs {
-		f, err := openFile(root, ref)
+		f, err := open(root, ref)
 		if err == nil {
 			files = append(files, f)
 			left -= f.Size
@@ -42,11 +34,63 @@ func (h *Handler) carry(ctx context.Context, c cargo) (files []File, err error) 
 		case err != nil:
 			return files, err
 		case left < 0:
-			return files, refuse(RuleSize, fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", h.limits.FileBytes).
+			return files, refuse(RuleSize, fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", b.limits.FileBytes).
 				WithHint("hand over less in one call; whoever runs this server can raise its limit of files"))
 		}
 	}
 	return files, c.wrong.fault()
+}
+
+// outgoing opens the directory with the files that were not given, until leave is called.
+// It is nil where it isn't needed, or the caller has none.
+func (b *Broker) outgoing(ctx context.Context, c cargo) (root *os.Root, leave func(), err error) {
+	names := c.sources()
+	if len(names) == 0 || b.caller.Outgoing == "" {
+		return nil, func() {}, nil
+	}
+	dir, done := b.caller.Outgoing, func() {}
+	if b.caller.Porter != nil {
+		if dir, done, err = b.caller.Porter.Fetch(ctx, names, b.limits.FileBytes); err != nil {
+			return nil, nil, err
+		}
+	}
+	if root, err = openDir(dir); err != nil {
+		done()
+		return nil, nil, fault.Wrap(fault.Input, nameless(err), "the directory %s is not as it was made", contract.StageOutgoing).
+			WithHint("leave the directories of /io where they are")
+	}
+	return root, func() { _ = root.Close(); done() }, nil // read only
+}
+
+// open opens a file of a call: the one that was given, or that of outgoing.
+func open(root *os.Root, ref reference) (File, error) {
+	switch {
+	case ref.given != nil:
+		return takeGiven(ref)
+	case root == nil:
+		return File{}, fault.New(fault.Input, "names file %s, which was not given with the call", quote(ref.name)).
+			WithHint("the caller has no directory of files: open the file and give it")
+	}
+	return openFile(root, ref)
+}
+
+func takeGiven(ref reference) (File, error) {
+	info, err := ref.given.Stat()
+	if err != nil {
+		return File{}, unopened(ref.name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return File{}, unopened(ref.name, &safefs.Irregular{What: safefs.Describe(info.Mode())})
+	}
+	return File{Name: ref.name, Open: ref.given, Size: info.Size(), given: true}, nil
+}
+
+// filesHint says how the caller hands over files.
+func (b *Broker) filesHint() string {
+	if b.caller.Outgoing == "" {
+		return "give each file with the call, opened, under the name that the arguments have for it"
+	}
+	return fmt.Sprintf("write each file to %s before the call, and name it relative to there", contract.StageOutgoing)
 }
 
 func openFile(root *os.Root, ref reference) (File, error) {

@@ -139,7 +139,7 @@ func TestAFileThatGrowsIsCopiedUpToItsSize(t *testing.T) {
 			first = false
 		}
 	}
-	w.h.runs = growing{w.runs, grow}
+	w.h.broker.runs = growing{w.runs, grow}
 	w.call(200, `{"fs":["f","g"]}`)
 	if diff := cmp.Diff(map[string]string{"f": strings.Repeat("x", 10), "g": "012"}, w.runs.copied[0]); diff != "" {
 		t.Error(diff)

@@ -9,7 +9,10 @@ import (
 )
 
 // problems are what is wrong with single fields.
-type problems struct{ list []fault.Finding }
+type problems struct {
+	hint string // for all of them
+	list []fault.Finding
+}
 
 func (p *problems) add(pointer string, err error) {
 	if len(p.list) > contract.MaxFindings {
@@ -30,5 +33,5 @@ func (p *problems) fault() error {
 	}
 	slices.SortStableFunc(p.list[:min(len(p.list), contract.MaxFindings)], func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return fault.New(fault.Input, "the arguments name files that can't be handed over").
-		WithHint("write each file to %s before the call, and name it relative to there", contract.StageOutgoing).WithFindings(p.list)
+		WithHint("%s", p.hint).WithFindings(p.list)
 }

@@ -21,7 +21,7 @@ func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if h.pace.Take(time.Now()) {
-		h.runs.Progress(p)
+		h.broker.runs.Progress(p)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

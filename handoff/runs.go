@@ -46,12 +46,21 @@ type Call struct {
 	Key      string           // the caller's own for this call; "": none
 }
 
-// File is a regular file in the caller's outgoing directory that was opened for a call.
-// The broker closes it after Start.
+// File is a regular file of a call, opened in the caller's outgoing directory or by the
+// caller itself. It is open until Start returns.
 type File struct {
 	Name string // clean, relative to the callee's /io/input
 	Open *os.File
-	Size int64 // bytes, when it was opened: what counts against the limit
+	Size int64 // bytes, when the call was checked: what counts against the limit
+
+	given bool // by the caller, who closes it
+}
+
+// close closes a file that the broker has opened.
+func (f File) close() {
+	if !f.given {
+		_ = f.Open.Close() // read only
+	}
 }
 
 // CopyTo copies the file as it is read, and never more of it than Size: the caller may be

@@ -16,7 +16,7 @@ type self struct {
 }
 
 func (h *Handler) getRun(w http.ResponseWriter, r *http.Request) error {
-	return h.reply(w, r, http.StatusOK, h.caller.self())
+	return h.reply(w, r, http.StatusOK, h.caller().self())
 }
 
 func (c Caller) self() self {

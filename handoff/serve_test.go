@@ -118,7 +118,7 @@ func TestAServerThatEndsAnswersThoseWhoWait(t *testing.T) {
 	conn := s.dial()
 	_, err := io.WriteString(conn, post(`{"target":"callee"}`))
 	must(t, err)
-	s.until(func() bool { return s.runs.started() == 1 && len(s.h.accepting) == 0 })
+	s.until(func() bool { return s.runs.started() == 1 && len(s.h.broker.starting) == 0 })
 	s.stop()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	must(t, err)

@@ -1,0 +1,79 @@
+package handoff
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Request is a call that a caller asks for.
+type Request struct {
+	Target string          // the unit
+	Args   json.RawMessage // one JSON object; empty: one without fields
+	// Sources says where in outgoing a file lies that Args know by another name. One that
+	// Args don't name is refused.
+	Sources map[string]string
+	// Files are regular files that the caller has opened, by the names that Args have for
+	// them. The call gets each from where it stands up to its present end, and leaves it
+	// open. The others are opened in outgoing; without that directory there are no others.
+	Files   map[string]*os.File
+	Timeout time.Duration // 0: the unit's
+	Key     string        // idempotency key, the caller's own; "": none
+}
+
+// nameFiles sets the file fields that the arguments leave out and Sources give.
+func (r Request) nameFiles(input *contract.Schema, args contract.Payload) (contract.Payload, error) {
+	var err error
+	for _, field := range input.FileFields() {
+		source, given := r.Sources[field]
+		if _, set := args.Get(field); !given || set || strings.Contains(field, ".") {
+			continue
+		}
+		if args, err = args.With(field, source); err != nil {
+			return args, err
+		}
+	}
+	return args, nil
+}
+
+// refer says where the file is that the arguments name.
+func (r Request) refer(found contract.FileRef) (reference, error) {
+	ref := reference{pointer: found.Pointer, name: found.Name, source: found.Name}
+	if found.Err != nil {
+		return ref, found.Err
+	}
+	for _, known := range []string{found.Text, found.Name} {
+		if file := r.Files[known]; file != nil {
+			ref.given, ref.source = file, ""
+			return ref, nil
+		}
+		if source, ok := r.Sources[known]; ok {
+			var err error
+			ref.source, err = contract.CleanName(source, contract.StageOutgoing)
+			return ref, err
+		}
+	}
+	return ref, nil
+}
+
+// allUsed refuses files that nothing in the arguments names: they would be left behind
+// in silence.
+func (r Request) allUsed(used map[string]bool) error {
+	unused := fault.New(fault.Input, "`files` has a file that no field of the input names").
+		WithHint("name it in a field that the contract declares with format file_path")
+	for name := range r.Files {
+		if !used[name] {
+			return unused
+		}
+	}
+	for name, source := range r.Sources {
+		if clean, err := contract.CleanName(source, contract.StageOutgoing); !used[name] && !used[source] && (err != nil || !used[clean]) {
+			return unused
+		}
+	}
+	return nil
+}
