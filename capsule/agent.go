@@ -2,7 +2,9 @@ package capsule
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,16 +62,17 @@ type limitsYAML struct {
 // notYet are the settings that are read and checked, and that nothing heeds so far.
 var notYet = []string{"egress", "cache", "secrets"}
 
-// readAgent reads agent.yaml into the capsule.
-func (l *loader) readAgent(c *Capsule) {
+// readAgent reads agent.yaml into the capsule, and returns the kind that it names.
+func (l *loader) readAgent(c *Capsule) Kind {
+	c.Kind = KindCapsule
 	raw, ok := l.readFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
 	if !ok {
-		return
+		return l.kinds[c.Kind]
 	}
 	doc, findings := strictyaml.Parse(agentFile, raw)
 	if doc == nil {
 		l.findings = append(l.findings, findings...)
-		return
+		return l.kinds[c.Kind]
 	}
 	object, ok := doc.Value.(map[string]any)
 	if !ok && doc.Value != nil {
@@ -78,57 +81,69 @@ func (l *loader) readAgent(c *Capsule) {
 	if object == nil {
 		object = map[string]any{}
 	}
-	findings = append(findings, placed(fillAgent(c, object), doc, "")...)
+	kind, problems := fillAgent(c, object, l.kinds)
+	findings = append(findings, placed(problems, doc, "")...)
 	l.findings = append(l.findings, byLine(findings)...)
+	return kind
 }
 
-// fillAgent reads the values of agent.yaml and returns what is wrong with them.
-func fillAgent(c *Capsule, object map[string]any) []fault.Finding {
+// fillAgent reads the values of agent.yaml, and returns its kind and what is wrong.
+func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, []fault.Finding) {
 	file := decodeAgent(object)
 	var u units
 	c.Version, c.Description = file.Version, file.Description
-	c.Kind = KindCapsule
-	if file.Kind == KindAU || file.Kind == KindRemote {
-		c.Kind = file.Kind
+	kind, ok := known[file.Kind]
+	if !ok {
+		kind = known[KindCapsule]
 	}
+	c.Kind = kind.Name
 	c.Agent = file.agent(&u)
 	c.Name = u.name(file.Name, object, filepath.Base(c.Dir))
-	u.checkRemote(file, object)
-	if c.Kind == KindRemote {
-		c.Remote = file.Remote.remote(c.Name)
+	if kind.settings != nil {
+		kind.settings(&u, file, object)
 	}
-	return append(agentShape().check(object, u.findings), vain(c, object)...)
+	c.Remote = file.Remote.remote(c.Name)
+	return kind, append(agentShape().check(ofThisPackage(object, kind), u.findings), unused(c, kind, object)...)
 }
 
-// vain warns of what is set and heeded by nothing. Where there is no container, all that
+// ofThisPackage leaves a kind out that the schema can't know.
+func ofThisPackage(object map[string]any, kind Kind) map[string]any {
+	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == kind.Name }) {
+		return object
+	}
+	object = maps.Clone(object)
+	delete(object, "kind")
+	return object
+}
+
+// unused warns of what is set and heeded by nothing. Where there is no container, all that
 // makes no sense is refused.
-func vain(c *Capsule, object map[string]any) (warnings []fault.Finding) {
+func unused(c *Capsule, kind Kind, object map[string]any) (warnings []fault.Finding) {
 	for _, key := range notYet {
 		_, senseless := notElsewhere["/"+key]
-		if _, set := object[key]; set && (!senseless || c.Kind != KindRemote) {
+		if _, set := object[key]; set && (!senseless || !kind.elsewhere) {
 			warnings = append(warnings, fault.Finding{
 				Pointer: "/" + key, Warning: true,
 				Message: key + " is read, but this version of AOD doesn't act on it yet", Hint: "runs go on as if it weren't there",
 			})
 		}
 	}
-	if c.Agent.Warm > 0 && c.Agent.Runtime != "" && c.Kind != KindRemote {
+	if c.Agent.Warm > 0 && c.Agent.Runtime != "" && !kind.elsewhere {
 		warnings = append(warnings, fault.Finding{
 			Pointer: "/warm", Warning: true,
 			Message: "warm has no effect beside runtime: no container waits under an isolation runtime", Hint: "leave one of the two out",
 		})
 	}
-	return append(warnings, reuseFindings(c)...)
+	return append(warnings, reuseFindings(c, kind)...)
 }
 
 // reuseFindings warn of a reuse that never comes about.
-func reuseFindings(c *Capsule) []fault.Finding {
-	why := ""
+func reuseFindings(c *Capsule, kind Kind) []fault.Finding {
+	why := kind.noReuse
 	switch {
-	case c.Agent.Reuse <= 1 || c.Kind == KindRemote: // refused where there is no container
+	case c.Agent.Reuse <= 1 || kind.elsewhere: // refused where there is no container
 		return nil
-	case c.Kind == KindAU:
-		why = "an Agentic Unit's program takes one input and ends"
+	case why != "":
 	case c.Agent.Runtime != "":
 		why = "containers with an isolation runtime are never started ahead of their run"
 	default:

@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -36,6 +38,18 @@ var auContract = sync.OnceValue(func() *contract.Contract {
 	return c
 })
 
+// auTime is how long a unit may take that doesn't say (specification "Agentic Unit", section
+// 8.3).
+const auTime = 300 * time.Second
+
+// readAU reads what makes a directory an Agentic Unit's.
+func readAU(d *Directory, c *Capsule) {
+	c.dockerfile = d.checkDockerfile()
+	c.Contract, c.schema = auContract(), auSchema
+	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, auTime)
+	d.refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile)
+}
+
 // refuse reports files that have no meaning here.
 func (l *loader) refuse(message, hint string, names ...string) {
 	for _, name := range names {
@@ -48,8 +62,8 @@ func (l *loader) refuse(message, hint string, names ...string) {
 // Schema returns the document of the capsule's contract: its schema.json, or what stands for
 // that with an Agentic Unit. The error is a Capsule fault.
 func (c *Capsule) Schema() ([]byte, error) {
-	if c.Kind == KindAU {
-		return slices.Clone(auSchema), nil
+	if c.schema != nil {
+		return slices.Clone(c.schema), nil
 	}
 	raw, err := os.ReadFile(filepath.Join(c.Dir, "schema.json"))
 	if err != nil {
@@ -57,3 +71,6 @@ func (c *Capsule) Schema() ([]byte, error) {
 	}
 	return raw, nil
 }
+
+// IsAU reports whether the directory is an Agentic Unit's.
+func (c *Capsule) IsAU() bool { return c.Kind == KindAU }

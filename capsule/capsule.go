@@ -7,19 +7,12 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// The kinds of unit that a directory can hold.
-const (
-	KindCapsule = "capsule"
-	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
-	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
-)
-
-// Capsule is a directory that was read and found to keep the rules. That of an Agentic Unit
-// is one with a contract that all of them have: see Schema.
+// Capsule is a unit's directory that was read and found to keep the rules of its kind. That
+// of an Agentic Unit is one with a contract that all of them have: see Schema.
 type Capsule struct {
 	Dir         string // absolute
 	Name        string // agent.yaml's, else the directory's; see CheckName
-	Kind        string // KindCapsule, KindAU or KindRemote
+	Kind        string // its Kind's name
 	Version     string // may be empty
 	Description string // may be empty
 	Agent       Agent
@@ -28,7 +21,10 @@ type Capsule struct {
 	Remote      *Remote         // of a unit of KindRemote; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
+	Definition any // what a kind of elsewhere has read; nil of the kinds of this package
+
 	dockerfile dockerfile
+	schema     []byte // the document of the contract; nil: it is in schema.json
 }
 
 // Agent is what agent.yaml says beside the capsule's name. A zero field was not set,

@@ -15,10 +15,10 @@ import (
 // maxFindings bounds how many problems of one directory are told.
 const maxFindings = 200
 
-// Load reads the capsule in a directory. The error is a *fault.Error: NotFound where
+// Load reads the unit in a directory. The error is a *fault.Error: NotFound where
 // there is no directory, else Capsule, with every problem of the directory among its
 // Findings (at most 200, with one more that says so), each with its place and its mend.
-func Load(dir string) (*Capsule, error) {
+func (r *Reader) Load(dir string) (*Capsule, error) {
 	abs, err := existingDir(dir)
 	if err != nil {
 		return nil, err
@@ -29,8 +29,10 @@ func Load(dir string) (*Capsule, error) {
 	}
 	defer src.close()
 
-	l := &loader{source: src}
-	c := l.capsule(abs)
+	l := &loader{source: src, kinds: r.kinds}
+	c := &Capsule{Dir: abs}
+	kind := l.readAgent(c)
+	kind.Read(&Directory{l}, c)
 	if errs := fault.Errors(l.findings); len(errs) > 0 {
 		return nil, invalid(dir, l.findings, len(errs))
 	}
@@ -77,26 +79,8 @@ func bounded(findings []fault.Finding) []fault.Finding {
 // loader gathers the problems of one directory.
 type loader struct {
 	source   source
+	kinds    map[string]Kind
 	findings []fault.Finding
-}
-
-func (l *loader) capsule(dir string) *Capsule {
-	c := &Capsule{Dir: dir}
-	l.readAgent(c)
-	if c.Kind == KindRemote {
-		l.remote(c)
-		return c
-	}
-	c.dockerfile = l.checkDockerfile()
-	if c.Kind == KindAU {
-		c.Contract = auContract()
-		l.refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile)
-		return c
-	}
-	c.Tools = l.readTools()
-	c.Contract = l.readContract()
-	l.checkProgram(c.dockerfile)
-	return c
 }
 
 func (l *loader) readContract() *contract.Contract {

@@ -123,7 +123,7 @@ func TestReuseThatNeverComesAboutIsAWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object, _ := strictyaml.Parse(agentFile, []byte("name: it\n"+c.agent))
 			var read Capsule
-			findings := fillAgent(&read, object.Value.(map[string]any))
+			_, findings := fillAgent(&read, object.Value.(map[string]any), NewReader().kinds)
 			if warned := len(findings) == 1 && findings[0].Warning && findings[0].Pointer == "/reuse"; warned != c.warned || len(findings) > 1 {
 				t.Errorf("%+v", findings)
 			}
@@ -368,7 +368,8 @@ func FuzzAgentYAML(f *testing.F) {
 		}
 		c := &Capsule{Dir: "/x"}
 		if object, ok := doc.Value.(map[string]any); ok {
-			placed(fillAgent(c, object), doc, "")
+			_, findings := fillAgent(c, object, NewReader().kinds)
+			placed(findings, doc, "")
 		}
 	})
 }

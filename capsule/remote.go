@@ -88,8 +88,9 @@ func (f *authYAML) auth() *Auth {
 	return a
 }
 
-// remote reads what belongs to a unit of KindRemote beside its agent.yaml.
-func (l *loader) remote(c *Capsule) {
+// readRemote reads what belongs to a unit of KindRemote beside its agent.yaml.
+func readRemote(d *Directory, c *Capsule) {
+	l := d.loader
 	l.refuse("an agent elsewhere has none", "remove it: nothing is built here, and nothing is called from here",
 		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, "run.py")
 	if c.Contract = l.readContract(); c.Contract != nil {

@@ -21,16 +21,16 @@ var notElsewhere = map[string]string{
 	"/secrets": "name the secret that the agent wants in remote.auth.secret",
 }
 
-// checkRemote finds what the schema can't say about the kind and `remote`.
-func (u *units) checkRemote(file agentYAML, object map[string]any) {
-	_, given := object["remote"]
-	if file.Kind != KindRemote {
-		if given {
-			u.report("/remote", "remote is for units of the kind remote", "add kind: remote, or leave it out")
-		}
-		return
+// refuseRemote finds a `remote` where the agent is here.
+func (u *units) refuseRemote(_ agentYAML, object map[string]any) {
+	if _, given := object["remote"]; given {
+		u.report("/remote", "remote is for units of the kind remote", "add kind: remote, or leave it out")
 	}
-	if !given {
+}
+
+// checkRemote finds what the schema can't say about `remote`.
+func (u *units) checkRemote(file agentYAML, object map[string]any) {
+	if _, given := object["remote"]; !given {
 		u.report("", "a unit of the kind remote has to say where its agent is", "add remote: {url: https://HOST}")
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(notElsewhere)) {

@@ -5,6 +5,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -13,9 +14,10 @@ import (
 // Options are the settings of a Service or of Local. A zero field has the default that is
 // named with it.
 type Options struct {
-	Home    string    // a Service's directory, for it alone; the data directory of Local
-	Sources []string  // of a Service: directories of units, see unit.Options
-	Kinds   run.Kinds // the kinds of unit that can be run
+	Home    string          // a Service's directory, for it alone; the data directory of Local
+	Sources []string        // of a Service: directories of units, see unit.Options
+	Kinds   run.Kinds       // the kinds of unit that can be run
+	Reader  *capsule.Reader // of a Service: reads the directories of units; nil knows the kinds of package capsule
 	Logger  *slog.Logger
 	Limits  runtime.Limits // in force where a unit says nothing
 

@@ -69,7 +69,7 @@ func NewService(opts Options) (_ *Service, err error) {
 		return nil, err
 	}
 	s.journal = s.store
-	s.units, err = unit.New(unit.Options{Home: s.path("units"), Sources: opts.Sources, Accept: s.acceptUnit, Logger: s.logger})
+	s.units, err = unit.New(unit.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Logger: s.logger})
 	if err != nil {
 		return nil, err
 	}

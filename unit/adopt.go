@@ -39,7 +39,7 @@ func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
 // stored yet. It reports whether another version was current before. The error is a
 // Capsule fault where the files aren't any more what was read.
 func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Unit, changed bool, err error) {
-	rec.Kind, rec.Digest = Capsule, files.digest
+	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
 	gate := r.writing.of(rec.Name)
 	if err := gate.enter(ctx); err != nil {
@@ -100,7 +100,7 @@ func (r *Registry) store(files *content, rec record) (err error) {
 	if err := files.copyTo(target); err != nil {
 		return err
 	}
-	if _, err := loadChecked(target, rec.Digest); err != nil {
+	if _, err := r.loadChecked(target, rec.Digest); err != nil {
 		return moved(err)
 	}
 	if err := r.home.setRecord(dir, rec); err != nil {
@@ -124,7 +124,7 @@ func (r *Registry) open(name, version string) (*Unit, error) {
 	key := cacheKey{name, version}
 	loaded, known := r.cache.get(key)
 	if !known {
-		if loaded, err = loadChecked(r.home.files(name, version), rec.Digest); err != nil {
+		if loaded, err = r.loadChecked(r.home.files(name, version), rec.Digest); err != nil {
 			return nil, r.lost(name, version, err)
 		}
 		r.cache.put(key, loaded)
@@ -143,8 +143,8 @@ func (r *Registry) lost(name, version string, err error) error {
 }
 
 // loadChecked loads a copy and holds it against the digest of what was copied.
-func loadChecked(dir, digest string) (*capsule.Capsule, error) {
-	loaded, err := capsule.Load(dir)
+func (r *Registry) loadChecked(dir, digest string) (*capsule.Capsule, error) {
+	loaded, err := r.reader.Load(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 
 // directory is a place where a unit is worked on, and what was last read there.
 type directory struct {
-	path string
+	reader *capsule.Reader
+	path   string
 
 	gate   gate // guards what follows
 	looked time.Time
@@ -73,7 +74,7 @@ func (r reading) isAnother(name, dir string) bool {
 
 func (d *directory) read(h *home) reading {
 	now := reading{began: time.Now(), plate: nameplate.fingerprint(d.path)}
-	loaded, err := capsule.Load(d.path)
+	loaded, err := d.reader.Load(d.path)
 	// What is to be watched is the same for a broken capsule, as far as it can be found.
 	files, ferr := contentOf(&capsule.Capsule{Dir: d.path})
 	now.watch = watchOf(d.path, files)

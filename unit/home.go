@@ -35,7 +35,6 @@ type home struct{ path string }
 
 // record is what a version's unit.json says.
 type record struct {
-	Kind   Kind      `json:"kind"`
 	Name   string    `json:"name"`
 	Digest string    `json:"digest"`
 	Source string    `json:"source"`
@@ -154,7 +153,7 @@ func (h *home) record(name, version string) (record, error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &rec)
 	}
-	if err != nil || rec.Name != name || rec.Kind != Capsule || !isDigest(rec.Digest) || versionOf(rec.Digest) != version {
+	if err != nil || rec.Name != name || !isDigest(rec.Digest) || versionOf(rec.Digest) != version {
 		return rec, damaged(name, version, err)
 	}
 	return rec, nil

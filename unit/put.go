@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -92,7 +91,7 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 // readUpload reads an unpacked capsule, which must have the name that was asked for and
 // pass what Options.Accept asks of it.
 func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, error) {
-	loaded, err := capsule.Load(dir)
+	loaded, err := r.reader.Load(dir)
 	if err != nil {
 		public := fault.Public(err)
 		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).

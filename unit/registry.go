@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	MaxEntries int           // of an upload; 0: DefaultMaxEntries
 	Settle     time.Duration // a directory is looked at no more often than this; 0: at every call
 	Logger     *slog.Logger  // nil: nothing is logged
+	// Reader reads directories; nil knows the kinds of package capsule.
+	Reader *capsule.Reader
 	// Accept has the last word on an upload before it becomes current; nil takes all.
 	Accept func(context.Context, *Unit) error
 }
@@ -40,6 +43,7 @@ type Registry struct {
 	limits  limits
 	settle  time.Duration
 	logger  *slog.Logger
+	reader  *capsule.Reader
 	accept  func(context.Context, *Unit) error
 	cache   cache
 	writing gates // by unit: who changes its versions
@@ -56,6 +60,7 @@ func New(opts Options) (*Registry, error) {
 		settle:      opts.Settle,
 		accept:      opts.Accept,
 		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		reader:      cmp.Or(opts.Reader, capsule.NewReader()),
 		directories: map[string]*directory{},
 	}
 	for _, source := range opts.Sources {

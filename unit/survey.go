@@ -52,7 +52,7 @@ func (r *Registry) survey() []*directory {
 		}
 		d := known[path]
 		if d == nil {
-			d = &directory{path: path, gate: newGate()}
+			d = &directory{path: path, gate: newGate(), reader: r.reader}
 		}
 		r.directories[path] = d
 		all = append(all, d)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // app is one call of the program: its streams and its global flags.
@@ -24,7 +23,7 @@ type app struct {
 	units []string // --units
 	quiet bool     // --quiet
 
-	moreKinds run.Kinds // beside those that are always there; nil: none
+	moreKinds []unitKind // beside those that are always there
 
 	server    string // --server
 	tokenFile string // --token-file

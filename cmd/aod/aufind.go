@@ -33,7 +33,7 @@ func (a *app) loadAU(target string) (*capsule.Capsule, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind != capsule.KindAU {
+	if !c.IsAU() {
 		return nil, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", target).
 			WithHint("run it with: aod run %s; an Agentic Unit's agent.yaml says kind: au", target)
 	}

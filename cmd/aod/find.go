@@ -21,7 +21,7 @@ func (a *app) load(arg string) (*capsule.Capsule, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := capsule.Load(dir)
+	c, err := a.reader().Load(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (a *app) loadCallee(places []string, name string) (*capsule.Capsule, error)
 		return nil, err
 	}
 	for _, place := range places {
-		found, err := inPlace(place, name)
+		found, err := a.inPlace(place, name)
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (a *app) find(arg string) (string, error) {
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
 				return dir, nil
 			}
-			if found, err := named(units, arg); err == nil {
+			if found, err := a.named(units, arg); err == nil {
 				return found.Dir, nil
 			}
 		}
@@ -97,23 +97,23 @@ func (a *app) find(arg string) (string, error) {
 
 // inPlace finds the unit of a name in the directories below a place: in that of the same
 // name, or in one whose agent.yaml says so.
-func inPlace(place, name string) (*capsule.Capsule, error) {
-	found, err := capsule.Load(filepath.Join(place, name))
+func (a *app) inPlace(place, name string) (*capsule.Capsule, error) {
+	found, err := a.reader().Load(filepath.Join(place, name))
 	if err == nil && found.Name == name || err != nil && !fault.Is(err, fault.NotFound) {
 		return found, err
 	}
-	return named(place, name)
+	return a.named(place, name)
 }
 
 // named finds the unit that has its name in its agent.yaml. What can't be loaded isn't meant.
-func named(place, name string) (*capsule.Capsule, error) {
+func (a *app) named(place, name string) (*capsule.Capsule, error) {
 	entries, _ := os.ReadDir(place) // a place without any has none of this name
 	for _, entry := range entries {
 		dir := filepath.Join(place, entry.Name())
 		if _, err := os.Stat(filepath.Join(dir, "agent.yaml")); err != nil {
 			continue
 		}
-		if found, err := capsule.Load(dir); err == nil && found.Name == name {
+		if found, err := a.reader().Load(dir); err == nil && found.Name == name {
 			return found, nil
 		}
 	}

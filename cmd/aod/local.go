@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -22,13 +23,29 @@ type local struct {
 	engine     runtime.Engine
 }
 
-// kinds are the kinds of unit that there are. This is where one is added.
+// unitKind is a kind of unit: how its directories are read, and how its runs are carried
+// out.
+type unitKind struct {
+	read capsule.Kind
+	run  run.Kind
+}
+
+// kinds are the kinds of unit whose runs can be carried out. This is where one is added.
 func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	kinds := run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents}
-	for name, kind := range a.moreKinds {
-		kinds[name] = kind
+	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents}
+	for _, kind := range a.moreKinds {
+		kinds[kind.read.Name] = kind.run
 	}
 	return kinds
+}
+
+// reader reads directories of all kinds of unit.
+func (a *app) reader() *capsule.Reader {
+	var more []capsule.Kind
+	for _, kind := range a.moreKinds {
+		more = append(more, kind.read)
+	}
+	return capsule.NewReader(more...)
 }
 
 // withLocal calls do with what runs units over the local engine, after removing what dead

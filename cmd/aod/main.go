@@ -11,13 +11,13 @@ import (
 
 func main() { os.Exit(mainCode()) }
 
-// mainCode ends at the first signal what goes on; a second one ends the process, and
+// mainCode is the program, with more kinds of unit than those that are always there. It ends at the first signal what goes on; a second one ends the process, and
 // the next start cleans up behind it.
-func mainCode() int {
+func mainCode(more ...unitKind) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away must not keep us from cleaning up
-	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr)}
+	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr), moreKinds: more}
 	return app.run(ctx, os.Args[1:])
 }

@@ -21,7 +21,7 @@ import (
 
 // TestMain lets the scripts run this very program as "aod".
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"aod": main})
+	testscript.Main(m, map[string]func(){"aod": func() { os.Exit(mainCode(testKinds()...)) }})
 }
 
 var update = flag.Bool("update", false, "write what the scripts see into their golden files")

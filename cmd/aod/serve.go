@@ -65,6 +65,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	opts := serviceOptions(c, logger)
 	opts.Kinds = a.kinds(container.New(engine, containerOptions(c, logger)), remote.New(remote.Options{Logger: logger, Secrets: c.Secrets}))
+	opts.Reader = a.reader()
 	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -42,7 +41,7 @@ func (a *app) validate(dirs []string, asJSON bool) error {
 	verdicts := make([]verdict, 0, len(dirs))
 	var failed bool
 	for _, dir := range dirs {
-		v, err := validated(dir)
+		v, err := a.validated(dir)
 		if err != nil {
 			return err
 		}
@@ -63,8 +62,8 @@ func (a *app) validate(dirs []string, asJSON bool) error {
 }
 
 // validated loads a directory as a run would, with its test cases.
-func validated(dir string) (verdict, error) {
-	c, err := capsule.Load(dir)
+func (a *app) validated(dir string) (verdict, error) {
+	c, err := a.reader().Load(dir)
 	if fault.Is(err, fault.Capsule) {
 		return verdict{Dir: dir, Findings: findingsOf(err)}, nil
 	}

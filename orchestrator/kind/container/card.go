@@ -51,7 +51,7 @@ func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, e
 
 // StdinBytes implements run.Describer.
 func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
-	if u.Kind != unit.AU {
+	if !isAgenticUnit(u) {
 		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", u.Name).
 			WithHint("POST /v1/runs runs units of every kind")
 	}
@@ -62,7 +62,7 @@ func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
 // observe is told of the building of the image; nil is nobody. The error is a Capsule fault
 // for a unit that gives no card.
 func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
-	if u.Kind != unit.AU {
+	if !isAgenticUnit(u) {
 		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).WithHint("`aod units` shows its contract")
 	}
 	err = c.aside(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {

@@ -33,10 +33,19 @@ type program interface {
 	wroteTooMuch(limits runtime.Limits) *runtime.LimitError
 }
 
+// programs are those of the kinds of unit that run in containers.
+var programs = map[unit.Kind]program{unit.Capsule: capsuleProgram{}, unit.AU: agenticUnit{}}
+
 // programOf returns the program of a unit.
 func programOf(u *unit.Unit) program {
-	if u.Kind == unit.AU {
-		return agenticUnit{}
+	if known, ok := programs[u.Kind]; ok {
+		return known
 	}
 	return capsuleProgram{}
+}
+
+// isAgenticUnit reports whether a unit reads stdin and has a model card.
+func isAgenticUnit(u *unit.Unit) bool {
+	_, is := programOf(u).(agenticUnit)
+	return is
 }

@@ -44,7 +44,7 @@ type Observed struct {
 // Try starts a unit once, without a network whatever it asks for, and tells what came of
 // it. How the unit ends is never an error.
 func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen Observed, err error) {
-	if u.Kind != unit.AU {
+	if !isAgenticUnit(u) {
 		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)
 	}
 	err = c.aside(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {

@@ -1,0 +1,75 @@
+package capsule
+
+import (
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// The kinds of unit that a directory can hold, beside those that a Reader is told of.
+const (
+	KindCapsule = "capsule"
+	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
+	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
+)
+
+// Kind says how the directories of one kind of unit are read.
+type Kind struct {
+	Name string // as agent.yaml says it
+	// Read reads what belongs to a directory beside its agent.yaml, which c has already. It
+	// sets c.Contract, and reports what is wrong.
+	Read func(d *Directory, c *Capsule)
+
+	settings  func(u *units, file agentYAML, object map[string]any) // checks what the schema can't; nil: nothing
+	elsewhere bool                                                  // there is no container: settings about one make no sense
+	noReuse   string                                                // why reuse has no effect; "": it has
+}
+
+// kinds are those of this package.
+var kinds = []Kind{
+	{Name: KindCapsule, Read: readCapsule, settings: (*units).refuseRemote},
+	{Name: KindAU, Read: readAU, settings: (*units).refuseRemote, noReuse: "an Agentic Unit's program takes one input and ends"},
+	{Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
+}
+
+// Reader reads the directories of units. It knows the kinds of this package and those that
+// it is told of.
+type Reader struct{ kinds map[string]Kind }
+
+// NewReader returns a Reader that knows more kinds.
+func NewReader(more ...Kind) *Reader {
+	r := &Reader{kinds: map[string]Kind{}}
+	for _, kind := range append(kinds[:len(kinds):len(kinds)], more...) {
+		r.kinds[kind.Name] = kind
+	}
+	return r
+}
+
+// Load reads the capsule in a directory, of one of the kinds of this package. See
+// Reader.Load.
+func Load(dir string) (*Capsule, error) { return NewReader().Load(dir) }
+
+// Directory is a unit's directory that is being read.
+type Directory struct{ *loader }
+
+// Contract reads schema.json. It returns nil where that isn't in order, which is reported.
+func (d *Directory) Contract() *contract.Contract { return d.readContract() }
+
+// ReadFile reads a file that has to be there, of at most 1 MiB. What is wrong is reported,
+// with the hint where the file is missing.
+func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {
+	return d.readFile(name, missing)
+}
+
+// Refuse reports files that have no meaning in such a directory.
+func (d *Directory) Refuse(message, hint string, names ...string) { d.refuse(message, hint, names...) }
+
+// Report adds a problem: the unit can't be run until it is mended, unless it is a warning.
+func (d *Directory) Report(finding fault.Finding) { d.findings = append(d.findings, finding) }
+
+// readCapsule reads what makes a directory a capsule's.
+func readCapsule(d *Directory, c *Capsule) {
+	c.dockerfile = d.checkDockerfile()
+	c.Tools = d.readTools()
+	c.Contract = d.readContract()
+	d.checkProgram(c.dockerfile)
+}
