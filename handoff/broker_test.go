@@ -84,7 +84,7 @@ func TestEachRuleHoldsWithoutHTTP(t *testing.T) {
 		"depth":    {change: func(_ *Caller, l *Limits) { l.Depth = 1 }, rule: RuleDepth, kind: fault.Conflict},
 		"deadline": {change: func(c *Caller, _ *Limits) { c.Deadline = time.Unix(1, 0) }, rule: RuleDeadline, kind: fault.Deadline},
 		"size":     {change: func(_ *Caller, l *Limits) { l.ArgsBytes = 3 }, asked: Request{Args: []byte(`{"n":1}`)}, rule: RuleSize, kind: fault.TooLarge},
-		"calls":    {change: func(c *Caller, _ *Limits) { c.Path[0].Budgets.Calls = 1; c.Tree.Restore(idOf(9), 1) }, rule: RuleCalls, kind: fault.Busy},
+		"calls":    {change: func(c *Caller, _ *Limits) { c.Path[0].Budgets.Calls = 1; c.Tree.Restore(BudgetCalls, idOf(9), 1) }, rule: RuleCalls, kind: fault.Busy},
 		"contract": {asked: Request{Args: []byte(`{"n":"x"}`)}, kind: fault.Input},
 		"no unit":  {asked: Request{Target: "missing"}, kind: fault.NotFound},
 		"no JSON":  {asked: Request{Args: []byte(`{`)}, kind: fault.Input},

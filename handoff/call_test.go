@@ -127,7 +127,7 @@ func TestAKeyOfAnEarlierProcessJoinsWithASpentBudget(t *testing.T) {
 	first := w.call(200, `{}`, "Idempotency-Key: k")
 	w.limits.Calls = 1
 	w.caller.Tree = NewTree()
-	w.caller.Tree.Restore(w.caller.Run, 1)
+	w.caller.Tree.Restore(BudgetCalls, w.caller.Run, 1)
 	w.renew()
 	w.call(429, `{}`, "Idempotency-Key: k")
 	w.h.Remember("k")

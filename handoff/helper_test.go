@@ -157,10 +157,13 @@ func must(t testing.TB, err error) {
 }
 
 // spent is how many calls the tree counts below the caller.
-func (w *world) spent() int {
-	w.caller.Tree.mu.Lock()
-	defer w.caller.Tree.mu.Unlock()
-	return w.caller.Tree.calls[w.caller.Run]
+func (w *world) spent() int { return int(w.caller.Tree.of(BudgetCalls, w.caller.Run)) }
+
+// of is how much of a budget is spent below a run.
+func (t *Tree) of(budget, run string) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spent[account{budget, run}]
 }
 
 var _ http.Handler = (*Handler)(nil)

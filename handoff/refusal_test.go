@@ -57,9 +57,9 @@ var refusals = []struct {
 	}, body: `{"target":"callee","args":{"fs":["a","b"]}}`, status: 413, rule: RuleSize},
 	{name: "a budget of calls that is spent", change: func(w *world) {
 		w.caller.Path = []Step{{Run: idOf(9), Unit: "root", Budgets: capsule.Budgets{Calls: 3}}, {Run: idOf(1), Unit: "caller"}}
-		w.caller.Tree.Restore(idOf(9), 3)
+		w.caller.Tree.Restore(BudgetCalls, idOf(9), 3)
 	}, body: `{"target":"callee","args":{}}`, status: 429, rule: RuleCalls},
-	{name: "an operator's limit of calls that is spent", change: func(w *world) { w.caller.Tree.Restore(idOf(1), 200) }, body: `{"target":"callee","args":{}}`, status: 429, rule: RuleCalls},
+	{name: "an operator's limit of calls that is spent", change: func(w *world) { w.caller.Tree.Restore(BudgetCalls, idOf(1), 200) }, body: `{"target":"callee","args":{}}`, status: 429, rule: RuleCalls},
 	{name: "a queue that is full", change: func(w *world) {
 		w.runs.refuse = fault.New(fault.Busy, "the queue is full").WithHint("try again later")
 	}, body: `{"target":"callee","args":{}}`, status: 429},
@@ -133,7 +133,7 @@ func TestTheChecksHaveTheirOrder(t *testing.T) {
 	w.caller.Grants = nil
 	w.caller.Path = []Step{{Run: idOf(9), Unit: "callee"}, {Run: idOf(1), Unit: "caller", Budgets: capsule.Budgets{Calls: 1}}}
 	w.caller.Deadline = time.Unix(1, 0)
-	w.caller.Tree.Restore(idOf(1), 1)
+	w.caller.Tree.Restore(BudgetCalls, idOf(1), 1)
 	args := `{"n":"x","fs":["a","b"],"f":"` + strings.Repeat("x", 40) + `"}`
 	unit := w.runs.units["callee"]
 	delete(w.runs.units, "callee")
@@ -151,7 +151,7 @@ func TestTheChecksHaveTheirOrder(t *testing.T) {
 		{422, "", func() { args = `{"fs":["a","b"]}` }},
 		{413, RuleSize, func() { w.limits.Files = 0 }},
 		{422, "", func() { w.out("a", "1"); w.out("b", "2") }},
-		{429, RuleCalls, func() { w.caller.Tree.Restore(idOf(1), 0) }},
+		{429, RuleCalls, func() { w.caller.Tree.Restore(BudgetCalls, idOf(1), 0) }},
 	}
 	for i, step := range steps {
 		w.renew()

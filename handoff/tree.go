@@ -1,48 +1,39 @@
 package handoff
 
-import (
-	"sync"
+import "sync"
 
-	"github.com/agent-on-demand/aod/fault"
-)
-
-// Tree counts the calls below every run of one tree; it is shared by the handlers of the
-// tree's runs.
+// Tree counts what is spent below every run of one tree, of each of its budgets. The
+// brokers of the tree's runs share it. All methods may be called at the same time.
 type Tree struct {
+	budgets []Budget
+
 	mu    sync.Mutex
-	calls map[string]int // below the run
+	spent map[account]int64
 }
 
-// NewTree returns a tree without calls.
-func NewTree() *Tree { return &Tree{calls: map[string]int{}} }
+// account is what one budget counts below one run.
+type account struct{ budget, run string }
 
-// Spend counts a call below each run of the path, or refuses (rule "calls", kind Busy)
-// and counts nothing. A run's own budget bounds what is below it, the operator's limit
-// what is below the root.
+// NewTree returns a tree that has spent nothing. It has the budget of calls, and others.
+func NewTree(others ...Budget) *Tree {
+	return &Tree{budgets: append([]Budget{calls{}}, others...), spent: map[account]int64{}}
+}
+
+// Spend counts a call below each run of the path, in every budget. Where one budget has
+// too little left, it counts nothing and returns the budget's refusal: for calls a
+// *Refusal (RuleCalls) of the kind Busy.
 func (t *Tree) Spend(path []Step, limits Limits) error {
-	limits = limits.withDefaults()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, step := range path {
-		if err := affordable(step, t.calls[step.Run], limits.Calls); err != nil {
-			return err
+	for _, budget := range t.budgets {
+		for _, step := range path {
+			total := t.spent[account{budget.Name(), step.Run}] + budget.PerCall()
+			if err := budget.Check(step, limits, total); err != nil {
+				return err
+			}
 		}
 	}
-	for _, step := range path {
-		t.calls[step.Run]++
-	}
-	return nil
-}
-
-func affordable(step Step, spent, limit int) error {
-	if budget := step.Budgets.Calls; budget > 0 && spent >= budget {
-		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that %s may make, with all that it calls, are spent", budget, quote(step.Unit)).
-			WithHint("raise budgets.calls in the agent.yaml of %s, or call less", quote(step.Unit)))
-	}
-	if spent >= limit {
-		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that a tree of runs may make are spent", limit).
-			WithHint("call less; whoever runs this server can raise its limit of calls"))
-	}
+	t.count(path, 1)
 	return nil
 }
 
@@ -50,14 +41,22 @@ func affordable(step Step, spent, limit int) error {
 func (t *Tree) refund(path []Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, step := range path {
-		t.calls[step.Run]--
+	t.count(path, -1)
+}
+
+// count adds a number of calls below each run of the path. The caller holds the lock.
+func (t *Tree) count(path []Step, times int64) {
+	for _, budget := range t.budgets {
+		for _, step := range path {
+			t.spent[account{budget.Name(), step.Run}] += times * budget.PerCall()
+		}
 	}
 }
 
-// Restore sets how many calls were made below a run, by an earlier process.
-func (t *Tree) Restore(run string, calls int) {
+// Restore sets how much of a budget was spent below a run, by an earlier process. What the
+// tree has no budget for is not looked at.
+func (t *Tree) Restore(budget, run string, amount int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls[run] = calls
+	t.spent[account{budget, run}] = amount
 }

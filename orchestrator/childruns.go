@@ -303,7 +303,7 @@ func (l *loop) recoverTree(ctx context.Context, root string) (*handoff.Tree, err
 	}
 	tree := handoff.NewTree()
 	for run, calls := range below {
-		tree.Restore(run, calls)
+		tree.Restore(handoff.BudgetCalls, run, int64(calls))
 	}
 	return tree, nil
 }
