@@ -13,7 +13,7 @@
 //	Runs.Start, Await  the orchestrator's
 //	Broker.Deliver     the callee's files, whole, into incoming
 //
-// A Parking stands before the handler of a sandbox that was started ahead of its run. A
+// A Dispatcher stands before the handler of a sandbox that was started ahead of its run. A
 // Mount adds another protocol to the handler, which knows the caller.
 //
 // A refusal names its rule and what would satisfy it. A callee that fails is an answer

@@ -28,7 +28,7 @@ func EndLine(run string) string { return "\x1eaod-end " + run + "\x1e" }
 
 // getInvocation answers at once: whoever has a handler has a run.
 func (h *Handler) getInvocation(w http.ResponseWriter, r *http.Request) error {
-	if h.over() { // nobody parks here: an earlier process did
+	if h.over() { // nobody waits here: somebody did in an earlier process
 		return unclaimed(w, r)
 	}
 	h.asked.Store(true)

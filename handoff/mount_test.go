@@ -59,22 +59,22 @@ func TestWithoutAProtocolThereIsNothingAtItsPath(t *testing.T) {
 
 func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
 	w := newWorld(t)
-	parking := NewParking(nil)
+	dispatcher := NewDispatcher(nil)
 	mount := Mount{Path: "/mcp", New: echoing}
 	ask := func() *httptest.ResponseRecorder {
 		rec := httptest.NewRecorder()
-		parking.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), "GET", "/mcp", nil))
+		dispatcher.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), "GET", "/mcp", nil))
 		return rec
 	}
 	answered[problem](t, ask(), 503)
 	for n := range 2 {
 		caller := w.caller
 		caller.Run = idOf(n + 5)
-		parking.Assign(NewHandler(caller, w.runs, w.limits, nil, mount))
+		dispatcher.Assign(NewHandler(caller, w.runs, w.limits, nil, mount))
 		if rec := ask(); rec.Body.String() != caller.Run+" GET /mcp" {
 			t.Errorf("%s", rec.Body)
 		}
-		must(t, parking.Release(t.Context()))
+		must(t, dispatcher.Release(t.Context()))
 	}
 }
 

@@ -54,7 +54,7 @@ func (a answers) logRefusal(r *http.Request, p httpwire.Problem, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("kind", p.Code)}
 	switch {
 	case r.Context().Err() != nil: // nobody waits for it
-	case errors.Is(err, errParked): // a program that knows no handshake may ask often
+	case errors.Is(err, errUnassigned): // a program that knows no handshake may ask often
 	case p.Rule != "":
 		level, attrs = slog.LevelInfo, append(attrs, slog.String("rule", p.Rule))
 	case p.Status == http.StatusInternalServerError:

@@ -23,7 +23,7 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 	return Serve(ctx, listener, h, h.log)
 }
 
-// Serve serves a Handler or a Parking on the listener until ctx ends, and closes it.
+// Serve serves a Handler or a Dispatcher on the listener until ctx ends, and closes it.
 // Waiting requests are answered then (503), others have 5 seconds, and Serve returns nil.
 // A nil logger drops what it gets.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {

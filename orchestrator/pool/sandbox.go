@@ -46,7 +46,7 @@ type Sandbox struct {
 	Had  int    // of which it has had so many
 	Last string // the latest of them
 
-	API    *handoff.Parking
+	API    *handoff.Dispatcher
 	Stop   context.CancelFunc // of its API
 	Served chan struct{}      // closed when the API has ended
 }
@@ -93,7 +93,7 @@ func (s *Sandbox) serve(life context.Context, logger *slog.Logger) error {
 		return fmt.Errorf("capsule api: %w", err)
 	}
 	ctx, stop := context.WithCancel(life)
-	s.API, s.Stop, s.Served = handoff.NewParking(logger), stop, make(chan struct{})
+	s.API, s.Stop, s.Served = handoff.NewDispatcher(logger), stop, make(chan struct{})
 	go func() {
 		defer close(s.Served)
 		if err := handoff.Serve(ctx, listener, s.API, logger); err != nil {

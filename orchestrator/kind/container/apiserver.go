@@ -16,12 +16,12 @@ import (
 
 // apiServer is the capsule API of one attempt, on a socket of its own.
 type apiServer struct {
-	calls     run.ChildRuns
-	handler   *handoff.Handler
-	parking   *handoff.Parking // of a sandbox that waited; else nil
-	continues bool             // see pool.ReuseSlot
-	stop      context.CancelFunc
-	served    chan struct{}
+	calls      run.ChildRuns
+	handler    *handoff.Handler
+	dispatcher *handoff.Dispatcher // of a sandbox that waited; else nil
+	continues  bool                // see pool.ReuseSlot
+	stop       context.CancelFunc
+	served     chan struct{}
 }
 
 // openAPI listens on the socket in the attempt's directory. A container that is there
@@ -52,7 +52,7 @@ func (x *execution) takeAPI(s *pool.Sandbox, limits runtime.Limits) (*apiServer,
 	if err != nil {
 		return nil, err
 	}
-	a.parking, a.stop, a.served = s.API, s.Stop, s.Served
+	a.dispatcher, a.stop, a.served = s.API, s.Stop, s.Served
 	s.API.Assign(a.handler)
 	return a, nil
 }
@@ -130,7 +130,7 @@ const releaseTime = 5 * time.Second
 func (a *apiServer) release(cause error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	err := a.parking.Release(ctx)
+	err := a.dispatcher.Release(ctx)
 	a.calls.End(cause)
 	return err == nil
 }

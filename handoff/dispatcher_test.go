@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// parked is a sandbox behind a real socket that waits for the run of its world.
-type parked struct {
+// unassigned is a sandbox behind a real socket that waits for the run of its world.
+type unassigned struct {
 	*served
-	lot *Parking
+	dispatcher *Dispatcher
 }
 
-func park(t *testing.T) *parked {
+func serveUnassigned(t *testing.T) *unassigned {
 	t.Helper()
 	w := newWorld(t)
 	w.caller.Input = []byte(`{"n":1}`)
 	w.renew()
-	lot := NewParking(slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	return &parked{serveAs(t, w, lot), lot}
+	dispatcher := NewDispatcher(slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	return &unassigned{serveAs(t, w, dispatcher), dispatcher}
 }
 
 const askInvocation = "GET /invocation HTTP/1.1\r\nHost: aod\r\n\r\n"
 
 // ask sends the request of a program that waits.
-func (p *parked) ask() net.Conn {
+func (p *unassigned) ask() net.Conn {
 	p.t.Helper()
 	conn := p.dial()
 	_, err := io.WriteString(conn, askInvocation)
@@ -39,7 +39,7 @@ func (p *parked) ask() net.Conn {
 	return conn
 }
 
-func (p *parked) answer(conn net.Conn) (int, string) {
+func (p *unassigned) answer(conn net.Conn) (int, string) {
 	p.t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	must(p.t, err)
@@ -49,32 +49,32 @@ func (p *parked) answer(conn net.Conn) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func (p *parked) hasAsked() bool {
+func (p *unassigned) hasAsked() bool {
 	select {
-	case <-p.lot.Waiting():
+	case <-p.dispatcher.Waiting():
 		return true
 	default:
 		return false
 	}
 }
 
-func (p *parked) waiting(n int) {
+func (p *unassigned) waiting(n int) {
 	p.t.Helper()
-	p.until(func() bool { return len(p.lot.slots) == n })
+	p.until(func() bool { return len(p.dispatcher.slots) == n })
 }
 
-func TestAParkedProgramWaitsForItsRun(t *testing.T) {
-	p := park(t)
-	if p.lot.Live() {
+func TestAProgramWaitsForItsRun(t *testing.T) {
+	p := serveUnassigned(t)
+	if p.dispatcher.Live() {
 		t.Error("nobody has asked")
 	}
 	conn := p.ask()
 	p.until(p.hasAsked)
-	if !p.lot.Live() || p.h.Asked() {
+	if !p.dispatcher.Live() || p.h.Asked() {
 		t.Error("it doesn't wait")
 	}
 	began := time.Now()
-	p.lot.Assign(p.h)
+	p.dispatcher.Assign(p.h)
 	status, body := p.answer(conn)
 	if status != 200 || !strings.Contains(body, `"input":{"n":1}`) || !p.h.Asked() {
 		t.Errorf("%d %s", status, body)
@@ -86,10 +86,10 @@ func TestAParkedProgramWaitsForItsRun(t *testing.T) {
 }
 
 func TestAfterItsRunHasComeEverythingIsTheRuns(t *testing.T) {
-	p := park(t)
+	p := serveUnassigned(t)
 	first, second := p.ask(), p.ask()
 	p.waiting(2)
-	p.lot.Assign(p.h)
+	p.dispatcher.Assign(p.h)
 	for _, conn := range []net.Conn{first, second, p.ask()} {
 		if status, body := p.answer(conn); status != 200 {
 			t.Errorf("%d %s", status, body)
@@ -101,7 +101,7 @@ func TestAfterItsRunHasComeEverythingIsTheRuns(t *testing.T) {
 }
 
 func TestBeforeItsRunHasComeEverythingElseIsRefused(t *testing.T) {
-	p := park(t)
+	p := serveUnassigned(t)
 	if status, body := p.raw("GET /health HTTP/1.1\r\nHost: aod\r\n\r\n"); status != 200 || !strings.Contains(body, "healthy") {
 		t.Errorf("%d %s", status, body)
 	}
@@ -119,34 +119,34 @@ func TestBeforeItsRunHasComeEverythingElseIsRefused(t *testing.T) {
 		}
 		must(t, resp.Body.Close())
 	}
-	if p.lot.Live() || strings.Contains(p.log.String(), `"WARN"`) {
+	if p.dispatcher.Live() || strings.Contains(p.log.String(), `"WARN"`) {
 		t.Error(p.log)
 	}
 	rec := httptest.NewRecorder()
-	p.lot.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run", http.NoBody))
+	p.dispatcher.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run", http.NoBody))
 	if body := answered[problem](t, rec, 503); body.Detail != "no run has claimed this sandbox yet" || !strings.Contains(body.Hint, "GET /invocation") {
 		t.Errorf("%+v", body)
 	}
 }
 
 func TestWorkIsNotGivenToAProgramThatHasGone(t *testing.T) {
-	p := park(t)
+	p := serveUnassigned(t)
 	conn, other := p.ask(), p.ask()
 	p.waiting(2)
 	must(t, conn.Close())
 	p.waiting(1)
-	if !p.lot.Live() {
+	if !p.dispatcher.Live() {
 		t.Error("the other one waits")
 	}
 	must(t, other.Close())
 	p.waiting(0)
-	if p.lot.Live() || !p.hasAsked() {
+	if p.dispatcher.Live() || !p.hasAsked() {
 		t.Error("nobody waits")
 	}
 }
 
 func TestARequestThatCouldHideItsEndDoesNotWait(t *testing.T) {
-	p := park(t)
+	p := serveUnassigned(t)
 	for _, rest := range []string{"Content-Length: 1\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
 		status, body := p.raw("GET /invocation HTTP/1.1\r\nHost: aod\r\n" + rest)
 		if status != 400 || !strings.Contains(body, "body") {
@@ -156,7 +156,7 @@ func TestARequestThatCouldHideItsEndDoesNotWait(t *testing.T) {
 }
 
 func TestTheRequestsThatWaitAreBounded(t *testing.T) {
-	p := park(t)
+	p := serveUnassigned(t)
 	var waiting []net.Conn
 	for range maxWaiting {
 		waiting = append(waiting, p.ask())
@@ -169,14 +169,14 @@ func TestTheRequestsThatWaitAreBounded(t *testing.T) {
 	p.waiting(maxWaiting - 1)
 	late := p.ask()
 	p.waiting(maxWaiting)
-	p.lot.Assign(p.h)
+	p.dispatcher.Assign(p.h)
 	if status, body := p.answer(late); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}
 }
 
-func TestAServerThatEndsTellsAParkedProgramToComeAgain(t *testing.T) {
-	p := park(t)
+func TestAServerThatEndsTellsAWaitingProgramToComeAgain(t *testing.T) {
+	p := serveUnassigned(t)
 	conn := p.ask()
 	p.waiting(1)
 	p.stop()

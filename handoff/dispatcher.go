@@ -1,0 +1,182 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const maxWaiting = 8 // requests of one sandbox that wait for its run; a program needs one
+
+// Dispatcher is the capsule API of a sandbox that was started ahead of its run. Its program
+// asks for the invocation and waits. When a run claims the sandbox, the run's handler
+// answers. A program that serves several runs, one after the other, asks again after each.
+type Dispatcher struct {
+	answers
+	asked chan struct{} // closed with the first request for the invocation
+	ask   func()
+	slots chan struct{}
+
+	mu         sync.Mutex
+	assignment *assignment   // nil: no run has claimed it
+	next       chan struct{} // closed, and another one made, when another run does
+}
+
+// assignment is the run that has claimed a sandbox, and its requests.
+type assignment struct {
+	*Handler
+	life     context.Context //nolint:containedctx // of its requests: it ends with Release
+	end      context.CancelFunc
+	underway sync.WaitGroup
+}
+
+// NewDispatcher returns the API of a sandbox that no run has claimed. A nil logger drops
+// what it gets.
+func NewDispatcher(logger *slog.Logger) *Dispatcher {
+	d := &Dispatcher{
+		answers: newAnswers(logger),
+		asked:   make(chan struct{}),
+		slots:   make(chan struct{}, maxWaiting),
+		next:    make(chan struct{}),
+	}
+	d.ask = sync.OnceFunc(func() { close(d.asked) })
+	return d
+}
+
+// Assign gives the sandbox to a run, whose handler answers from now on. It may be called
+// again after Release.
+func (d *Dispatcher) Assign(h *Handler) {
+	life, end := context.WithCancel(context.Background())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.assignment = &assignment{Handler: h, life: life, end: end}
+	close(d.next)
+	d.next = make(chan struct{})
+}
+
+// Release takes the sandbox from its run and returns when no request of that run's is under
+// way any more. Its error is ctx's: then the sandbox must not have another run.
+func (d *Dispatcher) Release(ctx context.Context) error {
+	d.mu.Lock()
+	gone := d.assignment
+	d.assignment = nil
+	d.mu.Unlock()
+	if gone == nil {
+		return nil
+	}
+	gone.end()
+	done := make(chan struct{})
+	go func() { // it ends with the server at the latest
+		defer close(done)
+		gone.underway.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Waiting is closed when the program has asked for the first time.
+func (d *Dispatcher) Waiting() <-chan struct{} { return d.asked }
+
+// Live reports whether a request is waiting now. A program without one has gone, and must
+// not be given work.
+func (d *Dispatcher) Live() bool { return len(d.slots) > 0 }
+
+// ServeHTTP answers as the run's handler does, once there is one. Before that a request
+// for the invocation waits, for the run or its client's end, and others are refused.
+func (d *Dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if run, _ := d.enter(isInvocation(r)); run != nil {
+		run.serve(w, r)
+		return
+	}
+	guard(w)
+	d.answering(d.actionFor(r)).ServeHTTP(w, r)
+}
+
+// enter returns the run that a request is for. It is nil where there is none yet; next is
+// closed when there is another. A run that has its result gives no invocation any more.
+func (d *Dispatcher) enter(invocation bool) (run *assignment, next <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.assignment == nil || invocation && d.assignment.over() {
+		return nil, d.next
+	}
+	d.assignment.underway.Add(1)
+	return d.assignment, nil
+}
+
+// serve answers a request that has entered.
+func (a *assignment) serve(w http.ResponseWriter, r *http.Request) {
+	defer a.underway.Done()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.life, cancel)()
+	a.ServeHTTP(w, r.WithContext(ctx))
+}
+
+func isInvocation(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/invocation"
+}
+
+func (d *Dispatcher) actionFor(r *http.Request) action {
+	switch {
+	case isInvocation(r):
+		return d.wait
+	case r.Method == http.MethodGet && r.URL.Path == "/health":
+		return d.getHealth
+	}
+	return unclaimed
+}
+
+// errUnassigned is the cause of refusals that an operator need not hear of.
+var errUnassigned = errors.New("no run yet")
+
+func unclaimed(http.ResponseWriter, *http.Request) error {
+	return fault.Wrap(fault.Unavailable, errUnassigned, "no run has claimed this sandbox yet").
+		WithHint("GET /invocation waits for one; ask for everything else after it")
+}
+
+// wait holds the request until a run claims the sandbox. It refuses a request with a body:
+// net/http doesn't see that a client has gone before the whole body has come.
+func (d *Dispatcher) wait(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength != 0 {
+		return fault.New(fault.BadRequest, "the request has a body").WithHint("GET /invocation takes none")
+	}
+	run, next := d.enter(true)
+	if run == nil {
+		select {
+		case d.slots <- struct{}{}:
+		default:
+			return fault.Wrap(fault.Unavailable, errUnassigned, "%d requests of this sandbox wait already", maxWaiting).WithHint("one is enough")
+		}
+		d.ask()
+		run = d.await(r.Context(), next)
+		<-d.slots
+	}
+	if run == nil {
+		return fault.New(fault.Unavailable, "the server ends before a run has claimed this sandbox").
+			WithHint("ask again soon")
+	}
+	run.serve(w, r)
+	return nil
+}
+
+// await returns the next run, nil where ctx ends before.
+func (d *Dispatcher) await(ctx context.Context, next <-chan struct{}) (run *assignment) {
+	for run == nil {
+		select {
+		case <-next:
+			run, next = d.enter(true)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return run
+}
