@@ -244,7 +244,7 @@ func TestFilesTravelToACallerElsewhere(t *testing.T) {
 	w := newWorld(t)
 	way := &transfer{dir: w.path("fetched/io/handoff/outgoing")}
 	write(t, way.dir+"/d/a", "fetched")
-	w.caller.Porter = way
+	w.caller.Transfer = way
 	w.renew()
 	w.makes("r")
 	id, err := w.h.broker.Start(t.Context(), Request{
@@ -266,7 +266,7 @@ func TestFilesTravelToACallerElsewhere(t *testing.T) {
 func TestAWayToACallerThatIsBroken(t *testing.T) {
 	w := newWorld(t)
 	way := &transfer{dir: w.path("nowhere"), broken: fault.New(fault.Unavailable, "it is gone")}
-	w.caller.Porter = way
+	w.caller.Transfer = way
 	w.renew()
 	asked := Request{Target: "callee", Args: []byte(`{"f":"a"}`)}
 	if _, err := w.h.broker.Start(t.Context(), asked); !errors.Is(err, way.broken) {

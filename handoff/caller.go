@@ -21,7 +21,7 @@ type Caller struct {
 	// be hard links to files of ours. A caller without Outgoing ("") hands over the files
 	// that it has opened. One without Incoming takes files of results where they lie.
 	Outgoing, Incoming string
-	Porter             Porter // nil: the caller sees these very directories
+	Transfer           FileTransfer // nil: the caller sees these very directories
 	// Placed is a directory on this host that no capsule reaches, for the records of what
 	// was placed. With Incoming it exists, and is this caller's own.
 	Placed string

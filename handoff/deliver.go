@@ -27,14 +27,14 @@ func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]Plac
 		return whereTheyLie(files), nil
 	}
 	placed, err := b.incoming.place(id, files)
-	if err != nil || b.caller.Porter == nil {
+	if err != nil || b.caller.Transfer == nil {
 		return placed, err
 	}
 	names := make([]string, 0, len(placed))
 	for _, f := range placed {
 		names = append(names, strings.TrimPrefix(f.Path, string(contract.StageIncoming)+"/"))
 	}
-	return placed, unplaced(b.caller.Porter.Send(ctx, names))
+	return placed, unplaced(b.caller.Transfer.Send(ctx, names))
 }
 
 func whereTheyLie(files []Output) []PlacedFile {

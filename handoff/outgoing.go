@@ -49,8 +49,8 @@ func (b *Broker) outgoing(ctx context.Context, c cargo) (root *os.Root, leave fu
 		return nil, func() {}, nil
 	}
 	dir, done := b.caller.Outgoing, func() {}
-	if b.caller.Porter != nil {
-		if dir, done, err = b.caller.Porter.Fetch(ctx, names, b.limits.FileBytes); err != nil {
+	if b.caller.Transfer != nil {
+		if dir, done, err = b.caller.Transfer.Fetch(ctx, names, b.limits.FileBytes); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -41,9 +41,9 @@ func (l Layout) At(engine Containers, spec Spec) Layout {
 	return l
 }
 
-// Porter returns the transfer of handoff files. It is nil for an engine that sees this host's
+// FileTransfer returns the transfer of handoff files. It is nil for an engine that sees this host's
 // files: Outgoing and Incoming are the very directories that the program sees then.
-func (l Layout) Porter() *FileTransfer {
+func (l Layout) FileTransfer() *FileTransfer {
 	if l.remote == nil {
 		return nil
 	}

@@ -365,7 +365,7 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 	if !eventually(ctx, func() bool { return seen.has("stdout: packed") }) {
 		t.Fatalf("the log is %q", seen.sorted())
 	}
-	transfer := layout.Porter()
+	transfer := layout.FileTransfer()
 	fetch := func(t *testing.T, maxBytes int64, names ...string) string {
 		t.Helper()
 		dir, done, err := transfer.Fetch(ctx, names, maxBytes)

@@ -98,8 +98,8 @@ func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Ca
 			caller.Remaining = slot.Remaining
 		}
 	}
-	if porter := layout.Porter(); porter != nil {
-		caller.Porter = porter
+	if transfer := layout.FileTransfer(); transfer != nil {
+		caller.Transfer = transfer
 	}
 	return caller
 }
