@@ -79,7 +79,7 @@ func (b *Broker) Units(ctx context.Context) (map[string]*Unit, error) {
 // Unit returns a unit that the caller may call. The error is a *Refusal (RuleGrant) where
 // it may not, and a NotFound fault where the unit doesn't exist.
 func (b *Broker) Unit(ctx context.Context, name string) (*Unit, error) {
-	if err := b.granted(name); err != nil {
+	if err := b.checkGrant(name); err != nil {
 		return nil, err
 	}
 	return b.runs.Unit(ctx, name)

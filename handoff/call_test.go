@@ -51,7 +51,7 @@ func TestACalleeThatFailsIsAnAnswer(t *testing.T) {
 func TestWithoutArgumentsTheyAreEmpty(t *testing.T) {
 	for _, body := range []string{`{"target":"callee"}`, `{"target":"callee","args":null}`} {
 		w := newWorld(t)
-		answered[done](t, w.do("POST", "/handoff", body), 200)
+		answered[finished](t, w.do("POST", "/handoff", body), 200)
 		if got := string(w.runs.calls[0].Args.JSON()); got != "{}" {
 			t.Errorf("%s: %s", body, got)
 		}
@@ -62,15 +62,15 @@ func TestWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.runs.hold = make(chan struct{})
 	rec := w.do("POST", "/handoff?wait=false", `{"target":"callee"}`)
-	if got := answered[underWay](t, rec, 202); got != (underWay{idOf(100), "running"}) || rec.Header().Get("Location") != "/handoff/"+idOf(100) {
+	if got := answered[unfinished](t, rec, 202); got != (unfinished{idOf(100), "running"}) || rec.Header().Get("Location") != "/handoff/"+idOf(100) {
 		t.Errorf("%+v %v", got, rec.Header())
 	}
 	for _, target := range []string{"/handoff/" + idOf(100), "/handoff/" + idOf(100) + "?wait=1ms", "/handoff/" + idOf(100) + "?wait=false"} {
-		answered[underWay](t, w.do("GET", target, ""), 202)
+		answered[unfinished](t, w.do("GET", target, ""), 202)
 	}
 	close(w.runs.hold)
 	for _, target := range []string{"/handoff/" + idOf(100), "/handoff/" + idOf(100) + "?wait=5m", "/handoff/" + idOf(100) + "?wait=true"} {
-		if got := answered[done](t, w.do("GET", target, ""), 200); !got.Success {
+		if got := answered[finished](t, w.do("GET", target, ""), 200); !got.Success {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -98,10 +98,10 @@ func TestAHandoffOfSomebodyElseIsNotThere(t *testing.T) {
 func TestCancelling(t *testing.T) {
 	w := newWorld(t)
 	w.runs.hold = make(chan struct{})
-	answered[underWay](t, w.do("POST", "/handoff?wait=0s", `{"target":"callee"}`), 202)
-	answered[underWay](t, w.do("DELETE", "/handoff/"+idOf(100), ""), 202)
+	answered[unfinished](t, w.do("POST", "/handoff?wait=0s", `{"target":"callee"}`), 202)
+	answered[unfinished](t, w.do("DELETE", "/handoff/"+idOf(100), ""), 202)
 	close(w.runs.hold)
-	if got := answered[underWay](t, w.do("DELETE", "/handoff/"+idOf(100), ""), 202); got.State != "completed" {
+	if got := answered[unfinished](t, w.do("DELETE", "/handoff/"+idOf(100), ""), 202); got.State != "completed" {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{idOf(100)}, w.runs.cancels); diff != "" {

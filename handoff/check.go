@@ -17,7 +17,7 @@ func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, check := range []func(*Unit) error{b.uncycled, b.shallow, b.inTime} {
+	for _, check := range []func(*Unit) error{b.checkCycle, b.checkDepth, b.checkDeadline} {
 		if err := check(unit); err != nil {
 			return nil, err
 		}
@@ -25,7 +25,7 @@ func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
 	return unit, nil
 }
 
-func (b *Broker) granted(target string) error {
+func (b *Broker) checkGrant(target string) error {
 	if slices.Contains(b.caller.Grants, target) {
 		return nil
 	}
@@ -37,9 +37,9 @@ func (b *Broker) granted(target string) error {
 		WithHint("add {name: …, capsule: %s} to tools.yaml; GET /capsules lists what may be called", name))
 }
 
-// uncycled refuses a unit that stands on the path already more often than its recursion
+// checkCycle refuses a unit that stands on the path already more often than its recursion
 // allows. Where versions of it differ, the strictest decides.
-func (b *Broker) uncycled(unit *Unit) error {
+func (b *Broker) checkCycle(unit *Unit) error {
 	stands, allowed := 0, unit.Recursion
 	for _, step := range b.caller.Path {
 		if step.Unit == unit.Name {
@@ -54,8 +54,8 @@ func (b *Broker) uncycled(unit *Unit) error {
 		WithHint("break the circle, or write recursion: %d into its agent.yaml", stands))
 }
 
-// shallow refuses what would lie deeper than the operator, or a run on the path, allows.
-func (b *Broker) shallow(*Unit) error {
+// checkDepth refuses what would lie deeper than the operator, or a run on the path, allows.
+func (b *Broker) checkDepth(*Unit) error {
 	depth := b.caller.depth() + 1
 	if depth > b.limits.Depth {
 		return refuse(RuleDepth, fault.New(fault.Conflict, "calls may nest %d deep, and this would be one more", b.limits.Depth).
@@ -70,7 +70,7 @@ func (b *Broker) shallow(*Unit) error {
 	return nil
 }
 
-func (b *Broker) inTime(*Unit) error {
+func (b *Broker) checkDeadline(*Unit) error {
 	if b.caller.Deadline.IsZero() || time.Now().Before(b.caller.Deadline) {
 		return nil
 	}

@@ -19,11 +19,11 @@ func TestACrashAtEachStep(t *testing.T) {
 		leave func(w *world)
 	}{
 		{"before anything", func(*world) {}},
-		{"while the plan is written", func(w *world) { write(t, w.path("placed/"+safefs.TempPrefix+planFile), begun[:10]) }},
+		{"while the plan is written", func(w *world) { write(t, w.path("placed/"+safefs.TempPrefix+placementFile), begun[:10]) }},
 		{"after the plan", func(w *world) { write(t, w.path("placed/placing.json"), begun) }},
 		{"while a file is copied", func(w *world) {
 			write(t, w.path("placed/placing.json"), begun)
-			write(t, w.path("io/handoff/incoming/"+partial), "half")
+			write(t, w.path("io/handoff/incoming/"+tempName), "half")
 		}},
 		{"between two files", func(w *world) {
 			write(t, w.path("placed/placing.json"), begun)
@@ -66,7 +66,7 @@ func TestACrashAfterTheRecordPlacesNothingTwice(t *testing.T) {
 	first := w.call(200, `{}`)
 	write(t, w.path("placed/placing.json"), `{"id":"`+idOf(100)+`","names":["a"]}`)
 	w.renew()
-	if diff := cmp.Diff(first, answered[done](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)); diff != "" {
+	if diff := cmp.Diff(first, answered[finished](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)); diff != "" {
 		t.Error(diff)
 	}
 	w.makes("b")
@@ -94,8 +94,8 @@ func TestAFailureLeavesNothingAndMayBeTriedAgain(t *testing.T) {
 			func(w *world) { must(t, os.Remove(w.path("placed/"+safefs.TempPrefix+idOf(100)+".json"))) },
 		},
 		"a plan that can't be written": {
-			func(w *world) { must(t, os.MkdirAll(w.path("placed/"+safefs.TempPrefix+planFile), 0o755)) },
-			func(w *world) { must(t, os.Remove(w.path("placed/"+safefs.TempPrefix+planFile))) },
+			func(w *world) { must(t, os.MkdirAll(w.path("placed/"+safefs.TempPrefix+placementFile), 0o755)) },
+			func(w *world) { must(t, os.Remove(w.path("placed/"+safefs.TempPrefix+placementFile))) },
 		},
 		"incoming that is a link": {
 			func(w *world) {
@@ -126,7 +126,7 @@ func TestAFailureLeavesNothingAndMayBeTriedAgain(t *testing.T) {
 			if log := w.log.String(); strings.Contains(log, "/z") {
 				t.Errorf("a name is logged: %s", log)
 			}
-			answer := answered[done](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)
+			answer := answered[finished](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)
 			if answer.Files[0].Path != "/io/handoff/incoming/a" || !slices.Contains(w.arrived(), "z") {
 				t.Errorf("%+v", answer.Files)
 			}

@@ -26,7 +26,7 @@ func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]Plac
 	if b.caller.Incoming == "" {
 		return whereTheyLie(files), nil
 	}
-	placed, err := b.incoming.place(id, files)
+	placed, err := b.incoming.deliver(id, files)
 	if err != nil || b.caller.Transfer == nil {
 		return placed, err
 	}
@@ -34,7 +34,7 @@ func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]Plac
 	for _, f := range placed {
 		names = append(names, strings.TrimPrefix(f.Path, string(contract.StageIncoming)+"/"))
 	}
-	return placed, unplaced(b.caller.Transfer.Send(ctx, names))
+	return placed, deliveryFault(b.caller.Transfer.Send(ctx, names))
 }
 
 func whereTheyLie(files []Output) []PlacedFile {

@@ -7,9 +7,9 @@
 //	readRequest        the request, read strictly
 //	Broker.StartRead   from here on nothing knows HTTP
 //	permit             grant, unit, cycle, depth, deadline
-//	argue              the size of the arguments, the callee's contract, the names of files
-//	carry              those files, opened in outgoing through no link, or by the caller
-//	Tree.Spend         the budget of calls, when nothing else stands against it
+//	prepare            the size of the arguments, the callee's contract, the names of files
+//	open               those files, opened in outgoing through no link, or by the caller
+//	Tree.Spend         the budgets, when nothing else stands against the call
 //	Runs.Start, Await  the orchestrator's
 //	Broker.Deliver     the callee's files, whole, into incoming
 //

@@ -21,9 +21,9 @@ type Handler struct {
 	answers
 	broker   *Broker
 	requests chan struct{}
-	kept     kept
+	result   postedResult
 	asked    atomic.Bool
-	pace     Pace
+	throttle Throttle
 	posted   chan struct{} // closed when there is a result that was posted
 	post     func()
 	mux      *http.ServeMux
@@ -37,11 +37,11 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 		answers:  answers{broker.log},
 		broker:   broker,
 		requests: make(chan struct{}, maxRequests),
-		kept:     newKept(caller.Result),
+		result:   newPostedResult(caller.Result),
 		posted:   make(chan struct{}),
 	}
 	h.post = sync.OnceFunc(func() { close(h.posted) })
-	if h.kept.there() { // an earlier process got it
+	if h.result.exists() { // an earlier process got it
 		h.post()
 	}
 	h.mux = h.routes()

@@ -96,9 +96,9 @@ func (w *world) do(method, target, body string, headers ...string) *httptest.Res
 }
 
 // call hands off to the callee, and wants an answer of the status.
-func (w *world) call(status int, args string, headers ...string) done {
+func (w *world) call(status int, args string, headers ...string) finished {
 	w.t.Helper()
-	return answered[done](w.t, w.do("POST", "/handoff", `{"target":"callee","args":`+args+`}`, headers...), status)
+	return answered[finished](w.t, w.do("POST", "/handoff", `{"target":"callee","args":`+args+`}`, headers...), status)
 }
 
 func answered[T any](t testing.TB, rec *httptest.ResponseRecorder, status int) T {

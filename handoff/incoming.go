@@ -23,10 +23,10 @@ type incoming struct {
 	mu      sync.Mutex
 }
 
-// place puts the files of a handoff into the directory, each of them whole, and says
+// deliver puts the files of a handoff into the directory, each of them whole, and says
 // where. Where one of their names is taken, all go to a directory of the handoff's own.
 // Asked again it answers the same. The error is an Unavailable or Internal fault.
-func (in *incoming) place(id string, files []Output) ([]PlacedFile, error) {
+func (in *incoming) deliver(id string, files []Output) ([]PlacedFile, error) {
 	if len(files) == 0 {
 		return []PlacedFile{}, nil
 	}
@@ -36,22 +36,22 @@ func (in *incoming) place(id string, files []Output) ([]PlacedFile, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if placed, ok, err := in.journal.recorded(id); err != nil || ok {
-		return placed, unplaced(err)
+		return placed, deliveryFault(err)
 	}
-	placed, err := in.placeNew(id, files)
-	return placed, unplaced(err)
+	placed, err := in.deliverNew(id, files)
+	return placed, deliveryFault(err)
 }
 
-func unplaced(err error) error {
+func deliveryFault(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, nameless(err), "the callee's files can't be put into %s", contract.StageIncoming).
+	return fault.Wrap(fault.Unavailable, withoutName(err), "the callee's files can't be put into %s", contract.StageIncoming).
 		WithHint("the call itself is done: ask again for its result")
 }
 
-func (in *incoming) placeNew(id string, files []Output) ([]PlacedFile, error) {
+func (in *incoming) deliverNew(id string, files []Output) ([]PlacedFile, error) {
 	root, err := openOwn(in.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open incoming: %w", err)
@@ -60,14 +60,14 @@ func (in *incoming) placeNew(id string, files []Output) ([]PlacedFile, error) {
 	if err := in.undo(root); err != nil {
 		return nil, fmt.Errorf("undo what was half placed: %w", err)
 	}
-	p, err := planFor(root, id, files)
+	p, err := placementFor(root, id, files)
 	if err != nil {
 		return nil, err
 	}
 	if err := in.journal.begin(p); err != nil {
 		return nil, err
 	}
-	placed, err := carryOut(root, p, files)
+	placed, err := p.place(root, files)
 	if err == nil {
 		err = in.journal.record(id, placed)
 	}

@@ -90,7 +90,7 @@ func TestANameThatIsTakenGivesAllFilesADirectory(t *testing.T) {
 		{"a file beside another's", []string{"a/b"}, []string{"a/c"}, []string{"a/c"}},
 		{"a name that looks like an id", nil, []string{own}, []string{own + "/" + own}},
 		{"a directory that looks like an id", nil, []string{idOf(7) + "/x"}, []string{own + "/" + idOf(7) + "/x"}},
-		{"the name of what is being copied", nil, []string{partial}, []string{own + "/" + partial}},
+		{"the name of what is being copied", nil, []string{tempName}, []string{own + "/" + tempName}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAskedAgainItAnswersTheSame(t *testing.T) {
 	first := w.call(200, `{}`)
 	before := w.arrived()
 	for range 2 {
-		again := answered[done](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)
+		again := answered[finished](t, w.do("GET", "/handoff/"+idOf(100), ""), 200)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
 		}
@@ -137,7 +137,7 @@ func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
 		for _, name := range names {
 			files = append(files, Output{Name: name, Path: source.Path})
 		}
-		if _, err := in.h.broker.incoming.place(idOf(5), files); !fault.Is(err, fault.Internal) {
+		if _, err := in.h.broker.incoming.deliver(idOf(5), files); !fault.Is(err, fault.Internal) {
 			t.Errorf("%q: %v", names, err)
 		}
 		if left := in.arrived(); len(left) != 0 {
@@ -149,7 +149,7 @@ func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
 func TestAnIDIsNoPath(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"", "..", "../x", "placing", strings.ToUpper(idOf(0xa)) + "A"} {
-		if _, err := w.h.broker.incoming.place(id, []Output{w.made("x", "y", "z")}); !fault.Is(err, fault.Internal) {
+		if _, err := w.h.broker.incoming.deliver(id, []Output{w.made("x", "y", "z")}); !fault.Is(err, fault.Internal) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestManyHandoffsOfOneNameAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.makes("same")
 	var wg sync.WaitGroup
-	answers := make([]done, 50)
+	answers := make([]finished, 50)
 	for i := range answers {
 		wg.Go(func() {
 			rec := w.do("POST", "/handoff", `{"target":"callee","args":{}}`)

@@ -68,16 +68,16 @@ func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
 	if h.caller().Remaining > 0 && !h.Asked() { // it would be that of the run before
 		return fault.New(fault.Conflict, "the program has not asked for this run yet").WithHint("GET /invocation comes first")
 	}
-	leave, err := h.kept.enter(r.Context())
+	unlock, err := h.result.lock(r.Context())
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer unlock()
 	result, err := readObject(w, r, h.broker.limits.ResultBytes)
 	if err != nil {
 		return httpwire.AsKind(fault.BadRequest, err)
 	}
-	if err := h.kept.keep(result.JSON()); err != nil {
+	if err := h.result.save(result.JSON()); err != nil {
 		return err
 	}
 	h.post()

@@ -124,11 +124,11 @@ func TestAResultThatCanNotBeKeptIsNotTaken(t *testing.T) {
 
 func TestAPostThatWaitsForItsTurnEndsWithTheServer(t *testing.T) {
 	w := posting(t)
-	leave, err := w.h.kept.enter(t.Context())
+	leave, err := w.h.result.lock(t.Context())
 	must(t, err)
 	defer leave()
 	ended := endedRequest(t)
-	if _, err := w.h.kept.enter(ended.Context()); !errors.Is(err, ended.Context().Err()) {
+	if _, err := w.h.result.lock(ended.Context()); !errors.Is(err, ended.Context().Err()) {
 		t.Error(err)
 	}
 	rec := serveOne(w.h, ended)

@@ -16,7 +16,7 @@ import (
 // placed and the plan of the one that is being placed.
 type journal struct{ dir string }
 
-const planFile = "placing.json"
+const placementFile = "placing.json"
 
 func (j journal) recorded(id string) ([]PlacedFile, bool, error) {
 	var placed []PlacedFile
@@ -26,20 +26,20 @@ func (j journal) recorded(id string) ([]PlacedFile, bool, error) {
 
 func (j journal) record(id string, placed []PlacedFile) error { return j.write(id+".json", placed) }
 
-func (j journal) begun() (plan, bool, error) {
-	var p plan
-	ok, err := j.read(planFile, &p)
+func (j journal) begun() (placement, bool, error) {
+	var p placement
+	ok, err := j.read(placementFile, &p)
 	return p, ok, err
 }
 
-func (j journal) begin(p plan) error { return j.write(planFile, p) }
+func (j journal) begin(p placement) error { return j.write(placementFile, p) }
 
 // end is remove where nothing depends on it.
 func (j journal) end() { _ = j.remove() }
 
 func (j journal) remove() error {
 	return j.within(func(root *os.Root) error {
-		if err := root.Remove(planFile); err != nil && !absent(err) {
+		if err := root.Remove(placementFile); err != nil && !isMissing(err) {
 			return err
 		}
 		return nil
@@ -49,7 +49,7 @@ func (j journal) remove() error {
 func (j journal) read(name string, into any) (there bool, err error) {
 	err = j.within(func(root *os.Root) error {
 		raw, err := root.ReadFile(name)
-		if absent(err) {
+		if isMissing(err) {
 			return nil
 		}
 		if err != nil {
@@ -85,5 +85,7 @@ func (j journal) within(do func(*os.Root) error) error {
 	return nil
 }
 
-// absent reports whether a file isn't there, because it or a directory of its isn't.
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+// isMissing reports whether a file isn't there, because it or a directory of its isn't.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -15,9 +15,9 @@ type keys struct {
 // key is in the map while somebody uses it, and for ever once its call was made. The
 // budget of calls bounds how many those are.
 type key struct {
-	turn  chan struct{} // holds one token while a call of this key is being made
-	users int
-	spent bool // changes under the token
+	turn    chan struct{} // holds one token while a call of this key is being made
+	users   int
+	counted bool // changes under the token
 }
 
 // enter waits for the key's turn, at most until ctx ends. leave must follow.
@@ -56,7 +56,7 @@ func (k *keys) release(name string, e *key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e.users--
-	if e.users <= 0 && !e.spent { // without users nobody else holds the token
+	if e.users <= 0 && !e.counted { // without users nobody else holds the token
 		delete(k.known, name)
 	}
 }
@@ -65,6 +65,6 @@ func (k *keys) release(name string, e *key) {
 func (k *keys) remember(name string) {
 	e := k.use(name)
 	e.turn <- struct{}{}
-	e.spent = true
+	e.counted = true
 	k.leave(name, e)
 }

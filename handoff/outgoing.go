@@ -13,24 +13,24 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// carry opens the files of a call, or says all that is wrong with them. The caller of it
+// open opens the files of a call, or says all that is wrong with them. The caller of it
 // closes what is returned, also with an error.
-func (b *Broker) carry(ctx context.Context, c cargo) (files []File, err error) {
-	root, leave, err := b.outgoing(ctx, c)
+func (b *Broker) open(ctx context.Context, a attachments) (files []File, err error) {
+	root, leave, err := b.outgoing(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	left := b.limits.FileBytes
-	for _, ref := range c.refs {
-		f, err := open(root, ref)
+	for _, ref := range a.refs {
+		f, err := openAttachment(root, ref)
 		if err == nil {
 			files = append(files, f)
 			left -= f.Size
 		}
 		switch {
 		case fault.Is(err, fault.Input):
-			c.wrong.add(ref.pointer, err)
+			a.wrong.add(ref.pointer, err)
 		case err != nil:
 			return files, err
 		case left < 0:
@@ -38,13 +38,13 @@ func (b *Broker) carry(ctx context.Context, c cargo) (files []File, err error) {
 				WithHint("hand over less in one call; whoever runs this server can raise its limit of files"))
 		}
 	}
-	return files, c.wrong.fault()
+	return files, a.wrong.fault()
 }
 
 // outgoing opens the directory with the files that were not given, until leave is called.
 // It is nil where it isn't needed, or the caller has none.
-func (b *Broker) outgoing(ctx context.Context, c cargo) (root *os.Root, leave func(), err error) {
-	names := c.sources()
+func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, leave func(), err error) {
+	names := a.sources()
 	if len(names) == 0 || b.caller.Outgoing == "" {
 		return nil, func() {}, nil
 	}
@@ -56,17 +56,17 @@ func (b *Broker) outgoing(ctx context.Context, c cargo) (root *os.Root, leave fu
 	}
 	if root, err = openDir(dir); err != nil {
 		done()
-		return nil, nil, fault.Wrap(fault.Input, nameless(err), "the directory %s is not as it was made", contract.StageOutgoing).
+		return nil, nil, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made", contract.StageOutgoing).
 			WithHint("leave the directories of /io where they are")
 	}
 	return root, func() { _ = root.Close(); done() }, nil // read only
 }
 
-// open opens a file of a call: the one that was given, or that of outgoing.
-func open(root *os.Root, ref reference) (File, error) {
+// openAttachment opens a file of a call: the one that was given, or that of outgoing.
+func openAttachment(root *os.Root, ref reference) (File, error) {
 	switch {
 	case ref.given != nil:
-		return takeGiven(ref)
+		return givenFile(ref)
 	case root == nil:
 		return File{}, fault.New(fault.Input, "names file %s, which was not given with the call", quote(ref.name)).
 			WithHint("the caller has no directory of files: open the file and give it")
@@ -74,7 +74,7 @@ func open(root *os.Root, ref reference) (File, error) {
 	return openFile(root, ref)
 }
 
-func takeGiven(ref reference) (File, error) {
+func givenFile(ref reference) (File, error) {
 	info, err := ref.given.Stat()
 	if err != nil {
 		return File{}, unopened(ref.name, err)
@@ -116,7 +116,7 @@ func unopened(name string, err error) error {
 		return fault.New(fault.Input, "names file %s, which can't be read", quote(name)).
 			WithHint("check its permissions and those of its directory")
 	}
-	return fault.Wrap(fault.Unavailable, nameless(err), "a file of the call can't be opened").WithHint("try again later")
+	return fault.Wrap(fault.Unavailable, withoutName(err), "a file of the call can't be opened").WithHint("try again later")
 }
 
 // standing says what stands in the place of a file of the call.
@@ -130,8 +130,8 @@ func standing(e *safefs.Irregular) string {
 	return "which " + e.Error()
 }
 
-// nameless takes the file's name out of an error, which may be a payload's.
-func nameless(err error) error {
+// withoutName takes the file's name out of an error, which may be a payload's.
+func withoutName(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		return errno

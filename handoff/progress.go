@@ -20,7 +20,7 @@ func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if h.pace.Take(time.Now()) {
+	if h.throttle.Allow(time.Now()) {
 		h.broker.runs.Progress(p)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -38,7 +38,7 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	if !p.likely() {
+	if !p.isValid() {
 		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").WithHint("leave it out where it isn't known")
 	}
 	for _, text := range []*string{&p.Step, &p.Message} {
@@ -51,12 +51,12 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 	return p, nil
 }
 
-func (p Progress) likely() bool { return p.Percent == nil || *p.Percent >= 0 && *p.Percent <= 100 }
+func (p Progress) isValid() bool { return p.Percent == nil || *p.Percent >= 0 && *p.Percent <= 100 }
 
 // Fit makes of anybody's word a Progress as it has to be: what is too long is cut, and a
 // percentage that is none is left out. Texts are UTF-8 already.
 func (p Progress) Fit() Progress {
-	if !p.likely() {
+	if !p.isValid() {
 		p.Percent = nil
 	}
 	for _, text := range []*string{&p.Step, &p.Message} {
@@ -65,20 +65,20 @@ func (p Progress) Fit() Progress {
 	return p
 }
 
-// Pace takes ten words of progress a second, and no more.
-type Pace struct {
+// Throttle takes ten reports of progress a second, and no more.
+type Throttle struct {
 	mu     sync.Mutex
 	second time.Time
 	taken  int
 }
 
 // Take reports whether one more is taken now.
-func (p *Pace) Take(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Sub(p.second) >= time.Second {
-		p.second, p.taken = now, 0
+func (t *Throttle) Allow(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.second) >= time.Second {
+		t.second, t.taken = now, 0
 	}
-	p.taken++
-	return p.taken <= progressRate
+	t.taken++
+	return t.taken <= progressRate
 }

@@ -35,7 +35,7 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 	if err != nil {
 		return "", err
 	}
-	call, load, err := b.argue(unit, asked)
+	call, files, err := b.prepare(unit, asked)
 	if err != nil {
 		return "", err
 	}
@@ -44,29 +44,29 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 		return "", err
 	}
 	defer b.keys.leave(asked.Key, key)
-	if id, err = b.launch(ctx, call, load, key); err != nil {
+	if id, err = b.startWithFiles(ctx, call, files, key); err != nil {
 		return "", err
 	}
 	b.log.InfoContext(ctx, "handoff accepted", "handoff", id, "took", time.Since(began))
 	return id, nil
 }
 
-// argue makes the call of what was asked, if the arguments are good.
-func (b *Broker) argue(unit *Unit, asked Request) (Call, cargo, error) {
+// prepare checks the arguments, and makes the call and the list of its files of them.
+func (b *Broker) prepare(unit *Unit, asked Request) (Call, attachments, error) {
 	args, err := b.arguments(unit, asked)
 	if err != nil {
-		return Call{}, cargo{}, err
+		return Call{}, attachments{}, err
 	}
-	load, args, err := b.cargoOf(unit, asked, args)
+	files, args, err := b.attachmentsOf(unit, asked, args)
 	if err != nil {
-		return Call{}, cargo{}, err
+		return Call{}, attachments{}, err
 	}
-	return Call{Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key}, load, nil
+	return Call{Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key}, files, nil
 }
 
-// launch opens the files, and counts and makes the call while they are open.
-func (b *Broker) launch(ctx context.Context, call Call, load cargo, key *key) (id string, err error) {
-	call.Files, err = b.carry(ctx, load)
+// startWithFiles opens the files, and starts the call while they are open.
+func (b *Broker) startWithFiles(ctx context.Context, call Call, files attachments, key *key) (id string, err error) {
+	call.Files, err = b.open(ctx, files)
 	defer func() {
 		for _, f := range call.Files {
 			f.close()
@@ -75,11 +75,12 @@ func (b *Broker) launch(ctx context.Context, call Call, load cargo, key *key) (i
 	if err != nil {
 		return "", err
 	}
-	return b.count(ctx, call, key)
+	return b.spendAndStart(ctx, call, key)
 }
 
-func (b *Broker) count(ctx context.Context, call Call, key *key) (id string, err error) {
-	if key.spent {
+// spendAndStart counts the call, unless its key was counted before, and starts it.
+func (b *Broker) spendAndStart(ctx context.Context, call Call, key *key) (id string, err error) {
+	if key.counted {
 		return b.runs.Start(ctx, call)
 	}
 	if err := b.caller.Tree.Spend(b.caller.Path, b.limits); err != nil {
@@ -89,6 +90,6 @@ func (b *Broker) count(ctx context.Context, call Call, key *key) (id string, err
 		b.caller.Tree.refund(b.caller.Path)
 		return "", err
 	}
-	key.spent = call.Key != ""
+	key.counted = call.Key != ""
 	return id, nil
 }

@@ -112,10 +112,10 @@ func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.
 	if !streamed {
 		return client.Run(ctx, asked)
 	}
-	var pace handoff.Pace
+	var throttle handoff.Throttle
 	return client.Stream(ctx, asked, func(e agentapi.Event) {
 		p, told := progressOf(e)
-		if told && pace.Take(time.Now()) {
+		if told && throttle.Allow(time.Now()) {
 			x.Tell(run.Event{Progress: &p})
 		}
 	})

@@ -13,36 +13,36 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// partial is the file that is being copied. Names of callees' that begin with its prefix
+// tempName is the file that is being copied. Names of callees' that begin with its prefix
 // count as taken.
 const (
 	ownPrefix = ".aod-"
-	partial   = ownPrefix + "partial"
+	tempName  = ownPrefix + "partial"
 )
 
-// plan says where the files of a handoff go.
-type plan struct {
+// placement says where the files of a handoff go.
+type placement struct {
 	ID    string   `json:"id"`
 	Names []string `json:"names"` // relative to incoming, in the order of the files
 }
 
-// planFor decides where files go, once all their names were found to be good ones.
-func planFor(root *os.Root, id string, files []Output) (plan, error) {
+// placementFor decides where files go, once all their names were found to be good ones.
+func placementFor(root *os.Root, id string, files []Output) (placement, error) {
 	if err := distinct(files); err != nil {
-		return plan{}, err
+		return placement{}, err
 	}
 	dir := ""
 	for _, f := range files {
 		taken, err := taken(root, f.Name)
 		if err != nil {
-			return plan{}, err
+			return placement{}, err
 		}
 		if taken {
 			dir = id // which nothing else can have: names that look like it count as taken
 			break
 		}
 	}
-	p := plan{ID: id}
+	p := placement{ID: id}
 	for _, f := range files {
 		p.Names = append(p.Names, path.Join(dir, f.Name))
 	}
@@ -88,9 +88,9 @@ func taken(root *os.Root, name string) (bool, error) {
 }
 
 // remove takes away what there is of the plan's files, and directories without others.
-func (p plan) remove(root *os.Root) error {
-	for _, name := range append([]string{partial}, p.Names...) {
-		if err := root.Remove(name); err != nil && !absent(err) {
+func (p placement) remove(root *os.Root) error {
+	for _, name := range append([]string{tempName}, p.Names...) {
+		if err := root.Remove(name); err != nil && !isMissing(err) {
 			return err
 		}
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

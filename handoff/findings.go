@@ -8,13 +8,13 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// problems are what is wrong with single fields.
-type problems struct {
+// findings are what is wrong with single fields.
+type findings struct {
 	hint string // for all of them
 	list []fault.Finding
 }
 
-func (p *problems) add(pointer string, err error) {
+func (p *findings) add(pointer string, err error) {
 	if len(p.list) > contract.MaxFindings {
 		return
 	}
@@ -27,7 +27,7 @@ func (p *problems) add(pointer string, err error) {
 }
 
 // fault is nil where nothing is wrong.
-func (p *problems) fault() error {
+func (p *findings) fault() error {
 	if len(p.list) == 0 {
 		return nil
 	}

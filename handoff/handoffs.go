@@ -42,17 +42,17 @@ func (h *Handler) deleteHandoff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.reply(w, r, http.StatusAccepted, underWay{id, result.State})
+	return h.reply(w, r, http.StatusAccepted, unfinished{id, result.State})
 }
 
-// underWay is a call as it is answered while it goes on.
-type underWay struct {
+// unfinished is a call as it is answered while it goes on.
+type unfinished struct {
 	ID    string `json:"handoff_id"`
 	State string `json:"state"`
 }
 
-// done is a call as it is answered at its end.
-type done struct {
+// finished is a call as it is answered at its end.
+type finished struct {
 	ID      string          `json:"handoff_id"`
 	State   string          `json:"state"`
 	Success bool            `json:"success"`
@@ -86,14 +86,14 @@ func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, id string, 
 	case !result.Ended && wait.untilEnd:
 		return interrupted(id)
 	case !result.Ended:
-		return h.reply(w, r, http.StatusAccepted, underWay{id, result.State})
+		return h.reply(w, r, http.StatusAccepted, unfinished{id, result.State})
 	}
 	files, err := h.broker.Deliver(r.Context(), id, result.Files)
 	if err != nil {
 		return err
 	}
 	h.log.InfoContext(r.Context(), "handoff answered", "handoff", id, "state", result.State)
-	return h.reply(w, r, http.StatusOK, doneWith(id, result, files))
+	return h.reply(w, r, http.StatusOK, finishedWith(id, result, files))
 }
 
 func interrupted(id string) error {
@@ -101,8 +101,8 @@ func interrupted(id string) error {
 		WithHint("the call goes on; GET /handoff/%s tells how", id)
 }
 
-func doneWith(id string, result Result, files []PlacedFile) done {
-	answer := done{ID: id, State: result.State, Success: result.Success, Files: files, Error: result.Error}
+func finishedWith(id string, result Result, files []PlacedFile) finished {
+	answer := finished{ID: id, State: result.State, Success: result.Success, Files: files, Error: result.Error}
 	if result.Success {
 		answer.Output = result.Output
 	}

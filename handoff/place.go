@@ -14,8 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// carryOut puts each file where the plan has it.
-func carryOut(root *os.Root, p plan, files []Output) ([]PlacedFile, error) {
+// place puts each file where the placement has it.
+func (p placement) place(root *os.Root, files []Output) ([]PlacedFile, error) {
 	placed := make([]PlacedFile, 0, len(files))
 	for i, f := range files {
 		if err := put(root, f.Path, p.Names[i]); err != nil {
@@ -61,8 +61,8 @@ func putCopy(root *os.Root, source, name string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // read only
-	if _, err := safefs.Copy(root, partial, in, 0o644); err != nil {
+	if _, err := safefs.Copy(root, tempName, in, 0o644); err != nil {
 		return err
 	}
-	return root.Rename(partial, name)
+	return root.Rename(tempName, name)
 }

@@ -1,0 +1,66 @@
+package handoff
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// postedResult is the file with the result that a run has posted: the first one counts, and
+// outlives this process.
+type postedResult struct {
+	file string
+	turn chan struct{}
+}
+
+func newPostedResult(file string) postedResult { return postedResult{file, make(chan struct{}, 1)} }
+
+// exists reports whether a result was posted.
+func (p postedResult) exists() bool {
+	if p.file == "" {
+		return false
+	}
+	_, err := os.Stat(p.file)
+	return err == nil
+}
+
+// lock waits for the caller's turn: a result takes many times its size while it is read,
+// and only one of them can be the first.
+func (p postedResult) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case p.turn <- struct{}{}:
+		return func() { <-p.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// save writes the result, compact, unless one is there. The same one again is welcome: a
+// client repeats after an answer that it lost.
+func (p postedResult) save(result []byte) error {
+	there, err := os.ReadFile(p.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p.write(result)
+	case err != nil:
+		return fmt.Errorf("read the kept result: %w", err)
+	case !bytes.Equal(there, result):
+		return fault.New(fault.Conflict, "this run has posted another result already").
+			WithHint("the first one counts; post one result, when the work is done")
+	}
+	return nil
+}
+
+// write puts the file into place whole.
+func (p postedResult) write(result []byte) error {
+	if err := safefs.Replace(p.file, result, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+		return fmt.Errorf("keep the result: %w", err)
+	}
+	return nil
+}
