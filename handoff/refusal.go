@@ -2,7 +2,6 @@ package handoff
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -39,13 +38,4 @@ const maxShown = 200 // bytes
 
 // quote shows a name to the one who gave it: bounded, and with nothing in it that a
 // terminal would obey.
-func quote(s string) string {
-	if len(s) > maxShown {
-		n := maxShown
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n] + "…"
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(fault.Clip(s, maxShown)) }
