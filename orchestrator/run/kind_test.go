@@ -42,7 +42,7 @@ func TestKindsAreFoundByTheNameOfTheUnits(t *testing.T) {
 	if said := fault.Public(err).Msg; said != `"u" is a unit of the kind "web\nassembly", which can't be run here` {
 		t.Errorf("says %s", said)
 	}
-	if _, err := (Kinds)(nil).Of(&unit.Unit{}); !fault.Is(err, fault.Unsupported) {
+	if _, err := Kinds(nil).Of(&unit.Unit{}); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("without kinds: %v", err)
 	}
 }
