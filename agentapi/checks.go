@@ -6,7 +6,7 @@ import (
 )
 
 // sectionHealth is AOD's own: the specification has no word on health.
-const sectionHealth = "Health (docs/http-contract.md)"
+const sectionHealth = "Health (docs/agent-http-contract.md)"
 
 // check is one rule of a Report.
 type check struct {

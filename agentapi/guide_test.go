@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheGuideHasEveryRule(t *testing.T) {
-	raw, err := os.ReadFile("../docs/http-contract.md")
+	raw, err := os.ReadFile("../docs/agent-http-contract.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/schemas"
 )
 
-const apiGuide = "http-api.md"
+const apiGuide = "server-api.md"
 
 func TestTheRoutesShownAreThoseThatThereAre(t *testing.T) {
 	text, _ := readGuide(t, apiGuide)

@@ -22,7 +22,7 @@ func TestTheCommandsShownExist(t *testing.T) {
 	}
 	for _, name := range guides {
 		lines := commandLines(readGuide(t, name))
-		if len(lines) == 0 && name != "http-api.md" {
+		if len(lines) == 0 && name != "server-api.md" {
 			t.Errorf("%s shows no command", name)
 		}
 		for _, line := range lines {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
-const contractGuide = "http-contract.md"
+const contractGuide = "agent-http-contract.md"
 
 // What stands under "Serving" is a tour too, with two clients: blocks whose titles are
 // their files' names. The one in Go is built within this module, as the guide has it.

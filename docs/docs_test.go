@@ -3,7 +3,7 @@
 //
 // In capsules.md a fenced block whose info string ends in title="DIR/FILE" is a file of
 // the capsule DIR; in agentic-units.md, of the unit DIR (au_test.go). In server.md,
-// http-api.md and warm-starts.md the blocks for a shell are run in order, and what stands below one is held
+// server-api.md and warm-starts.md the blocks for a shell are run in order, and what stands below one is held
 // against what it printed (tour_test.go).
 package docs_test
 
@@ -23,7 +23,7 @@ import (
 
 const guide = "capsules.md"
 
-var guides = []string{guide, "configuration.md", "server.md", "http-api.md", "warm-starts.md", "docker.md", "remote-engine.md", "http-contract.md", "performance.md", auGuide}
+var guides = []string{guide, "configuration.md", "server.md", "server-api.md", "warm-starts.md", "docker.md", "remote-engine.md", "agent-http-contract.md", "performance.md", auGuide}
 
 // block is a fenced block of the guide.
 type block struct{ language, title, text string }

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 )
 
-const handoffGuide = "handoff.md"
+const handoffGuide = "capsule-api.md"
 
 // What a handler serves is asked of one: each path with a method that none takes, so that
 // it lists those that it does.

@@ -22,7 +22,7 @@ const tourTime = 5 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "http-api.md", "warm-starts.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md"} {
 		t.Run(name, func(t *testing.T) {
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
