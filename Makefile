@@ -13,7 +13,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .PHONY: demo
-demo: build base ## build aod, make sure of engine and base image, run an example on a real file
+demo: build base ## build aod and the base image, run csv-report: prints a table's statistics, writes chart.svg
 	@sh scripts/demo.sh
 
 .PHONY: build

@@ -6,7 +6,7 @@ example=examples/capsules/csv-report
 out=aod-output/demo
 
 echo
-echo "A table of sales goes in, statistics and a chart come out:"
+echo "A table of sales goes in. Its statistics are printed as JSON, and a chart is written:"
 echo
 echo "  bin/aod run $example --file table=$example/input/sales.csv --set group_by=region --out $out"
 echo
