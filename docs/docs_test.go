@@ -23,7 +23,10 @@ import (
 
 const guide = "capsules.md"
 
-var guides = []string{guide, "configuration.md", "server.md", "server-api.md", "warm-starts.md", "docker.md", "remote-engine.md", "agent-http-contract.md", "performance.md", auGuide}
+var guides = []string{
+	guide, "configuration.md", "server.md", apiGuide, "warm-starts.md", "docker.md", "remote-engine.md", contractGuide,
+	"performance.md", auGuide, readme,
+}
 
 // block is a fenced block of the guide.
 type block struct{ language, title, text string }
