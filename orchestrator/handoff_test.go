@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,6 +363,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		return unit.Of(c), nil
 	}
 	data := t.TempDir()
+	var latest atomic.Pointer[Local]
 	runs := func(ctx context.Context, s script) api.Record {
 		t.Helper()
 		raw, _ := json.Marshal(s)
@@ -374,6 +376,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := newLocal(t, container.New(w.engine, container.Options{}), Options{Home: data})
+		latest.Store(o)
 		ended, err := o.Run(ctx, Request{Request: run.Request{Unit: u, Input: input}, OutDir: filepath.Join(t.TempDir(), "out"), Find: load})
 		if err := errors.Join(err, o.Close()); err != nil {
 			t.Fatal(err)
@@ -391,6 +394,31 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		record := runs(t.Context(), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
 		if record.Outcome != api.Success || len(record.Calls) != 1 || record.Calls[0].Files != 1 || !strings.Contains(w.answers["f"][0], "/io/handoff/incoming/doc.txt") {
 			t.Errorf("%q: %s", w.answers["f"], show(record))
+		}
+	})
+	t.Run("with more at once than a server lets wait", func(t *testing.T) {
+		fan := script{Mark: "wide", AtOnce: true}
+		for n := range 130 {
+			fan.Calls = append(fan.Calls, script{Mark: fmt.Sprint("wide", n), Until: "wide"})
+		}
+		go func() {
+			defer w.open("wide")
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				if l := latest.Load(); l != nil {
+					if _, waiting := l.queue.Counts(); waiting["caller"] > 120 {
+						return
+					}
+				}
+			}
+		}()
+		record := runs(t.Context(), fan)
+		if record.Outcome != api.Success || len(record.Calls) != 130 {
+			t.Fatalf("%d calls: %s", len(record.Calls), record.Outcome)
+		}
+		for _, call := range record.Calls {
+			if call.Outcome != api.Success {
+				t.Errorf("call %s: %s %s", call.ID, call.Outcome, call.ErrorKind)
+			}
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,9 +35,13 @@ type Local struct {
 	dir  *lockedDir
 }
 
+// longTime is more than any command takes.
+const longTime = 365 * 24 * time.Hour
+
 // NewLocal makes a directory for the runs in the data directory, and gives it to the kinds.
 func NewLocal(opts Options) (_ *Local, err error) {
 	opts = opts.withDefaults()
+	opts.Queue, opts.QueueWait = math.MaxInt, longTime // a command's own runs all get their turn
 	data, err := openDataDir(opts.Home)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,6 @@ type journal interface {
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
 	Keys(ctx context.Context, prefix string) ([]string, error)
-	Events(ctx context.Context, run string, after int64, limit int) ([]store.Event, error)
 }
 
 // finder returns the unit of a name that a run may call, or a NotFound fault.

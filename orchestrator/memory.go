@@ -47,9 +47,6 @@ func (m *memory) Save(_ context.Context, r store.Run, _ ...store.Event) error {
 // Append implements journal: whoever wants events observes the run.
 func (m *memory) Append(context.Context, string, ...store.Event) error { return nil }
 
-// Events implements journal: nobody comes later to ask for them.
-func (m *memory) Events(context.Context, string, int64, int) ([]store.Event, error) { return nil, nil }
-
 // Run implements journal.
 func (m *memory) Run(_ context.Context, id string) (store.Run, error) {
 	m.mu.Lock()
