@@ -276,7 +276,7 @@ func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
 	if err := os.Chtimes(w.service.runPath(id), long, long); err != nil {
 		t.Fatal(err)
 	}
-	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.home.Owner, runtime.LabelAside: "card"}
+	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.home.Owner, runtime.LabelPurpose: "card"}
 	if _, err := w.engine.Create(t.Context(), runtime.ContainerSpec{Image: dockertest.Image, Labels: labels}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// ErrDetach is the cause of a context that ends a process and not its sandboxes: cancel
-// with it, and their containers go on for the next process to Adopt.
+// ErrDetach is the cause of a context whose end leaves the sandboxes alone: their containers
+// go on, for the next process to Adopt.
 var ErrDetach = errors.New("detached from the sandbox")
 
-// Adopt takes over a container that an earlier process created from a Durable spec. One
-// that was never started is started now, one that runs is waited for, and of one that has
-// ended the end is known: its program never runs twice. The log gets the output from its
-// beginning; see Log.Skip. After an error the container is as it was.
+// Adopt takes over a container that an earlier process created from a Durable spec. It starts
+// a container that was never started. A program never runs twice: of a container that has
+// ended, Wait returns the end. The log gets the output from its beginning; see Log.Skip.
+// After an error the container is as it was.
 func Adopt(ctx context.Context, engine Containers, id string, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
 	s := newSandbox(engine, spec, layout)
 	s.id = id
@@ -24,9 +24,10 @@ func Adopt(ctx context.Context, engine Containers, id string, spec Spec, layout 
 	return s, nil
 }
 
-// adopt subscribes before it looks: an exit in between comes by the subscription.
+// adopt subscribes before it inspects: the subscription tells of an exit in between.
 func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
-	if err := s.subscribe(ctx); err != nil {
+	life, err := s.subscribe(ctx)
+	if err != nil {
 		return err
 	}
 	state, err := s.engine.Inspect(ctx, s.id)
@@ -35,7 +36,7 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 	case state.Status == StatusCreated:
 		state, err = s.startCreated(ctx)
 	case !state.Running:
-		s.exit = known(Exit{Code: state.ExitCode})
+		s.exit = exitAlready(Exit{Code: state.ExitCode})
 	}
 	if err != nil {
 		return fmt.Errorf("adopt sandbox: %w", err)
@@ -47,14 +48,14 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 	}
 	s.drain(streams, log)
 	if len(s.exit) == 0 {
-		s.openTunnel()
+		s.openTunnel(life)
 	}
 	return nil
 }
 
-// startCreated starts what the earlier process had yet to start, or was about to: its
-// call may still be on its way. Of two starts at once the engine does one, and should
-// ours come when a whole run is over, the init doesn't run the program again.
+// startCreated starts a container that the earlier process had not started yet. That
+// process's call may still be on its way: the engine does only one of two starts at once. If
+// ours comes after a whole run, the init doesn't run the program again.
 func (s *Sandbox) startCreated(ctx context.Context) (ContainerState, error) {
 	if err := s.layout.refillVolumes(ctx); err != nil {
 		return ContainerState{}, err
@@ -65,8 +66,8 @@ func (s *Sandbox) startCreated(ctx context.Context) (ContainerState, error) {
 	return s.engine.Inspect(ctx, s.id)
 }
 
-// known returns an exit as a subscription would.
-func known(exit Exit) <-chan Exit {
+// exitAlready returns an exit as a subscription would.
+func exitAlready(exit Exit) <-chan Exit {
 	exits := make(chan Exit, 1)
 	exits <- exit
 	return exits

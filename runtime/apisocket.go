@@ -12,15 +12,15 @@ import (
 
 const socketName = "aod.sock"
 
-// Outgoing is where the program leaves files for those that it calls. It lies beside io, in
-// which the program may rename what it likes, and is mounted over it.
+// Outgoing is the directory of the files that the program hands to units that it calls. It
+// lies beside io and is mounted over it: in io, the program may rename anything.
 func (l Layout) Outgoing() string { return l.path("outgoing") }
 
-// Incoming is where it finds the files of those that it called.
+// Incoming is the directory in which the program finds the files of units that it called.
 func (l Layout) Incoming() string { return l.path("incoming") }
 
-// Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. One that
-// a dead process left is replaced. For an engine that runs elsewhere
+// Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. It replaces
+// the socket of a dead process. For an engine that runs elsewhere
 // it is the listener of a tunnel, which opens as soon as the sandbox runs.
 func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
 	if l.remote != nil {
@@ -43,16 +43,16 @@ func (l Layout) listen(ctx context.Context, name string) (net.Listener, error) {
 	if err != nil {
 		return nil, unwritable(err)
 	}
-	if err := os.Chmod(l.path("aod/"+name), 0o666); err != nil { // who may enter the sandbox may speak
+	if err := os.Chmod(l.path("aod/"+name), 0o666); err != nil { // everybody in the sandbox may connect
 		return nil, errors.Join(unwritable(err), listener.Close())
 	}
 	return listener, nil
 }
 
-// maxSocketPath is what the address of a socket has room for on every system.
+// maxSocketPath is the length in bytes that a socket's address may have on every system.
 const maxSocketPath = 103
 
-// listenIn names the socket by its open directory where its own path is too long.
+// listenIn makes the socket in dir. Where its path is too long, it names dir by its descriptor.
 func listenIn(ctx context.Context, dir *os.File, name string) (net.Listener, error) {
 	path := filepath.Join(dir.Name(), name)
 	if len(path) > maxSocketPath {
@@ -63,6 +63,6 @@ func listenIn(ctx context.Context, dir *os.File, name string) (net.Listener, err
 	if err != nil {
 		return nil, err
 	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false) // it goes with its directory
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // the socket is removed with its directory
 	return listener, nil
 }

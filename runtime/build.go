@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// tagDigits of a context's digest make the tag: 64 bits, no accident in sight.
+// tagDigits is how many hex digits of a context's digest make the tag: 64 bits.
 const tagDigits = 16
 
-// Recipe is an image by its content: two recipes with the same name and digest make
+// Recipe describes an image by its content: two recipes with the same name and digest make
 // the same image.
 type Recipe struct {
 	Name         string // the image's repository, e.g. "aod-capsule/hello"
@@ -28,7 +28,8 @@ type ImageBuilder interface {
 	Builder
 }
 
-// BuildImage builds the recipe's image, with what the engine has in its cache.
+// BuildImage builds the recipe's image and looks it up. The engine uses its build cache. The
+// errors are those of Builder.Build and Images.Image.
 func BuildImage(ctx context.Context, engine ImageBuilder, recipe Recipe, progress func(BuildEvent)) (Image, error) {
 	tags := []string{recipe.Tag()}
 	if recipe.AlsoTag != "" {

@@ -22,8 +22,9 @@ const (
 	maxSkipped   = 20   // of which the names are kept
 )
 
-// ReadResult reads /io/output.json, or what the program posted in its place. A result that isn't there, is no regular file or
-// is over the limit comes back as a finding: it is the program's fault, not ours.
+// ReadResult reads /io/output.json, or the result that the program posted instead. A missing
+// result, a special file or one over maxBytes is a finding: it is the program's fault, not
+// ours.
 func (l Layout) ReadResult(maxBytes int64) ([]byte, *fault.Finding, error) {
 	raw, err := readRegular(l.Dir, postedName, maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,13 +63,13 @@ func resultFinding(err error) *fault.Finding {
 	return &f
 }
 
-// Found is an output file as it lies in the run's directory.
+// Found is an output file in the run's directory.
 type Found struct {
 	Name      string // relative to /io/output, slash-separated
 	SizeBytes int64
 }
 
-// Listing is what the directory /io/output holds.
+// Listing lists the files of /io/output.
 type Listing struct {
 	Files   []Found  // regular files by name
 	Skipped []string // links, special files and unfit names, the first few, each with what it is
@@ -90,10 +91,10 @@ func (l Layout) OutputRoot() (*os.Root, error) { return os.OpenRoot(l.output()) 
 // InputRoot opens /io/input for checks.
 func (l Layout) InputRoot() (*os.Root, error) { return os.OpenRoot(l.input()) }
 
-// Collect lists /io/output. Call it when the container has ended: it trusts that
-// nothing changes any more. It returns a *LimitError for too much of anything.
+// Collect lists /io/output. Call it when the container has ended, or after TakeOutput: nothing
+// may change meanwhile. The error is a *LimitError for too much of anything.
 func (l Layout) Collect(limits Limits) (Listing, error) {
-	if err := onlyDirectory(l.output()); err != nil {
+	if err := checkDirectory(l.output()); err != nil {
 		return Listing{}, err
 	}
 	if err := os.Chmod(l.output(), 0o700); err != nil {
@@ -112,8 +113,8 @@ func (l Layout) Collect(limits Limits) (Listing, error) {
 	return c.found, nil
 }
 
-// onlyDirectory guards against a program that put a link in the place of /io/output.
-func onlyDirectory(output string) error {
+// checkDirectory guards against a program that replaced /io/output by a link.
+func checkDirectory(output string) error {
 	info, err := os.Lstat(output)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &LimitError{Limit: "output", Message: "the directory /io/output was removed by the program"}
@@ -139,7 +140,7 @@ func (c *collector) dir(name string, depth int) error {
 	if depth > maxDirDepth {
 		return &LimitError{Limit: "output", Message: fmt.Sprintf("/io/output is nested more than %d directories deep", maxDirDepth)}
 	}
-	// A directory without write or search permission would keep its files from us.
+	// Without these permissions we could not read the directory's files.
 	if err := c.root.Chmod(name, 0o700); err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (c *collector) entry(name string, entry fs.DirEntry, depth int) error {
 			Hint:    "pack many small files into one archive",
 		}
 	}
-	if problem := unfit(name); problem != "" {
+	if problem := nameProblem(name); problem != "" {
 		c.skip(name, problem)
 		return nil
 	}
@@ -171,9 +172,9 @@ func (c *collector) entry(name string, entry fs.DirEntry, depth int) error {
 	return nil
 }
 
-// unfit says what is wrong with a name that no contract lets anybody use, that JSON
-// can't carry or that would do things to a terminal; "" if nothing is.
-func unfit(name string) string {
+// nameProblem says why a file's name can't be used: it is too long, JSON can't carry it, or it
+// could control a terminal; "" if it can.
+func nameProblem(name string) string {
 	switch {
 	case len(name) > maxNameBytes:
 		return fmt.Sprintf("has a name of more than %d bytes", maxNameBytes)

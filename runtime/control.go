@@ -14,15 +14,15 @@ import (
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
-// control is this process's end of the connection that a sandbox's init makes before there
-// is a program. Nobody else gets one: of those who connect only the first is heard, so that
-// what it says is the init's word, unlike the report's file.
+// control is our end of the connection that a sandbox's init makes before it starts the
+// program. Only the first connection is accepted, so that it is the init's: a program can't
+// forge what comes over it, unlike the report's file.
 type control struct {
 	listener net.Listener
 	socket   string        // its file
 	ready    chan struct{} // closed when the init is there
-	good     chan struct{} // closed when it told of a success: report is set then
-	served   chan struct{} // closed when no more is to come
+	success  chan struct{} // closed when it told of a success: report is set then
+	done     chan struct{} // closed when serve has returned
 	report   initreport.Report
 
 	mu     sync.Mutex
@@ -36,21 +36,22 @@ func (l Layout) openControl(ctx context.Context) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for init: %w", err)
 	}
-	c := &control{listener: listener, socket: l.path("aod/" + path.Base(initreport.ControlPath)), ready: make(chan struct{}), good: make(chan struct{}), served: make(chan struct{})}
+	c := &control{listener: listener, socket: l.path("aod/" + path.Base(initreport.ControlPath)), ready: make(chan struct{}), success: make(chan struct{}), done: make(chan struct{})}
 	go c.serve()
 	return c, nil
 }
 
+// serve accepts the init's connection and reads what it tells.
 func (c *control) serve() {
-	defer close(c.served)
+	defer close(c.done)
 	conn, err := c.listener.Accept()
-	_ = c.listener.Close() // the program shall find nobody here, and nothing
+	_ = c.listener.Close() // nobody else shall connect
 	_ = os.Remove(c.socket)
 	if err != nil || !c.keep(conn) {
 		return
 	}
 	defer func() { _ = conn.Close() }() // nothing is to be written any more
-	if !greets(conn) {
+	if !readReady(conn) {
 		return
 	}
 	close(c.ready)
@@ -59,7 +60,7 @@ func (c *control) serve() {
 		return
 	}
 	if c.report, err = initbin.ParseReport(raw); err == nil && succeeded(c.report) {
-		close(c.good)
+		close(c.success)
 	}
 }
 
@@ -75,27 +76,29 @@ func (c *control) keep(conn net.Conn) bool {
 	return true
 }
 
-func greets(conn net.Conn) bool {
+// readReady reports whether the connection begins as an init's does.
+func readReady(conn net.Conn) bool {
 	word := make([]byte, len(initreport.Ready))
 	_, err := io.ReadFull(conn, word)
 	return err == nil && string(word) == initreport.Ready
 }
 
-// succeeded: of all other ends the engine's own word is waited for, and the whole log.
+// succeeded reports whether the program succeeded. After any other end, Wait waits for the
+// engine's own word and the whole log.
 func succeeded(r initreport.Report) bool {
 	return r.ExitCode == 0 && r.Signal == 0 && r.StartError == "" && !r.Terminated && !r.Abandoned && r.OOMKills == 0
 }
 
-// success is closed when the init has told of one. Of no control it never is.
-func (c *control) success() <-chan struct{} {
+// succeeds is closed when the init has told of a success. It is nil where there is no control.
+func (c *control) succeeds() <-chan struct{} {
 	if c == nil {
 		return nil
 	}
-	return c.good
+	return c.success
 }
 
-// begin lets a parked init start its program.
-func (c *control) begin(m initbin.StartMessage) error {
+// send lets a parked init start its program.
+func (c *control) send(m initbin.StartMessage) error {
 	raw, err := m.Append(nil)
 	if err != nil {
 		return err
@@ -112,7 +115,7 @@ func (c *control) begin(m initbin.StartMessage) error {
 
 var errNoInit = errors.New("the sandbox's init has not connected")
 
-// close ends the connection and waits for that. It may be called again, and of none.
+// close ends the connection and waits for serve. It may be called again, and on nil.
 func (c *control) close() {
 	if c == nil {
 		return
@@ -124,7 +127,7 @@ func (c *control) close() {
 	}
 	c.mu.Unlock()
 	if err := c.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return // and it never accepts anybody: the file is gone
+		return // the listener can't be closed: serve may never return
 	}
-	<-c.served
+	<-c.done
 }

@@ -25,10 +25,10 @@ type File struct {
 	SHA256    string // hex
 }
 
-// Deliver moves the files from /io/output below dest, which is made when there is
-// something to put there. A file that already has the name is replaced. Nothing is
-// written outside dest, also where links stand in it. The error, an Unavailable
-// fault, comes with the files that were delivered before it.
+// Deliver moves the found files of /io/output below dest. It makes dest when there are files,
+// and replaces files of the same names. Nothing is written outside dest, even through links
+// in it. The error is an Unavailable fault; the files that were delivered before it are
+// returned as well.
 func (l Layout) Deliver(found []Found, dest string) ([]File, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -54,7 +54,7 @@ func undelivered(err error, format string, args ...any) error {
 		WithHint("is the disk full, or something in the way? --out DIR names another directory")
 }
 
-// delivery is a way from one directory to another that no link leads astray.
+// delivery moves files from one directory to another; links lead out of neither.
 type delivery struct {
 	from, to *os.Root
 }
@@ -79,7 +79,7 @@ func (l Layout) openDelivery(dest string) (*delivery, error) {
 	return &delivery{from: from, to: to}, nil
 }
 
-// close lets go of the directories, which hold no data.
+// close closes the directories.
 func (d *delivery) close() {
 	_ = d.from.Close()
 	_ = d.to.Close()
@@ -95,8 +95,8 @@ func (d *delivery) deliver(name string) (File, error) {
 	return measure(d.to, name, d.to.Name())
 }
 
-// measure reads a file that we have put below root to say what it is, and that it is found
-// below dir. A user's own links in a directory of the user's are followed.
+// measure reads a file of ours below root and returns its size and digest, with its path
+// below dir. It follows links that stay below root: the user may have made them.
 func measure(root *os.Root, name, dir string) (File, error) {
 	file, _, err := safefs.OpenInside(root, name)
 	if err != nil {
@@ -112,9 +112,9 @@ func measure(root *os.Root, name, dir string) (File, error) {
 	return File{Name: name, Path: target, SizeBytes: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// move renames where both lie on one file system and copies otherwise.
+// move renames the file, or copies it to another file system.
 func (d *delivery) move(name string) error {
-	if err := own(d.from, name); err != nil {
+	if err := makeOrdinary(d.from, name); err != nil {
 		return err
 	}
 	err := d.rename(name)
@@ -124,8 +124,8 @@ func (d *delivery) move(name string) error {
 	return err
 }
 
-// own makes an ordinary file of ours of it: whatever owner or set-id bits it had are gone.
-func own(root *os.Root, name string) error {
+// makeOrdinary makes a file ours, readable by everybody and without set-id bits.
+func makeOrdinary(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func own(root *os.Root, name string) error {
 	return root.Chmod(name, 0o644) // as readable as what its user makes
 }
 
-// rename moves between the two opened directories, whatever became of their paths.
+// rename moves the file between the two open directories, even if their paths have changed.
 func (d *delivery) rename(name string) error {
 	from, err := safefs.OpenDir(d.from, path.Dir(name))
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *delivery) rename(name string) error {
 	return unix.Renameat(int(from.Fd()), base, int(to.Fd()), base)
 }
 
-// copy fills a file of its own name, so that nobody sees half of the result.
+// copy writes a temporary file and renames it, so that nobody sees half of the result.
 func (d *delivery) copy(name string) error {
 	source, _, err := safefs.OpenRegular(d.from, name)
 	if err != nil {

@@ -16,24 +16,24 @@ const drainTime = 5 * time.Second
 type End struct {
 	ExitCode  int
 	OOMKilled bool
-	Cause     error // why we stopped it: a context's cause or a *LimitError; nil if it ended by itself
-	// Outside says that neither we nor the program ended it, as far as can be told:
-	// the engine shut down, or somebody stopped or killed the container. A program
-	// that signals its own init looks the same.
+	Cause     error // why we stopped it: a context's cause or a *LimitError; nil if we didn't
+	// Outside says that neither we nor the program ended it: the engine shut down, or somebody
+	// stopped or killed the container. A program that signals its own init looks the same.
 	Outside     bool
 	EngineError string
 	StartedAt   time.Time
 	FinishedAt  time.Time
-	// Early says that the init told of the end: nothing but the init itself was left in the
-	// container then. How that ends, and the last of its output, is for Sandbox.Settle.
+	// Early says that the init told of the end before the engine did. Only the init was left
+	// in the container then. AwaitExit returns the container's own end.
 	Early bool
-	// Alive says, with Early, that the program has done well and waits for another run.
-	Alive    bool
+	// Reusable says, with Early, that the program goes on: it waits for another run.
+	Reusable bool
 	Report   initreport.Report // as the init reported it; zero where it couldn't
 	Reported bool
 }
 
-func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error) {
+// readEnd reads how the container ended, when it has.
+func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, error) {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	if exit.Err != nil {
@@ -58,34 +58,34 @@ func (s *Sandbox) ended(ctx context.Context, exit Exit, cause error) (End, error
 	return end, nil
 }
 
-// finished is the end of a program that did well, as its init tells: the engine takes much
-// longer to notice. What the init says before it has a program can't be forged by one.
-func (s *Sandbox) finished() End {
+// earlyEnd is the end of a program that succeeded, as its init told: the engine takes much
+// longer to notice. No program can forge it: the init connected before there was one.
+func (s *Sandbox) earlyEnd() End {
 	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true}
 }
 
-// stays is the end of a run whose program goes on.
-func (s *Sandbox) stays() End {
-	return End{Early: true, Alive: true, StartedAt: s.startedAt, FinishedAt: time.Now()}
+// reusableEnd is the end of a run whose program goes on.
+func (s *Sandbox) reusableEnd() End {
+	return End{Early: true, Reusable: true, StartedAt: s.startedAt, FinishedAt: time.Now()}
 }
 
-// goesOn reports whether neither the engine nor the init has told of the container's end.
-func (s *Sandbox) goesOn() bool {
+// noEndYet reports whether neither the engine nor the init has told of the container's end.
+func (s *Sandbox) noEndYet() bool {
 	select {
-	case <-s.control.success():
+	case <-s.control.succeeds():
 		return false
 	default:
-		return s.Lives()
+		return s.Running()
 	}
 }
 
-// settleTime is what an init has to end after its last word.
-const settleTime = 10 * time.Second
+// exitTime is how long an init may take to end after its report.
+const exitTime = 10 * time.Second
 
-// Settle returns the container's own end after one that came Early, when its output is read
-// as well. The error is an Unavailable fault.
-func (s *Sandbox) Settle(ctx context.Context) (Exit, error) {
-	timer := time.NewTimer(settleTime)
+// AwaitExit returns the container's own end after an Early one, when its output is read as
+// well. The error is an Unavailable fault, or the cause of ctx's end.
+func (s *Sandbox) AwaitExit(ctx context.Context) (Exit, error) {
+	timer := time.NewTimer(exitTime)
 	defer timer.Stop()
 	select {
 	case exit := <-s.exit:
@@ -98,8 +98,8 @@ func (s *Sandbox) Settle(ctx context.Context) (Exit, error) {
 	}
 }
 
-// fromOutside: the init lives longer than its program and can't be killed by it, so
-// that only the kernel or somebody outside keeps it from its report.
+// fromOutside says whether End.Outside is so. The init outlives its program, which can't kill
+// it: only the kernel or somebody outside keeps the init from its report.
 func (e End) fromOutside() bool {
 	const killed = 128 + 9
 	switch {
@@ -111,7 +111,7 @@ func (e End) fromOutside() bool {
 	return e.ExitCode == killed && !e.OOMKilled
 }
 
-// waitDrained waits for the streams' end, which the engine owes us after the exit.
+// waitDrained waits for the streams' end, which comes soon after the exit.
 func (s *Sandbox) waitDrained() {
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()

@@ -27,16 +27,15 @@ const (
 	reportPath   = "/run/aod/report"
 )
 
-// Layout is the directory of one run on this host. What is below it is written by
-// untrusted code as soon as the container runs; the directory itself is closed to
-// other users of the host.
+// Layout is the directory of one run on this host. Untrusted code writes below it as soon as
+// the container runs. The directory itself is closed to other users of the host.
 type Layout struct {
 	Dir    string // absolute
 	Input  string // absolute: what the run sees as /io/input; "" is below Dir
 	Output string // absolute: where /io/output lies after its publication; "" is below Dir
 
-	remote *volumes // nil where the engine sees this host's files; see At
-	lives  bool     // the program does, though the run is over; see Taken
+	remote      *volumes // nil where the engine sees this host's files; see At
+	programRuns bool     // the run is over and the program goes on; see TakeOutput
 }
 
 // NewLayout makes the run's directories below dir, which must exist. The init is
@@ -75,8 +74,8 @@ func (l Layout) make(initFile string) error {
 	return writeFile(l.path("aod/hosts"), []byte(hosts), 0o644)
 }
 
-// hosts is the /etc/hosts of a sandbox without a network. What looks for the engine's
-// host finds the sandbox itself, where the capsule API belongs.
+// hosts is the /etc/hosts of a sandbox without a network. The name of the engine's host is
+// the sandbox itself there, where the capsule API listens.
 const hosts = "127.0.0.1 localhost sandbox host.docker.internal\n::1 localhost ip6-localhost ip6-loopback\n"
 
 // placeInit links the init binary to where /run/aod is bound, or copies it where the
@@ -99,8 +98,8 @@ func (l Layout) placeInit(initFile string) error {
 	return err
 }
 
-// WriteInput puts /io/input.json into place, also under the eyes of a program that runs
-// already: nothing that it may have left there is followed or written to.
+// WriteInput writes /io/input.json. A program may run already: nothing that it left there is
+// followed or written to.
 func (l Layout) WriteInput(payload []byte) error {
 	return unwritable(safefs.Replace(l.path("io/input.json"), payload, safefs.ReplaceOptions{Mode: 0o666}))
 }
@@ -109,17 +108,18 @@ func (l Layout) makeReport() error {
 	return errors.Join(writeFile(l.path("aod/report"), nil, 0o666), writeFile(l.path("aod/"+stdoutName), nil, 0o666))
 }
 
-// renewReport takes away what an earlier attempt has left: the init of the next one
-// would think that it had run already.
-func (l Layout) renewReport() error {
+// resetReport removes the report of an earlier attempt. The next attempt's init would refuse
+// to run otherwise.
+func (l Layout) resetReport() error {
 	if err := os.Remove(l.path("aod/report")); err != nil {
 		return unwritable(err)
 	}
 	return unwritable(l.makeReport())
 }
 
-// Report reads what the init wrote of the run's usage. It is advisory: a program
-// with the same user id can write there as well.
+// Report reads the init's report of the run's usage. It is advisory: the program has the same
+// user id and can write there as well. The errors are those of initbin.ParseReport, and of
+// reading the file.
 func (l Layout) Report() (initreport.Report, error) {
 	raw, err := readRegular(l.path("aod"), "report", initreport.MaxBytes)
 	if err != nil {
@@ -146,7 +146,7 @@ func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
 	}
 }
 
-// filterMounts are the binds of a sandbox that sees its input and writes its output alone.
+// filterMounts are the binds of a filter's sandbox: it reads its input and writes its stdout.
 func (l Layout) filterMounts(spec Spec) []Mount {
 	mounts := []Mount{
 		{Source: l.input(), Target: inputDir, ReadOnly: true},
@@ -166,7 +166,7 @@ func (l Layout) filterMounts(spec Spec) []Mount {
 // stdoutName is the file that a filter has as its stdout, in writableDir.
 const stdoutName = "stdout"
 
-// writableDir is where the sandbox has the single files of ours that it may write.
+// writableDir is the sandbox's directory of the files of ours that it may write.
 func (l Layout) writableDir() string {
 	if l.remote != nil {
 		return path.Join(aodDir, writableName)
@@ -174,8 +174,8 @@ func (l Layout) writableDir() string {
 	return aodDir
 }
 
-// OpenStdout opens what a filter has written to its stdout. It may have put something else
-// there, but nothing that this would wait for.
+// OpenStdout opens the file to which a filter writes its stdout. Anything but a regular file
+// is an error.
 func (l Layout) OpenStdout() (*os.File, error) {
 	root, err := os.OpenRoot(l.path("aod"))
 	if err != nil {
@@ -186,11 +186,10 @@ func (l Layout) OpenStdout() (*os.File, error) {
 	return f, err
 }
 
-// mounts are the binds of a sandbox. The read-only ones lie over the writable ones, so
-// that their order matters. A directory of /io that the image declares as a volume is
-// bound by itself: else something would be laid over it that nobody collects. A hosts
-// file of our own saves the engine from setting up a network that isn't one, which is
-// half the time of a start.
+// mounts are the binds of a sandbox. The read-only ones lie over the writable ones, so that
+// their order matters. A directory of /io that the image declares as a volume gets a bind of
+// its own: otherwise the engine would cover it with a volume that nobody collects. With our
+// own hosts file the engine sets up no network for "none", which halves the time of a start.
 func (l Layout) mounts(network string, volumes []string) []Mount {
 	mounts := []Mount{{Source: l.path("io"), Target: ioDir}}
 	for _, dir := range []string{"/io/output", "/io/handoff"} {
@@ -213,7 +212,7 @@ func (l Layout) mounts(network string, volumes []string) []Mount {
 	return mounts
 }
 
-// unprivileged is who a sandbox runs as where AOD itself is root.
+// unprivileged is the user and group id of sandboxes where AOD itself is root.
 const unprivileged = 65532
 
 // sandboxUser returns "uid:gid" for the container: AOD's own user, whose files both
@@ -226,8 +225,8 @@ func sandboxUser() string {
 	return strconv.Itoa(uid) + ":" + strconv.Itoa(gid)
 }
 
-// Posted is where the capsule API keeps a result that the program gave it instead of writing
-// /io/output.json. No program reaches it.
-func (l Layout) Posted() string { return l.path(postedName) }
+// PostedResult is the file in which the capsule API keeps a result that the program posted
+// instead of writing /io/output.json. The sandbox doesn't see it.
+func (l Layout) PostedResult() string { return l.path(postedName) }
 
 const postedName = "posted.json"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits bound one run. In a set of wishes zero means "not said".
+// Limits bound one run. Zero means "not set" where limits are asked for: see Or.
 type Limits struct {
 	Timeout     time.Duration // wall time from the container's start
 	MemoryBytes int64         // memory; no swap is given
@@ -20,7 +20,7 @@ type Limits struct {
 	ResultBytes int64         // output.json
 }
 
-// DefaultLimits are in force where neither the unit nor the operator says otherwise.
+// DefaultLimits apply where neither the unit nor the operator sets a limit.
 func DefaultLimits() Limits {
 	return Limits{
 		Timeout:     time.Minute,
@@ -37,8 +37,9 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Or returns the limits with everything that isn't said taken from the fallback. The
-// disk has room for twice the output that is said: it is often written and then packed.
+// Or returns the limits, with those of the fallback where they aren't set. A disk
+// limit that isn't set becomes at least twice the output limit that is: output is often
+// written and then packed.
 func (l Limits) Or(fallback Limits) Limits {
 	return Limits{
 		Timeout:     cmp.Or(l.Timeout, fallback.Timeout),

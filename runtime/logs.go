@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is where a line without an end is cut.
+// maxLine is the length in bytes at which a line is cut.
 const maxLine = 16 << 10
 
 // LogLine is one line that a unit wrote. Its bytes are the unit's own: whoever
@@ -21,12 +21,12 @@ type LogLine struct {
 	Text   string // valid UTF-8, without the line's end
 }
 
-// Log takes a sandbox's two streams apart into lines and keeps to a limit: what
-// comes after it is read, so that the program doesn't stall, and dropped.
+// Log splits a sandbox's two streams into lines, up to a limit. It reads and drops what comes
+// after the limit, so that the program doesn't stall.
 type Log struct {
 	limit int64
 
-	emitting sync.Mutex // one line at a time
+	emitting sync.Mutex // held during emit: one line at a time
 	emit     func(LogLine)
 
 	mu        sync.Mutex
@@ -36,22 +36,21 @@ type Log struct {
 	share     share
 }
 
-// NewLog returns a Log that hands at most limit bytes of lines to emit, counted as they
-// were written. It is called from one goroutine at a time, and holds the program up
-// while it doesn't return.
+// NewLog returns a Log that emits at most limit bytes of lines, counted as they were written.
+// emit is called by one goroutine at a time. The program waits while emit doesn't return.
 func NewLog(limit int64, emit func(LogLine)) *Log { return &Log{limit: limit, emit: emit} }
 
-// Skip leaves out the first lines of each stream, which an earlier process has handed
-// on already: they count against the limit and aren't emitted again. It is called before
-// the Log is used. Where that process had met the limit, a Log of limit 0 does instead: of
-// so much output the engine may have dropped the beginning.
+// Skip leaves out the first lines of each stream, which an earlier process has emitted: they
+// count against the limit and aren't emitted again. It is called before the Log is used.
+// Where the earlier process had reached the limit, use a Log of limit 0 instead: the engine
+// may have dropped the beginning of so much output.
 func (l *Log) Skip(stdout, stderr int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.skip = map[string]int{"stdout": stdout, "stderr": stderr}
 }
 
-// Bytes returns how much was kept, and whether something was dropped.
+// Bytes returns how many bytes were emitted, and whether some were dropped.
 func (l *Log) Bytes() (kept int64, truncated bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +65,8 @@ func (l *Log) drain(streams *Streams) {
 	both.Wait()
 }
 
-// read goes on until the stream ends. How it ends doesn't matter: the engine
-// says elsewhere how the container did.
+// read reads to the stream's end. Its error doesn't matter: the engine says elsewhere how the
+// container ended.
 func (l *Log) read(stream string, r io.Reader) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, maxLine), maxLine)
@@ -77,8 +76,8 @@ func (l *Log) read(stream string, r io.Reader) {
 	}
 }
 
-// splitLine is a bufio.SplitFunc that keeps the line's end, to be counted, and cuts
-// what is too long for one line between two characters.
+// splitLine is a bufio.SplitFunc that keeps the line's end, which counts, and cuts a line that
+// is too long between two characters.
 func splitLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	end := bytes.IndexByte(data, '\n') + 1
 	if end == 0 && len(data) >= maxLine {
@@ -117,7 +116,7 @@ func (l *Log) add(stream string, line []byte) {
 	l.emit(LogLine{Time: time.Now(), Stream: stream, Text: text})
 }
 
-// keep counts what of the line is within the limit, and returns what is to be emitted.
+// keep counts the part of the line within the limit, and returns the part to emit.
 func (l *Log) keep(stream string, line []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

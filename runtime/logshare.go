@@ -2,84 +2,84 @@ package runtime
 
 import "bytes"
 
-// share is what of a container's two streams is one run's, where there are several, one
-// after the other: to a line with which the program ends its part of each.
+// share is one run's part of a container's two streams, where the container serves several
+// runs in turn. The program ends a run's part of each stream with a line.
 type share struct {
-	end  string          // that line; "": everything is the run's
-	past map[string]bool // the streams on which it has come
-	over chan struct{}   // closed when it has come on both
-	told bool            // so it is
+	endLine string          // that line; "": everything is the run's
+	ended   map[string]bool // the streams on which it has come
+	done    chan struct{}   // closed when it has come on both
+	closed  bool            // done is
 
-	behind string          // the line that ended the share of the run before
-	ahead  map[string]bool // the streams on which that has yet to come
+	skipTo   string          // the line that ended an earlier run's share
+	skipping map[string]bool // the streams on which that has yet to come
 }
 
-// Serve begins the share of a run, which ends with a line. What comes behind that is nobody's
-// until the next call. The first run's share includes what came before.
-func (l *Log) Serve(end string) {
+// BeginShare begins the share of a run, which ends with the line endLine. Output after that
+// line is dropped until the next call. The first run's share includes the output before it.
+func (l *Log) BeginShare(endLine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.share.past) > 0 {
+	if len(l.share.ended) > 0 {
 		l.bytes, l.truncated = 0, false
 	}
 	s := &l.share
-	s.end, s.past, s.over, s.told = end, map[string]bool{}, make(chan struct{}), false
+	s.endLine, s.ended, s.done, s.closed = endLine, map[string]bool{}, make(chan struct{}), false
 }
 
-// After leaves out what comes before the line that ended the share of an earlier run, and
-// that line. It is called before the Log is used.
-func (l *Log) After(end string) {
+// SkipThrough leaves out the output up to and with the line that ended an earlier run's share.
+// It is called before the Log is used.
+func (l *Log) SkipThrough(endLine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.share.behind, l.share.ahead = end, map[string]bool{"stdout": true, "stderr": true}
+	l.share.skipTo, l.share.skipping = endLine, map[string]bool{"stdout": true, "stderr": true}
 }
 
-// Over is closed when both streams have come to the end of the run's share; nil where that
-// has none.
-func (l *Log) Over() <-chan struct{} {
+// ShareEnded is closed when the run's share has ended on both streams. It is nil without a
+// BeginShare.
+func (l *Log) ShareEnded() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.share.over
+	return l.share.done
 }
 
-// ofRun returns what of a line is the run's.
+// ofRun returns the part of a line that is the run's.
 func (l *Log) ofRun(stream string, line []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.share
-	if s.ahead[stream] {
-		if _, came := cutLine(line, s.behind); came {
-			delete(s.ahead, stream)
+	if s.skipping[stream] {
+		if _, found := cutLine(line, s.skipTo); found {
+			delete(s.skipping, stream)
 		}
 		return nil
 	}
-	if s.end == "" {
+	if s.endLine == "" {
 		return line
 	}
-	if s.past[stream] {
+	if s.ended[stream] {
 		return nil
 	}
-	rest, came := cutLine(line, s.end)
-	if came {
-		s.past[stream] = true
+	rest, found := cutLine(line, s.endLine)
+	if found {
+		s.ended[stream] = true
 	}
 	return rest
 }
 
-// endShare tells of the end of a run's share, when its last line was handed on.
+// endShare closes ShareEnded when the last line of the share was emitted.
 func (l *Log) endShare() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := &l.share; len(s.past) == 2 && !s.told {
-		s.told = true
-		close(s.over)
+	if s := &l.share; len(s.ended) == 2 && !s.closed {
+		s.closed = true
+		close(s.done)
 	}
 }
 
-// cutLine takes the last line out of a line that may have begun without the program's own
-// line having ended.
-func cutLine(line []byte, last string) (rest []byte, found bool) {
-	if rest, found = bytes.CutSuffix(bytes.TrimRight(line, "\r\n"), []byte(last)); found {
+// cutLine cuts the end line off a line. The program's own last line may have had no end, so
+// that both came as one.
+func cutLine(line []byte, endLine string) (rest []byte, found bool) {
+	if rest, found = bytes.CutSuffix(bytes.TrimRight(line, "\r\n"), []byte(endLine)); found {
 		return rest, true
 	}
 	return line, false

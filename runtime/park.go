@@ -12,8 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime/initbin"
 )
 
-// Ready is closed when the sandbox's init runs. Of a sandbox that was adopted, or whose
-// engine is elsewhere, it never is.
+// Ready is closed when the sandbox's init runs. It is nil for an adopted sandbox, and for a
+// remote engine.
 func (s *Sandbox) Ready() <-chan struct{} {
 	if s.control == nil {
 		return nil
@@ -21,18 +21,18 @@ func (s *Sandbox) Ready() <-chan struct{} {
 	return s.control.ready
 }
 
-// Lives reports whether the container has not ended, as far as the engine has told.
-func (s *Sandbox) Lives() bool { return len(s.exit) == 0 }
+// Running reports whether the engine has not told of the container's end yet.
+func (s *Sandbox) Running() bool { return len(s.exit) == 0 }
 
-// Claim gives a sandbox to a run that was not known when it was started. Its directories
-// have been moved to where layout says; its time begins now.
-func (s *Sandbox) Claim(layout Layout) {
+// Assign gives the sandbox to a run that was not known when it was started. The caller has
+// moved its directories to where layout says. The run's time begins now.
+func (s *Sandbox) Assign(layout Layout) {
 	s.layout, s.startedAt, s.timings = layout, time.Now(), Timings{}
 }
 
-// Begin lets the init of a Park spec start the program. A filter that is given here takes the
-// place of the spec's stdin and adds its arguments; env adds to the environment.
-func (s *Sandbox) Begin(filter *Filter, env []string) error {
+// StartProgram lets the init of a Park spec start the program. The filter, where there is
+// one, replaces the spec's stdin and adds its arguments. env is added to the environment.
+func (s *Sandbox) StartProgram(filter *Filter, env []string) error {
 	m := initbin.StartMessage{Env: env}
 	if filter != nil {
 		m.Stdin, m.Args = filter.stdin(), filter.Args
@@ -40,21 +40,21 @@ func (s *Sandbox) Begin(filter *Filter, env []string) error {
 	if s.control == nil {
 		return errNoInit
 	}
-	if err := s.control.begin(m); err != nil {
+	if err := s.control.send(m); err != nil {
 		return fmt.Errorf("start program of a waiting sandbox: %w", err)
 	}
 	return nil
 }
 
-// OverDisk reports whether a program has written more to the host's disk than it may, as a
-// sandbox that is waited for is ended for.
+// OverDisk reports whether a program has written more to the host's disk than it may. Wait
+// checks that itself; this is for a sandbox that nobody waits for.
 func (l Layout) OverDisk(ctx context.Context, limits Limits) bool {
 	return l.overDisk(ctx, limits.DiskBytes) != nil
 }
 
-// LinkInputs gives the sandbox the input files below a directory of ours, on the same file
-// system. They are read-only for it, so that it may have the very files. Those that it has
-// already stay; the error is errTaken for something else in the place of one.
+// LinkInputs links the input files below a directory of ours, on the same file system, into
+// /io/input. The sandbox can't write to them. Files that are linked already stay. Where
+// something else has the name of one, the error is errOccupied.
 func (l Layout) LinkInputs(from string) error {
 	return unwritable(filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -64,14 +64,14 @@ func (l Layout) LinkInputs(from string) error {
 		if err != nil || rel == "." {
 			return err
 		}
-		return place(entry, name, filepath.Join(l.input(), rel))
+		return linkEntry(entry, name, filepath.Join(l.input(), rel))
 	}))
 }
 
-var errTaken = errors.New("something else has the place of an input file")
+var errOccupied = errors.New("something else has the place of an input file")
 
-// place makes a directory, or links a file, where there is nothing or that very thing.
-func place(entry fs.DirEntry, name, target string) (err error) {
+// linkEntry makes a directory or links a file, unless it is there already.
+func linkEntry(entry fs.DirEntry, name, target string) (err error) {
 	if entry.IsDir() {
 		err = mkdir(target, 0o755)
 	} else {
@@ -84,12 +84,12 @@ func place(entry fs.DirEntry, name, target string) (err error) {
 	if err != nil {
 		return err
 	}
-	own, err := entry.Info()
+	source, err := entry.Info()
 	if err != nil {
 		return err
 	}
-	if os.SameFile(there, own) || entry.IsDir() && there.IsDir() {
+	if os.SameFile(there, source) || entry.IsDir() && there.IsDir() {
 		return nil
 	}
-	return errTaken
+	return errOccupied
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// Publish makes the directory /io/output, with the found files and nothing else in it,
-// the directory dest, which must not exist, on the same file system as the run's. Every
-// file is an ordinary one of ours then. Call it when the container has ended, or of what
-// was Taken.
+// Publish moves the directory /io/output to dest, with the found files and nothing else in
+// it. dest must not exist, and is on the same file system. Every file is an ordinary one of
+// ours then. Call it when the container has ended, or after TakeOutput.
 //
-// All is done in place and the directory renamed at the end, so that dest is never half
-// of it. Where an earlier process came as far as that, with Output set to dest, it does
-// the same work again with the same answer. The error is an Unavailable fault.
+// It works in place and renames the directory at the end, so that dest is never half done.
+// Where an earlier process came as far as that, with Output set to dest, it does the same
+// work again with the same answer. The error is an Unavailable fault.
 func (l Layout) Publish(found []Found, dest string) ([]File, error) {
 	files, err := l.publish(found, filepath.Clean(dest))
 	if err != nil {
@@ -29,37 +28,38 @@ func (l Layout) Publish(found []Found, dest string) ([]File, error) {
 }
 
 func (l Layout) publish(found []Found, dest string) ([]File, error) {
-	if l.lives {
-		return l.copyOut(found, dest)
+	if l.programRuns {
+		return l.publishCopy(found, dest)
 	}
 	output := filepath.Clean(l.output())
-	if err := onlyDirectory(output); err != nil {
+	if err := checkDirectory(output); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(output, 0o700); err != nil { // the program may have closed it
 		return nil, err
 	}
-	files, err := tidy(output, found, dest)
+	files, err := prune(output, found, dest)
 	if err != nil || output == dest {
 		return files, err
 	}
 	return files, os.Rename(output, dest) // it replaces nothing: dest would have to be a file
 }
 
-// tidy leaves the found files below output, and measures them for where they are going.
-func tidy(output string, found []Found, dest string) ([]File, error) {
+// prune removes everything but the found files below output, and returns what they are at
+// dest.
+func prune(output string, found []Found, dest string) ([]File, error) {
 	root, err := os.OpenRoot(output)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // holds no data
-	p := pruner{root: root, keep: keeping(found)}
+	p := pruner{root: root, keep: namesToKeep(found)}
 	if err := p.dir("."); err != nil {
 		return nil, err
 	}
 	files := make([]File, 0, len(found))
 	for _, f := range found {
-		if err := own(root, f.Name); err != nil {
+		if err := makeOrdinary(root, f.Name); err != nil {
 			return nil, err
 		}
 		file, err := measure(root, f.Name, dest)
@@ -71,8 +71,9 @@ func tidy(output string, found []Found, dest string) ([]File, error) {
 	return files, nil
 }
 
-// keeping returns the found files, as false, and the directories above them, as true.
-func keeping(found []Found) map[string]bool {
+// namesToKeep returns the names of the found files, as false, and of the directories above
+// them, as true.
+func namesToKeep(found []Found) map[string]bool {
 	keep := map[string]bool{".": true}
 	for _, f := range found {
 		keep[f.Name] = false
@@ -83,8 +84,8 @@ func keeping(found []Found) map[string]bool {
 	return keep
 }
 
-// pruner removes what isn't to be kept. It enters the directories of kept files alone,
-// so that it goes no deeper than their names.
+// pruner removes the entries that aren't to be kept. It enters only the directories of kept
+// files, so that it goes no deeper than their names.
 type pruner struct {
 	root *os.Root
 	keep map[string]bool // name -> is a directory

@@ -6,9 +6,8 @@ import (
 	"io/fs"
 )
 
-// RemoteEngine is what an engine can do besides that may not see this host's files: what
-// can't be mounted from here is carried to it, and talked to through it. An Engine that
-// isn't one sees them.
+// RemoteEngine is an Engine that may not see this host's files. Files that it can't mount are
+// copied to it, and connections go through it. An Engine that isn't a RemoteEngine sees them.
 type RemoteEngine interface {
 	Containers
 	Volumes
@@ -18,13 +17,13 @@ type RemoteEngine interface {
 	Remote() bool
 }
 
-// Volumes lists and removes named volumes. They are made by ContainerSpec.Volumes.
+// Volumes lists and removes named volumes. ContainerSpec.Volumes makes them.
 type Volumes interface {
 	// VolumesByLabel lists the names of volumes that carry all the labels; an empty
 	// value matches any.
 	VolumesByLabel(ctx context.Context, labels map[string]string) ([]VolumeRef, error)
-	// RemoveVolume removes a volume that no container has. One that isn't there is no
-	// error; one that is in use is a Conflict.
+	// RemoveVolume removes a volume that no container uses. A missing volume is no error; one
+	// in use is a Conflict.
 	RemoveVolume(ctx context.Context, name string) error
 }
 
@@ -36,17 +35,17 @@ type VolumeRef struct {
 
 // Archives reads and writes the files of a container in any state, as tar.
 type Archives interface {
-	// CopyTo unpacks a tar below a directory of the container, with the owners and modes
-	// that it names. It may read once more when ctx ends, so that the tar has to end then.
+	// CopyTo unpacks a tar below a directory of the container, with the tar's owners and
+	// modes. It may read once more when ctx ends: the caller lets the tar end then.
 	CopyTo(ctx context.Context, id, dir string, tar io.Reader) error
-	// CopyFrom packs a file or a directory with all below it, under its last name. The
-	// caller closes the stream, whose content is as hostile as the container's program.
+	// CopyFrom packs a file, or a directory with everything below it, under its base name. The
+	// caller closes the stream. Its content is as hostile as the container's program.
 	CopyFrom(ctx context.Context, id, path string) (io.ReadCloser, error)
-	// StatIn says what stands at a path, without following a link there.
+	// StatIn describes the file at a path, without following a link there.
 	StatIn(ctx context.Context, id, path string) (FileStat, error)
 }
 
-// FileStat is what stands at a path in a container.
+// FileStat describes a file in a container.
 type FileStat struct {
 	Mode      fs.FileMode
 	SizeBytes int64
@@ -54,9 +53,8 @@ type FileStat struct {
 
 // Execs runs programs of ours in a running container.
 type Execs interface {
-	// Exec starts a program as the user that the container has, and returns its stdin
-	// and stdout. What it writes to stderr is dropped. Close ends its stdin; the program
-	// is to end by itself then.
+	// Exec starts a program as the container's user, and returns its stdin and stdout. Its
+	// stderr is dropped. Close ends its stdin; the program should end by itself then.
 	Exec(ctx context.Context, id string, cmd []string) (io.ReadWriteCloser, error)
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// stopGrace is what a program has between SIGTERM and SIGKILL.
+	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 2 * time.Second
-	// cleanupTime bounds what has to be done after a run's own time is over.
+	// cleanupTime bounds the work after the end of a run's own time.
 	cleanupTime = 30 * time.Second
 )
 
-// Sandbox is a started container of one run, or of one after the other: see Claim.
+// Sandbox is a started container. It serves one run, or several in turn: see Assign.
 type Sandbox struct {
 	engine Containers
 	id     string
@@ -26,12 +26,11 @@ type Sandbox struct {
 
 	streams   *Streams
 	exit      <-chan Exit
-	held      context.Context    //nolint:containedctx // its end is release: what goes on until then belongs to no call
-	release   context.CancelFunc // of the exit's subscription
-	tunnels   sync.WaitGroup     // open to the container, until released
+	release   context.CancelFunc // ends the exit's subscription and the tunnel
+	tunnels   sync.WaitGroup     // the tunnel to the container, until released
 	drained   chan struct{}      // closed when both streams have ended
-	heard     bool               // Spec.Control
-	control   *control           // nil where the engine is elsewhere, or an earlier process had it
+	told      bool               // Spec.Control: the init tells of the end
+	control   *control           // nil with a remote engine, and after Adopt
 	timings   Timings
 	startedAt time.Time
 }
@@ -42,9 +41,9 @@ type Timings struct {
 	Start  time.Duration
 }
 
-// Start makes a sandbox from the spec and starts it. What it made is gone again
-// when it returns an error, unless ctx ended with ErrDetach: what has begun is left to be
-// adopted then. The run goes on when ctx, which bounds the start, ends.
+// Start makes a sandbox from the spec and starts it. After an error it has removed what it
+// made, except where ctx ended with ErrDetach: the next process adopts the container then.
+// ctx bounds the start only, not the run.
 func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
 	s := newSandbox(engine, spec, layout)
 	if err := s.create(ctx, spec); err != nil {
@@ -62,15 +61,15 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 }
 
 func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
-	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, heard: spec.Control, drained: make(chan struct{})}
+	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, told: spec.Control, drained: make(chan struct{})}
 }
 
-// create isn't broken off by ctx: nobody would know the container that it made.
+// create goes on when ctx ends: nobody would know the id of the container otherwise.
 func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("create sandbox: %w", err)
 	}
-	if err := s.layout.renewReport(); err != nil {
+	if err := s.layout.resetReport(); err != nil {
 		return err
 	}
 	ctx, cancel := cleanup(ctx)
@@ -78,16 +77,16 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 	began := time.Now()
 	id, err := s.engine.Create(ctx, spec.container(s.layout))
 	if err != nil {
-		return errors.Join(fmt.Errorf("create sandbox: %w", err), s.disown(ctx, spec, err))
+		return errors.Join(fmt.Errorf("create sandbox: %w", err), s.removeLost(ctx, spec, err))
 	}
 	s.id, s.timings.Create = id, time.Since(began)
 	return nil
 }
 
-// disown removes what a creation made whose answer got lost on its way to us.
-func (s *Sandbox) disown(ctx context.Context, spec Spec, lost error) error {
+// removeLost removes the container of a creation whose answer got lost.
+func (s *Sandbox) removeLost(ctx context.Context, spec Spec, lost error) error {
 	if !fault.Is(lost, fault.Unavailable) && !fault.Is(lost, fault.Deadline) {
-		return nil // the engine said no
+		return nil // the engine refused: there is no container
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -99,36 +98,39 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	began := time.Now()
-	if err := s.connect(ctx, log); err != nil {
+	life, err := s.connect(ctx, log)
+	if err != nil {
 		return err
 	}
 	if err := s.engine.Start(ctx, s.id); err != nil {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	s.startedAt, s.timings.Start = began, time.Since(began)
-	s.openTunnel()
+	s.openTunnel(life)
 	return nil
 }
 
-// connect attaches and subscribes, before the start, so that nothing is missed.
-func (s *Sandbox) connect(ctx context.Context, log *Log) (err error) {
-	if s.heard && s.layout.remote == nil {
+// connect attaches and subscribes. It is called before the start, so that nothing is missed.
+// It returns the context of subscribe.
+func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, err error) {
+	if s.told && s.layout.remote == nil {
 		if s.control, err = s.layout.openControl(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var subscribed error
 	var both sync.WaitGroup // each asks the engine over a connection of its own
-	both.Go(func() { subscribed = s.subscribe(ctx) })
+	both.Go(func() { life, subscribed = s.subscribe(ctx) })
 	streams, err := s.engine.Attach(ctx, s.id)
 	both.Wait()
 	if err != nil {
-		return fmt.Errorf("attach to sandbox: %w", err)
+		return nil, fmt.Errorf("attach to sandbox: %w", err)
 	}
 	s.drain(streams, log)
-	return subscribed
+	return life, subscribed
 }
 
+// drain reads the streams into the log until both end.
 func (s *Sandbox) drain(streams *Streams, log *Log) {
 	s.streams = streams
 	go func() {
@@ -137,18 +139,20 @@ func (s *Sandbox) drain(streams *Streams, log *Log) {
 	}()
 }
 
-func (s *Sandbox) subscribe(ctx context.Context) (err error) {
-	s.held, s.release = context.WithCancel(context.WithoutCancel(ctx))
-	if s.exit, err = s.engine.NextExit(s.held, s.id); err != nil {
-		return fmt.Errorf("watch sandbox: %w", err)
+// subscribe subscribes to the container's exit. It returns the context of the subscription,
+// which ends with Release and not with ctx.
+func (s *Sandbox) subscribe(ctx context.Context) (life context.Context, err error) {
+	life, s.release = context.WithCancel(context.WithoutCancel(ctx))
+	if s.exit, err = s.engine.NextExit(life, s.id); err != nil {
+		return nil, fmt.Errorf("watch sandbox: %w", err)
 	}
-	return nil
+	return life, nil
 }
 
-// openTunnel lets a container that runs elsewhere reach the capsule API.
-func (s *Sandbox) openTunnel() {
+// openTunnel lets a container at a remote engine reach the capsule API until life ends.
+func (s *Sandbox) openTunnel(life context.Context) {
 	if s.layout.remote != nil {
-		s.tunnels.Go(func() { s.layout.remote.keepTunnel(s.held, s.id) })
+		s.tunnels.Go(func() { s.layout.remote.keepTunnel(life, s.id) })
 	}
 }
 
@@ -158,46 +162,50 @@ func (s *Sandbox) ID() string { return s.id }
 // Timings returns how long the engine took to create and to start.
 func (s *Sandbox) Timings() Timings { return s.timings }
 
-// StartedAt returns when the program started: by the engine's clock where the sandbox was
-// adopted, and just before, by ours, where this process started it.
+// StartedAt returns when the run's time began: by the engine's clock after Adopt, else by
+// ours, just before the start of the container or at Assign.
 func (s *Sandbox) StartedAt() time.Time { return s.startedAt }
 
-// Wait returns when the container has ended and its output is read, or as soon as its
-// init has told of a success: see End.Early. When ctx ends
-// first, or the run goes over its disk limit, it stops the container, and End.Cause
-// says why. When ctx ends with ErrDetach, Wait returns that and the container goes on.
-// Any other error is for an engine that doesn't answer any more.
-func (s *Sandbox) Wait(ctx context.Context) (End, error) { return s.WaitOr(ctx, nil) }
+// Wait returns when the container has ended and its output is read, or as soon as its init
+// has told of a success: see End.Early. When ctx ends first, or the run goes over its disk
+// limit, it stops the container, and End.Cause says why. When ctx ends with ErrDetach, Wait
+// returns that and the container goes on. Any other error says that the engine doesn't answer.
+func (s *Sandbox) Wait(ctx context.Context) (End, error) { return s.WaitOrPosted(ctx, nil) }
 
-// WaitOr is Wait, and returns with End.Alive when done is closed: the program has done
-// well, and may go on with another run. Every other end comes first where both are there.
-func (s *Sandbox) WaitOr(ctx context.Context, done <-chan struct{}) (End, error) {
+// WaitOrPosted is Wait for a program that may serve several runs. It also returns, with
+// End.Reusable, when posted is closed: the program has posted its result then, and waits for
+// another run. Where the container ends at the same time, that end counts. With a nil channel
+// it is Wait.
+func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End, error) {
 	watched, end := context.WithCancelCause(ctx)
 	var disk sync.WaitGroup
 	disk.Go(func() { s.layout.watchDisk(watched, s.limits.DiskBytes, end) })
 	defer disk.Wait()
 	defer end(nil)
 	select {
-	case exit := <-s.exit: // what has ended counts, also when its time ran out unwatched
-		return s.ended(ctx, exit, nil)
+	case exit := <-s.exit: // an exit counts, also when the run's time is over by now
+		return s.readEnd(ctx, exit, nil)
 	default:
 	}
-	for lasts := true; lasts; {
+	for {
 		select {
-		case exit := <-s.exit: // perhaps because of what ended ctx, such as calls of its own
-			return s.ended(ctx, exit, wanted(watched))
-		case <-s.control.success():
-			return s.finished(), nil
-		case <-done:
-			if watched.Err() == nil && s.goesOn() {
-				return s.stays(), nil
+		case exit := <-s.exit: // perhaps because ctx ended, and with it calls of the program
+			return s.readEnd(ctx, exit, stopCause(watched))
+		case <-s.control.succeeds():
+			return s.earlyEnd(), nil
+		case <-posted:
+			if watched.Err() == nil && s.noEndYet() {
+				return s.reusableEnd(), nil
 			}
-			done = nil
+			posted = nil
 		case <-watched.Done():
-			lasts = false
+			return s.stopFor(ctx, context.Cause(watched))
 		}
 	}
-	cause := context.Cause(watched)
+}
+
+// stopFor ends the container, unless the cause is ErrDetach, and returns its end.
+func (s *Sandbox) stopFor(ctx context.Context, cause error) (End, error) {
 	if errors.Is(cause, ErrDetach) {
 		return End{}, fmt.Errorf("wait for sandbox: %w", cause)
 	}
@@ -205,19 +213,19 @@ func (s *Sandbox) WaitOr(ctx context.Context, done <-chan struct{}) (End, error)
 	if err != nil {
 		return End{Cause: cause}, err
 	}
-	return s.ended(ctx, exit, cause)
+	return s.readEnd(ctx, exit, cause)
 }
 
-// wanted returns why the container should end, if it should.
-func wanted(ctx context.Context) error {
+// stopCause returns why the container should end; nil if it shouldn't, or only this process.
+func stopCause(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrDetach) {
 		return cause
 	}
 	return nil
 }
 
-// stop ends the container: SIGTERM, SIGKILL after the grace, and a kill of our own
-// where the engine's stop failed.
+// stop ends the container: SIGTERM, then SIGKILL after the grace. Where the engine's stop
+// fails, it kills the container.
 func (s *Sandbox) stop(ctx context.Context) (Exit, error) {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -234,9 +242,8 @@ func (s *Sandbox) stop(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Remove removes the container, also a running one that nobody waits for, and waits
-// for what this sandbox has going on. It works when ctx is over already, and again.
-// An error is ErrLeftBehind.
+// Remove removes the container, also a running one, and releases the sandbox. It works when
+// ctx is over already, and it may be called again. Every error is ErrLeftBehind.
 func (s *Sandbox) Remove(ctx context.Context) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -248,8 +255,8 @@ func (s *Sandbox) Remove(ctx context.Context) error {
 	return leftBehind(err)
 }
 
-// Release lets go of the container without touching it, and waits for what this sandbox
-// has going on, except for Wait, which has returned by then. It may be called again.
+// Release stops watching the container, which goes on, and waits for this sandbox's
+// goroutines. Wait has returned by then. It may be called again.
 func (s *Sandbox) Release() {
 	if s.release != nil {
 		s.release()
@@ -262,7 +269,7 @@ func (s *Sandbox) Release() {
 	}
 }
 
-// cleanup returns a context of its own for what must be done also after ctx's end.
+// cleanup returns a context for work that must be done also after ctx's end.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 }

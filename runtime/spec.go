@@ -16,15 +16,15 @@ const (
 	LabelUnit    = "aod.unit"    // the unit's name
 	LabelOwner   = "aod.owner"   // whose data directory it belongs to
 	LabelAttempt = "aod.attempt" // how often the run was tried, from 1
-	// LabelAside is on containers beside the run's own: those that carry its files and
-	// never start, or ask its program for what it is.
-	LabelAside = "aod.aside"
+	// LabelPurpose is on containers beside the run's own: carriers of its files, and those
+	// that ask its program for its card.
+	LabelPurpose = "aod.aside"
 )
 
-// Spec says what to run and in how tight a box.
+// Spec says what to run and within which limits.
 type Spec struct {
 	Run, Root, Unit, Owner string // for the labels
-	Attempt                int    // from 1; 0 is the first as well
+	Attempt                int    // from 1; 0 means 1
 	Durable                bool   // the engine keeps the output, so that another process may Adopt the sandbox
 	Image                  Image
 	Network                string // "none" or "bridge"
@@ -36,23 +36,23 @@ type Spec struct {
 	Filter                 *Filter           // nil: the program works on /io
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
 	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
-	Aside                  string            // for something beside the run's own program, such as "card"; "" is that
+	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
-// Filter makes a sandbox for a program that reads stdin and writes stdout, both files of
-// the run, and can write nowhere else but to its tmpfs.
+// Filter makes a sandbox for a program that reads stdin and writes stdout, which are files of
+// the run. It can write nowhere else but to its tmpfs.
 type Filter struct {
-	Stdin string   // by its name in /io/input; "" is no input at all
-	Args  []string // in the place of the image's CMD, where it has an ENTRYPOINT, else after it
-	Model *Mount   // a file or directory of this host's that it reads; nil: none
+	Stdin string   // its name in /io/input; "" is no input at all
+	Args  []string // replace the image's CMD where it has an ENTRYPOINT, else follow it
+	Model *Mount   // a file or directory of this host that it reads; nil: none
 }
 
-// initThreads is what the init takes for itself of a container's processes and threads,
-// so that a unit's limit is the unit's.
+// initThreads is how many of a container's processes and threads the init uses. They are
+// added to the unit's limit.
 const initThreads = 14
 
-// container turns the spec into the container of DESIGN's section 4. Whatever user
-// the image names is not asked: a sandbox is never root.
+// container turns the spec into the container of DESIGN's section 4. The image's user is
+// ignored: a sandbox is never root.
 func (s Spec) container(layout Layout) ContainerSpec {
 	volumes := s.imageVolumes()
 	spec := ContainerSpec{
@@ -83,8 +83,8 @@ func (s Spec) container(layout Layout) ContainerSpec {
 	return spec
 }
 
-// entrypoint is the init, which has a connection of its own to this process, and gives a
-// filter its stdin and stdout.
+// entrypoint is the init with its options: its connection to this process, and a filter's
+// stdin and stdout.
 func (s Spec) entrypoint(layout Layout) []string {
 	entrypoint := []string{initPath}
 	switch {
@@ -99,7 +99,7 @@ func (s Spec) entrypoint(layout Layout) []string {
 	return append(entrypoint, "--")
 }
 
-// stdin is the file that the program gets as such, as it sees it.
+// stdin is the file that the program gets as its stdin, in the sandbox.
 func (f Filter) stdin() string {
 	if f.Stdin == "" {
 		return "/dev/null"
@@ -126,14 +126,14 @@ func (s Spec) home() string {
 	return workspaceDir
 }
 
-// name is another for each attempt: the container of the one before may still be there.
+// name differs for each attempt: the earlier attempt's container may still be there.
 func (s Spec) name() string {
 	name := "aod-" + s.Run
 	if s.attempt() > 1 {
 		name += "-" + strconv.Itoa(s.attempt())
 	}
-	if s.Aside != "" {
-		name += "-" + s.Aside
+	if s.Purpose != "" {
+		name += "-" + s.Purpose
 	}
 	return name
 }
@@ -147,15 +147,15 @@ func (s Spec) keptLog() int64 {
 	return max(s.Limits.LogBytes, 1)
 }
 
-// tmpfs gives the sandbox its /tmp, and lies over the volumes that the image declares:
-// the engine would put a writable directory of the host there, without any limit.
+// tmpfs returns the sandbox's /tmp, and a tmpfs over each volume that the image declares: the
+// engine would mount a writable directory of the host there, without any limit.
 func (s Spec) tmpfs(volumes []string, spec ContainerSpec) map[string]string {
 	options := fmt.Sprintf("rw,nosuid,nodev,size=%d,mode=1777", s.Limits.TmpBytes)
 	tmpfs := map[string]string{"/tmp": options}
 	for _, volume := range volumes {
 		tmpfs[volume] = options
 	}
-	for _, m := range spec.Mounts { // ours lie there already
+	for _, m := range spec.Mounts { // we mount these
 		delete(tmpfs, m.Target)
 	}
 	for _, v := range spec.Volumes {
@@ -164,7 +164,7 @@ func (s Spec) tmpfs(volumes []string, spec ContainerSpec) map[string]string {
 	return tmpfs
 }
 
-// imageVolumes are the image's volumes under clean names.
+// imageVolumes are the paths that the image declares as volumes, cleaned.
 func (s Spec) imageVolumes() []string {
 	volumes := make([]string, 0, len(s.Image.Volumes))
 	for _, volume := range s.Image.Volumes {
@@ -178,8 +178,8 @@ func (s Spec) labels() map[string]string {
 		LabelRun: s.Run, LabelRoot: s.Root, LabelUnit: s.Unit, LabelOwner: s.Owner,
 		LabelAttempt: strconv.Itoa(s.attempt()),
 	}
-	if s.Aside != "" {
-		labels[LabelAside] = s.Aside
+	if s.Purpose != "" {
+		labels[LabelPurpose] = s.Purpose
 	}
 	for name, value := range s.Labels {
 		if _, ours := labels[name]; !ours {

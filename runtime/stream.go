@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streamPause is between two looks at what another process does.
+// streamPause is the time between two looks at the other process.
 const streamPause = 10 * time.Millisecond
 
-// MakePipe makes a pipe in /io/input, which a filter can have as its stdin while somebody
-// writes it: see Feed. An engine elsewhere has no end of it.
+// MakePipe makes a pipe in /io/input. A filter can have it as its stdin while Feed writes it.
+// It doesn't work with a remote engine.
 func (l Layout) MakePipe(name string) error {
 	path := filepath.Join(l.input(), filepath.FromSlash(name))
 	if err := unix.Mkfifo(path, 0o600); err != nil {
@@ -26,8 +26,8 @@ func (l Layout) MakePipe(name string) error {
 	return unwritable(os.Chmod(path, 0o644)) // whatever the umask is
 }
 
-// Feed writes what r has into the pipe, to the end of r, of the reader or of ctx, and then
-// closes it. The error is r's.
+// Feed copies r into the pipe until r, the pipe's reader or ctx ends, and closes the pipe. The
+// error is r's.
 func (l Layout) Feed(ctx context.Context, name string, r io.Reader) error {
 	pipe, err := l.openPipe(ctx, name)
 	if err != nil {
@@ -36,13 +36,13 @@ func (l Layout) Feed(ctx context.Context, name string, r io.Reader) error {
 	defer context.AfterFunc(ctx, func() { _ = pipe.SetWriteDeadline(time.Now()) })()
 	_, err = io.Copy(pipe, r)
 	err = errors.Join(err, pipe.Close())
-	if errors.Is(err, syscall.EPIPE) || ctx.Err() != nil { // nobody reads it any more
+	if errors.Is(err, syscall.EPIPE) || ctx.Err() != nil { // the reader is gone
 		return nil
 	}
 	return err
 }
 
-// openPipe waits until the sandbox has its end: what is written before that would be lost.
+// openPipe waits until the sandbox has opened its end: earlier writes would be lost.
 func (l Layout) openPipe(ctx context.Context, name string) (*os.File, error) {
 	path := filepath.Join(l.input(), filepath.FromSlash(name))
 	for {
@@ -58,8 +58,8 @@ func (l Layout) openPipe(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// FollowStdout writes to w what a filter writes to its stdout, as it does, until ctx ends,
-// and then what is left. The error is w's.
+// FollowStdout copies a filter's stdout to w while the filter writes it, until ctx ends, and
+// then the rest. The error is w's, or says that the file can't be read.
 func (l Layout) FollowStdout(ctx context.Context, w io.Writer) error {
 	f, err := l.OpenStdout()
 	if err != nil {

@@ -127,7 +127,7 @@ func (v *volumes) withCarrier(ctx context.Context, do func(id string) error) (er
 // carrier returns a container that has all the volumes below carrierDir.
 func (v *volumes) carrier() ContainerSpec {
 	labels := v.spec.labels()
-	labels[LabelAside] = "files"
+	labels[LabelPurpose] = "files"
 	spec := ContainerSpec{
 		Name:       v.spec.name() + "-files-" + strings.ToLower(rand.Text()[:8]),
 		Image:      v.spec.Image.ID,

@@ -15,13 +15,13 @@ import (
 
 const (
 	watchInterval = 500 * time.Millisecond
-	// watchEntries bounds how many files a run may have at any time: each of them
-	// costs an inode of the host, however small it is.
+	// watchEntries bounds how many files a run may have at any time: each costs an inode of
+	// the host, however small it is.
 	watchEntries = 50_000
 )
 
-// watchDisk ends the run with a *LimitError as soon as what it has written to the
-// host's disk is over the limit: a bind mount knows no quota. It returns when ctx ends.
+// watchDisk ends the run with a *LimitError as soon as it has written more than limit bytes
+// to the host's disk: a bind mount has no quota. It returns when ctx ends.
 func (l Layout) watchDisk(ctx context.Context, limit int64, end context.CancelCauseFunc) {
 	if l.remote != nil {
 		l.remote.watchDisk(ctx, limit, end)
@@ -42,7 +42,8 @@ func (l Layout) watchDisk(ctx context.Context, limit int64, end context.CancelCa
 	}
 }
 
-// overDisk measures what the program can write to, while it does.
+// overDisk measures the directories that the program can write to. The program may go on
+// writing meanwhile.
 func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
 	root, err := os.OpenRoot(l.Dir)
 	if err != nil {
@@ -63,12 +64,12 @@ func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
 	return nil
 }
 
-// meter adds up a tree that changes under its eyes. What it can't read has vanished,
-// or it will be there the next time.
+// meter adds up the sizes of a tree that changes meanwhile. It leaves out what it can't read:
+// that has vanished, or will count the next time.
 type meter struct {
 	root    *os.Root
 	limit   int64
-	used    int64 // bytes of blocks, not lengths: a sparse file takes no room
+	used    int64 // bytes of blocks, not of lengths: the holes of a sparse file don't count
 	entries int64
 }
 
@@ -78,7 +79,7 @@ func (m *meter) dir(ctx context.Context, name string, depth int) (over *LimitErr
 	}
 	err := m.read(ctx, name, depth)
 	if errors.Is(err, fs.ErrPermission) && m.root.Chmod(name, 0o700) == nil {
-		err = m.read(ctx, name, depth) // nothing hides behind its own permissions
+		err = m.read(ctx, name, depth) // closed permissions hide nothing
 	}
 	if errors.As(err, &over) {
 		return over

@@ -111,7 +111,7 @@ func (s *Sandbox) await(ctx context.Context) error {
 	}
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
-	for s.Runtime.Lives() {
+	for s.Runtime.Running() {
 		select {
 		case <-ready:
 			return nil
@@ -125,7 +125,7 @@ func (s *Sandbox) await(ctx context.Context) error {
 
 // Ready reports whether a run could have the sandbox now.
 func (s *Sandbox) Ready() bool {
-	return s.Runtime.Lives() && !s.full.Load() && (!s.Loaded || s.API.Live())
+	return s.Runtime.Running() && !s.full.Load() && (!s.Loaded || s.API.Live())
 }
 
 // close ends the API of a sandbox that nobody acquired.
@@ -176,6 +176,6 @@ func (s ReuseSlot) Continues() bool { return s.Remaining > 0 }
 // Share makes a log the run's.
 func (s ReuseSlot) Share(log *runtime.Log, run string) {
 	if s.Number > 0 {
-		log.Serve(handoff.EndLine(run))
+		log.BeginShare(handoff.EndLine(run))
 	}
 }

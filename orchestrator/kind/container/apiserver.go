@@ -90,7 +90,7 @@ func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Ca
 		Run: x.ID, Root: x.Lineage.Root, Parent: x.Lineage.Parent, Unit: x.Record.Unit,
 		Path: x.Lineage.Path, Tree: x.Lineage.Tree, Deadline: deadline, Grants: x.Grants,
 		Outgoing: layout.Outgoing(), Incoming: layout.Incoming(), Placed: placedIn(layout),
-		Input: x.Input.Payload.JSON(), Result: layout.Posted(),
+		Input: x.Input.Payload.JSON(), Result: layout.PostedResult(),
 	}
 	if slot := x.saved.Slot; slot.Continues() {
 		caller.Reuse = true

@@ -95,7 +95,7 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 	slot := x.saved.Slot
 	slot.Share(log, x.ID)
 	if slot.Behind != "" {
-		log.After(handoff.EndLine(slot.Behind))
+		log.SkipThrough(handoff.EndLine(slot.Behind))
 	}
 	layout := runtime.OpenLayout(x.AttemptDir(), x.InputDir())
 	if _, err := os.Stat(x.OutputDir()); err == nil { // the earlier process came as far as that
@@ -144,7 +144,7 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	defer stop()
 	defer a.api.until(limited)()
 	defer x.program.join(ctx, x, a.layout)()
-	end, err := a.sandbox.WaitOr(limited, a.api.done())
+	end, err := a.sandbox.WaitOrPosted(limited, a.api.done())
 	a.ending = endingOf(end)
 	x.Record.Timings.Run = run.Milliseconds(time.Since(began))
 	if a.ending == exited {
@@ -158,7 +158,7 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 
 func endingOf(end runtime.End) ending {
 	switch {
-	case end.Alive:
+	case end.Reusable:
 		return posted
 	case end.Early:
 		return reported
@@ -204,7 +204,7 @@ func (a *attempt) noteLog() {
 // settle waits for what an early end left to come, and takes it into the record: the
 // result counts, whatever the container did afterwards.
 func (a *attempt) settle(ctx context.Context) {
-	exit, err := a.sandbox.Settle(ctx)
+	exit, err := a.sandbox.AwaitExit(ctx)
 	a.noteLog()
 	switch {
 	case err != nil || exit.Err != nil:

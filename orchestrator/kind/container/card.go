@@ -143,7 +143,7 @@ func (c *Containers) remember(name string, raw []byte) error {
 
 // askForCard runs the unit with --describe, in a sandbox beside that of the run.
 func (c *Containers) askForCard(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) ([]byte, error) {
-	spec.Aside = "card"
+	spec.Purpose = "card"
 	seen, err := c.try(ctx, r, spec, dir, Trial{Args: []string{"--describe"}, Timeout: describeTime})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
 	}
 	s.Lines.HandTo(x.Log)
 	if !s.Loaded {
-		if err := s.Runtime.Begin(spec.Filter, spec.Env[len(s.Spec.Env):]); err != nil {
+		if err := s.Runtime.StartProgram(spec.Filter, spec.Env[len(s.Spec.Env):]); err != nil {
 			a.api.close(run.ErrCallerEnded)
 			return err
 		}
@@ -58,6 +58,6 @@ func (x *execution) moveIn(s *pool.Sandbox) error {
 		return run.StorageFault(err)
 	}
 	s.Layout = runtime.OpenLayout(x.AttemptDir(), "")
-	s.Runtime.Claim(s.Layout)
+	s.Runtime.Assign(s.Layout)
 	return x.placeInput()
 }

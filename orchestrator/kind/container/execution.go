@@ -67,7 +67,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 	defer span.End()
 	defer x.learn()
 	if x.attempt.ending == posted {
-		if x.attempt.layout, err = x.attempt.layout.Taken(); err != nil {
+		if x.attempt.layout, err = x.attempt.layout.TakeOutput(); err != nil {
 			return run.Result{}, err
 		}
 	}

@@ -243,7 +243,7 @@ func (x *execution) isOurs() bool {
 // hasResult reports whether the program has posted its result, and may ask for another run:
 // it gets no input then.
 func (x *execution) hasResult() bool {
-	_, err := os.Stat(runtime.OpenLayout(x.AttemptDir(), "").Posted())
+	_, err := os.Stat(runtime.OpenLayout(x.AttemptDir(), "").PostedResult())
 	return err == nil && x.saved.Slot.Continues()
 }
 

@@ -39,7 +39,7 @@ func (x *execution) Settle(ctx context.Context) {
 
 func (x *execution) settlePosted(ctx context.Context) {
 	a := x.attempt
-	over := a.log.Over()
+	over := a.log.ShareEnded()
 	whole := a.waitFor(ctx, lastLineTime, func() bool { return closed(over) })
 	a.noteLog()
 	if !whole || a.shared == nil || x.Record.Outcome != api.Success {
@@ -58,7 +58,7 @@ func (a *attempt) waitFor(ctx context.Context, patience time.Duration, is func()
 	tick := time.NewTicker(reusePoll)
 	defer tick.Stop()
 	for end := time.Now().Add(patience); !is(); {
-		if !a.sandbox.Lives() || time.Now().After(end) {
+		if !a.sandbox.Running() || time.Now().After(end) {
 			return false
 		}
 		select {
@@ -86,7 +86,7 @@ func (x *execution) renew(ctx context.Context) error {
 	if !x.attempt.waitFor(ctx, askTime, s.Ready) {
 		return pool.ErrNotReady
 	}
-	if err := s.Layout.Renew(context.WithoutCancel(ctx)); err != nil {
+	if err := s.Layout.Reset(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	home := runtime.OpenLayout(filepath.Join(x.containers.poolDir(), s.ID), "")
@@ -94,7 +94,7 @@ func (x *execution) renew(ctx context.Context) error {
 		return run.StorageFault(err)
 	}
 	s.Layout = home
-	s.Runtime.Claim(home)
+	s.Runtime.Assign(home)
 	s.Lines.Hold()
 	s.Since = time.Now()
 	delete(x.saved.Sandboxes, x.Run.Attempt) // as soon as that is stored, the sandbox may be another run's

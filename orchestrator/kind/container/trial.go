@@ -48,7 +48,7 @@ func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen O
 		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)
 	}
 	err = c.aside(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {
-		spec.Aside, spec.Network = "trial", "none"
+		spec.Purpose, spec.Network = "trial", "none"
 		seen, err = c.try(ctx, r, spec, filepath.Join(dir, "trial"), trial)
 		return err
 	})

@@ -13,18 +13,18 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// Renew makes a layout whose run is over as new, for another one in the same container:
-// nothing of the former is left but what the container has mounted. The program lives, so
-// that all is done below directories which it can't replace, and where anything isn't as it
-// should be there is an error. Then the container must not have another run.
-func (l Layout) Renew(ctx context.Context) error {
+// Reset makes the layout of a run that is over as new, for another run in the same container.
+// It keeps only the directories that the container has mounted. The program goes on: all work
+// is done below directories that it can't replace. Where anything is unexpected there is an
+// error, and the container must not serve another run.
+func (l Layout) Reset(ctx context.Context) error {
 	if l.remote != nil {
 		return errors.New("the run's files are elsewhere")
 	}
-	if over := l.overDisk(ctx, math.MaxInt64); over != nil { // and opens what is closed
+	if over := l.overDisk(ctx, math.MaxInt64); over != nil { // and opens closed directories
 		return over
 	}
-	for _, dir := range []renewal{
+	for _, dir := range []resetDir{
 		{"io", "input", nil},
 		{"io", "handoff/incoming", nil},
 		{"io", "handoff/outgoing", nil},
@@ -35,27 +35,29 @@ func (l Layout) Renew(ctx context.Context) error {
 		{"workspace", ".", nil},
 		{".", ".", []string{"io", "aod", "incoming", "outgoing", "workspace"}},
 	} {
-		if err := l.renew(dir); err != nil {
+		if err := l.clearDir(dir); err != nil {
 			return fmt.Errorf("renew: %w", err)
 		}
 	}
-	return l.renewOutput()
+	return l.resetOutput()
 }
 
-// renewal is a directory below a root that is to hold certain directories and nothing else.
-type renewal struct {
+// resetDir is a directory below a root that keeps certain directories and nothing else.
+type resetDir struct {
 	root, dir string
 	keep      []string
 }
 
-func (l Layout) renew(r renewal) error {
+// clearDir removes everything else from the directory. Where it or a kept one is missing or
+// replaced, the error is errDirChanged.
+func (l Layout) clearDir(r resetDir) error {
 	root, err := os.OpenRoot(l.path(r.root))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // holds no data
 	if info, err := root.Lstat(r.dir); err != nil || !info.IsDir() {
-		return errors.Join(err, errNotAsMade)
+		return errors.Join(err, errDirChanged)
 	}
 	kept := 0
 	var gone []string
@@ -71,15 +73,15 @@ func (l Layout) renew(r renewal) error {
 		err = errors.Join(err, root.RemoveAll(name))
 	}
 	if err == nil && kept != len(r.keep) {
-		err = errNotAsMade
+		err = errDirChanged
 	}
 	return err
 }
 
-var errNotAsMade = errors.New("a directory isn't as it was made")
+var errDirChanged = errors.New("a directory isn't as it was made")
 
-// renewOutput makes the directory anew that was the former run's.
-func (l Layout) renewOutput() error {
+// resetOutput makes /io/output, which the former run's output was moved from.
+func (l Layout) resetOutput() error {
 	root, err := os.OpenRoot(l.path("io"))
 	if err != nil {
 		return err

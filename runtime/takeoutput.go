@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	takenName = "taken" // the output of a program that lives
-	copyName  = "copy"  // what of it is being published
+	takenName = "taken" // the output of a program that goes on
+	copyName  = "copy"  // the copy that is being published
 )
 
-// Taken returns the layout of a run that is over while its program lives: /io/output is put
-// out of its reach, so that nothing else comes into its place, and Publish copies, since the
-// program may have the very files open. It may be called again, also by another process.
-func (l Layout) Taken() (Layout, error) {
-	if l.Output != "" { // an earlier process has published it
+// TakeOutput returns the layout of a run that is over while its program goes on. It moves
+// /io/output out of the program's reach. Publish of that layout copies the files: the program
+// may have them open. It may be called again, also by another process.
+func (l Layout) TakeOutput() (Layout, error) {
+	if l.Output != "" { // an earlier process has published the output
 		return l, nil
 	}
 	taken := l
-	taken.Output, taken.lives = l.path(takenName), true
+	taken.Output, taken.programRuns = l.path(takenName), true
 	if _, err := os.Lstat(taken.Output); err == nil {
 		return taken, nil
 	}
 	err := os.Rename(l.path("io/output"), taken.Output) // a link is moved as such
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // Collect tells of it
+		err = nil // Collect reports it
 	}
 	return taken, unwritable(err)
 }
 
-// copyOut makes dest of copies of the found files.
-func (l Layout) copyOut(found []Found, dest string) ([]File, error) {
-	if err := onlyDirectory(l.output()); err != nil {
+// publishCopy makes dest a directory of copies of the found files.
+func (l Layout) publishCopy(found []Found, dest string) ([]File, error) {
+	if err := checkDirectory(l.output()); err != nil {
 		return nil, err
 	}
 	from, err := l.OutputRoot()
@@ -44,11 +44,11 @@ func (l Layout) copyOut(found []Found, dest string) ([]File, error) {
 		return nil, err
 	}
 	defer func() { _ = from.Close() }() // read only
-	draft := l.path(copyName)
-	if err := errors.Join(os.RemoveAll(draft), mkdir(draft, 0o755)); err != nil {
+	temp := l.path(copyName)
+	if err := errors.Join(os.RemoveAll(temp), mkdir(temp, 0o755)); err != nil {
 		return nil, err
 	}
-	to, err := os.OpenRoot(draft)
+	to, err := os.OpenRoot(temp)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func (l Layout) copyOut(found []Found, dest string) ([]File, error) {
 		}
 		files = append(files, file)
 	}
-	return files, os.Rename(draft, dest)
+	return files, os.Rename(temp, dest)
 }
 
-// copyFound copies as much of a file as it had when it was found.
+// copyFound copies a file up to the size that it had when it was found.
 func copyFound(from, to *os.Root, f Found) error {
 	in, _, err := safefs.OpenRegular(from, f.Name)
 	if err != nil {

@@ -16,8 +16,8 @@ func TestARunThatIsDoneLeavesItsSandboxAlive(t *testing.T) {
 		s := b.start(t, b)
 		done := make(chan struct{})
 		close(done)
-		end, err := s.WaitOr(t.Context(), done)
-		if err != nil || !end.Early || !end.Alive || end.Cause != nil || end.ExitCode != 0 || !s.Lives() {
+		end, err := s.WaitOrPosted(t.Context(), done)
+		if err != nil || !end.Early || !end.Reusable || end.Cause != nil || end.ExitCode != 0 || !s.Running() {
 			t.Errorf("end %+v, %v", end, err)
 		}
 		b.remove(t, s)
@@ -32,7 +32,7 @@ func TestEveryOtherEndComesBeforeThatOfARunThatIsDone(t *testing.T) {
 			b := newBench(t, func(context.Context, runtime.ContainerSpec, io.Writer, io.Writer) int { return 7 })
 			s := b.start(t, b)
 			synctest.Wait()
-			if end, err := s.WaitOr(t.Context(), done); err != nil || end.Alive || end.ExitCode != 7 {
+			if end, err := s.WaitOrPosted(t.Context(), done); err != nil || end.Reusable || end.ExitCode != 7 {
 				t.Errorf("end %+v, %v", end, err)
 			}
 			b.remove(t, s)
@@ -44,7 +44,7 @@ func TestEveryOtherEndComesBeforeThatOfARunThatIsDone(t *testing.T) {
 			s := b.start(t, b)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(errEnough)
-			if end, err := s.WaitOr(ctx, done); err != nil || end.Alive || !errors.Is(end.Cause, errEnough) {
+			if end, err := s.WaitOrPosted(ctx, done); err != nil || end.Reusable || !errors.Is(end.Cause, errEnough) {
 				t.Errorf("end %+v, %v", end, err)
 			}
 			b.remove(t, s)

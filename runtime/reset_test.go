@@ -62,7 +62,7 @@ func TestARenewedLayoutIsAsNew(t *testing.T) {
 	fresh := modes(t, l)
 	for range 2 {
 		use(t, l)
-		if err := l.Renew(t.Context()); err != nil {
+		if err := l.Reset(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(fresh, modes(t, l)); diff != "" {
@@ -103,7 +103,7 @@ func TestALayoutThatTheProgramRebuiltIsNotRenewed(t *testing.T) {
 			case "file":
 				write(t, l.path(at), "")
 			}
-			if err := l.Renew(t.Context()); err == nil {
+			if err := l.Reset(t.Context()); err == nil {
 				t.Error("nothing was wrong with it")
 			}
 			if read(t, filepath.Join(filepath.Dir(l.Dir), "outside/incoming/kept")) != "kept" {
@@ -127,7 +127,7 @@ func TestALogIsOneRunsAtATime(t *testing.T) {
 		log.read(stream, strings.NewReader(strings.Join(lines, "\n")+"\n"))
 	}
 	feed("stdout", "loading")
-	log.Serve(one)
+	log.BeginShare(one)
 	feed("stdout", "a", "not ended"+one, "nobody's")
 	if isOver(log) {
 		t.Error("stderr goes on")
@@ -136,7 +136,7 @@ func TestALogIsOneRunsAtATime(t *testing.T) {
 	if _, truncated := log.Bytes(); !isOver(log) || !truncated {
 		t.Error("both have ended")
 	}
-	log.Serve(two)
+	log.BeginShare(two)
 	if kept, truncated := log.Bytes(); kept != 0 || truncated || isOver(log) {
 		t.Errorf("%d %t", kept, truncated)
 	}
@@ -153,7 +153,7 @@ func TestALogIsOneRunsAtATime(t *testing.T) {
 
 func isOver(l *Log) bool {
 	select {
-	case <-l.Over():
+	case <-l.ShareEnded():
 		return true
 	default:
 		return false
@@ -164,8 +164,8 @@ func TestALogThatIsReadAgainBeginsWithItsRun(t *testing.T) {
 	const one, two = "\x1eend 1\x1e", "\x1eend 2\x1e"
 	var got []string
 	log := NewLog(10, func(l LogLine) { got = append(got, l.Text) })
-	log.After(one)
-	log.Serve(two)
+	log.SkipThrough(one)
+	log.BeginShare(two)
 	log.Skip(1, 0)
 	log.drain(&Streams{
 		Stdout: strings.NewReader("of the first run, which wrote much\n" + one + "\nseen\nnew\n" + two + "\n"),

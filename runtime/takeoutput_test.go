@@ -11,7 +11,7 @@ import (
 
 func taken(t *testing.T, l Layout) Layout {
 	t.Helper()
-	l, err := l.Taken()
+	l, err := l.TakeOutput()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestWhatAProgramThatLivesHasPublishedIsOutOfItsReach(t *testing.T) {
 	if files, err := taken(t, again).Publish(found, dest); err != nil || len(files) != 2 {
 		t.Errorf("%+v %v", files, err)
 	}
-	if err := l.Renew(t.Context()); err != nil {
+	if err := l.Reset(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
