@@ -1,42 +1,14 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
 )
-
-// AddInput copies a file of the caller's to /io/input under a clean, relative,
-// slash-separated name. The source may be a link, since it is the caller's own, but
-// must lead to a regular file: anything else is an Input fault, like a name that
-// leads out of there.
-func (l Layout) AddInput(source, name string) error {
-	if !filepath.IsLocal(name) {
-		return fault.New(fault.Input, "an input file can't have the name %q", name)
-	}
-	in, err := openRegular(source)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // read only: nothing to lose
-	root, err := l.InputRoot()
-	if err != nil {
-		return unwritable(err)
-	}
-	defer func() { _ = root.Close() }() // holds no data
-	if err := safefs.MkdirAll(root, path.Dir(name), 0o755); err != nil {
-		return unwritable(err)
-	}
-	_, err = safefs.Copy(root, name, in, 0o644)
-	return unwritable(err)
-}
 
 // unwritable is the fault of a host that has no room or no permission for a run.
 func unwritable(err error) error {
@@ -45,21 +17,6 @@ func unwritable(err error) error {
 	}
 	return fault.Wrap(fault.Unavailable, err, "the run's directory can't be written").
 		WithHint("is the disk full? --data DIR puts runs elsewhere")
-}
-
-// openRegular opens a file of the caller's without ever blocking on a FIFO.
-func openRegular(path string) (*os.File, error) {
-	f, _, err := safefs.OpenNamed(path)
-	var special *safefs.Irregular
-	switch {
-	case err == nil:
-		return f, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault.Wrap(fault.Input, err, "there is no file %q", path)
-	case errors.As(err, &special):
-		return nil, fault.New(fault.Input, "%q is not a regular file", path)
-	}
-	return nil, fault.Wrap(fault.Input, err, "the file %q can't be opened", path)
 }
 
 // tooLarge says that a file is over its limit.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -21,20 +20,18 @@ import (
 func TestALayoutIsOpenInsideAndClosedOutsideWhateverTheUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o027, 0o077} {
 		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
-			source := filepath.Join(t.TempDir(), "source")
-			write(t, source, "x")
 			old := syscall.Umask(umask)
 			defer syscall.Umask(old)
 			l := newLayout(t)
-			if err := errors.Join(l.WriteInput([]byte("{}")), l.AddInput(source, "a/b/file")); err != nil {
+			if err := l.WriteInput([]byte("{}")); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]fs.FileMode{
 				".": 0o700, "io": 0o777, "io/input": 0o777, "io/output": 0o777, "workspace": 0o777,
 				"io/handoff": 0o777, "io/handoff/outgoing": 0o777, "io/handoff/incoming": 0o777,
 				"outgoing": 0o777, "incoming": 0o777,
-				"io/input.json": 0o666, "io/input/a": 0o755, "io/input/a/b": 0o755, "io/input/a/b/file": 0o644,
-				"aod": 0o755, "aod/report": 0o666, "aod/hosts": 0o644,
+				"io/input.json": 0o666,
+				"aod":           0o755, "aod/report": 0o666, "aod/hosts": 0o644,
 			}
 			got := map[string]fs.FileMode{}
 			for name := range want {
@@ -103,7 +100,7 @@ func TestALayoutThatCannotBeMadeIsTheHostsFault(t *testing.T) {
 
 func TestInputFilesMayLieElsewhere(t *testing.T) {
 	made, input := newLayout(t), t.TempDir()
-	write(t, filepath.Join(made.Dir, "../file"), "x")
+	write(t, filepath.Join(input, "a/b"), "x")
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -111,9 +108,6 @@ func TestInputFilesMayLieElsewhere(t *testing.T) {
 	l, err := NewLayoutWith(dir, filepath.Join(made.Dir, "../init"), input)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := l.AddInput(filepath.Join(made.Dir, "../file"), "a/b"); err != nil || read(t, input+"/a/b") != "x" {
-		t.Error(err)
 	}
 	root, err := l.InputRoot()
 	if err != nil {
@@ -132,65 +126,6 @@ func TestInputFilesMayLieElsewhere(t *testing.T) {
 	}
 	if opened := OpenLayout(dir, input); opened != l {
 		t.Errorf("opened again it is %+v", opened)
-	}
-}
-
-func TestAddInput(t *testing.T) {
-	l := newLayout(t)
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, at("file"), "content")
-	write(t, at("empty"), "")
-	link(t, at("file"), at("link"))
-	link(t, at("missing"), at("dangling"))
-	fifo(t, at("fifo"))
-	write(t, l.path("io/input/taken"), "before")
-	cases := []struct {
-		name, source, as string
-		kind             fault.Kind
-		says             string // "" where it works
-	}{
-		{"a regular file", "file", "a", 0, ""},
-		{"an empty one", "empty", "b", 0, ""},
-		{"through a link of the caller's", "link", "c", 0, ""},
-		{"into a directory of its own", "file", "2/3/a", 0, ""},
-		{"beside another in a directory", "file", "2/3/b", 0, ""},
-		{"a FIFO doesn't hang", "fifo", "d", fault.Input, "is not a regular file"},
-		{"a directory", ".", "d", fault.Input, "is not a regular file"},
-		{"a device", "/dev/null", "d", fault.Input, "is not a regular file"},
-		{"a missing file", "missing", "d", fault.Input, "there is no file"},
-		{"a dangling link", "dangling", "d", fault.Input, "there is no file"},
-		{"a name that is taken", "file", "taken", fault.Unavailable, "can't be written"},
-		{"a directory where a file is", "file", "taken/x", fault.Unavailable, "can't be written"},
-		{"a name that climbs", "file", "../x", fault.Input, "can't have the name"},
-		{"a directory's name", "file", "2", fault.Unavailable, "can't be written"},
-		{"an absolute name", "file", "/x", fault.Input, "can't have the name"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			source := c.source
-			if !filepath.IsAbs(source) {
-				source = at(source)
-			}
-			err := l.AddInput(source, c.as)
-			if c.says == "" {
-				if err != nil || read(t, l.path("io/input/"+c.as)) != read(t, source) {
-					t.Error(err)
-				}
-				return
-			}
-			if !fault.Is(err, c.kind) || !strings.Contains(fault.Public(err).Msg, c.says) {
-				t.Errorf("%v: %v", fault.KindOf(err), err)
-			}
-		})
-	}
-	if got := read(t, l.path("io/input/taken")); got != "before" {
-		t.Errorf("the file that was there holds %q", got)
-	}
-	for _, outside := range []string{l.path("io/x"), "/x"} {
-		if _, err := os.Lstat(outside); err == nil {
-			t.Errorf("%s was written", outside)
-		}
 	}
 }
 
