@@ -39,7 +39,7 @@ type Layout struct {
 }
 
 // NewLayout makes the run's directories below dir, which must exist. The init is
-// taken from initFile, an installed init binary (see initbin.Install).
+// taken from initFile, an installed init binary (see initbin.Installer).
 func NewLayout(dir, initFile string) (Layout, error) { return NewLayoutWith(dir, initFile, "") }
 
 // NewLayoutWith is NewLayout for a run whose input files lie in a directory of their

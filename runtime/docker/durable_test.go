@@ -31,7 +31,7 @@ func newDurable(t *testing.T, script string) (*durable, *docker.Engine) {
 		t.Fatal(err)
 	}
 	image.Entrypoint, image.Cmd = []string{"/bin/sh", "-c"}, []string{script}
-	initFile, err := initbin.Install(t.TempDir(), image.Arch)
+	initFile, err := new(initbin.Installer).Install(t.TempDir(), image.Arch)
 	if err != nil {
 		t.Fatal(err)
 	}

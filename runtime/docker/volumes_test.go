@@ -39,7 +39,7 @@ func newCarried(t *testing.T, script string) *carried {
 		t.Fatal(err)
 	}
 	image.Entrypoint, image.Cmd = []string{"/bin/sh", "-c"}, []string{script}
-	initFile, err := initbin.Install(t.TempDir(), image.Arch)
+	initFile, err := new(initbin.Installer).Install(t.TempDir(), image.Arch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestBinary(t *testing.T) {
 			if _, err := binaryFrom(files, "aod-init", arch); !fault.Is(err, fault.Unsupported) {
 				t.Errorf("got %v", err)
 			}
-			if _, err := Install(t.TempDir(), arch); !fault.Is(err, fault.Unsupported) {
+			if _, err := new(Installer).Install(t.TempDir(), arch); !fault.Is(err, fault.Unsupported) {
 				t.Errorf("got %v", err)
 			}
 		})

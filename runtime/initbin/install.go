@@ -17,24 +17,12 @@ import (
 // mode lets every user of every container run the program, and nobody write it.
 const mode fs.FileMode = 0o555
 
-// Install makes sure that dir holds the init program for arch and returns its path.
-// The name is made of its digest, so programs of several versions stand side by side
-// and one that running sandboxes use is never changed. dir is created when it isn't
-// there; it must be writable by trusted users only.
-//
-// The content is compared once for each path and process; after that a call costs one
-// lstat. Any number of processes may install at once. Errors are those of Binary, and
-// Internal when the file can't be written.
-func Install(dir, arch string) (path string, err error) {
-	once, _ := programs.LoadOrStore(arch, sync.OnceValues(func() (program, error) {
-		raw, err := Binary(arch)
-		return program{raw, sha256.Sum256(raw)}, err
-	}))
-	p, err := once.(func() (program, error))()
-	if err != nil {
-		return "", err
-	}
-	return install(dir, p)
+// Installer installs init programs. It remembers which files it has compared. The zero value
+// is ready for use, by any number of goroutines.
+type Installer struct {
+	mu       sync.Mutex
+	programs map[string]program // by architecture
+	verified map[string]bool    // the paths whose content was compared
 }
 
 // program is an init program with its digest.
@@ -43,48 +31,70 @@ type program struct {
 	sum [sha256.Size]byte
 }
 
-var programs sync.Map // architecture -> what returns its program, read once
+// Install makes sure that dir holds the init program for arch and returns its path. The name
+// has the program's digest: programs of several versions stand side by side, and one that
+// running sandboxes use is never changed. Install makes dir when it is missing; only trusted
+// users may write there.
+//
+// The content is compared once for each path; after that a call costs one lstat. Any number
+// of processes may install at once. Errors are those of Binary, and Internal when the file
+// can't be written.
+func (i *Installer) Install(dir, arch string) (path string, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, err := i.program(arch)
+	if err != nil {
+		return "", err
+	}
+	return i.install(dir, p)
+}
 
-func install(dir string, p program) (string, error) {
+// program returns the program for arch, whose digest is computed once.
+func (i *Installer) program(arch string) (program, error) {
+	if p, ok := i.programs[arch]; ok {
+		return p, nil
+	}
+	raw, err := Binary(arch)
+	if err != nil {
+		return program{}, err
+	}
+	if i.programs == nil {
+		i.programs = map[string]program{}
+	}
+	p := program{raw, sha256.Sum256(raw)}
+	i.programs[arch] = p
+	return p, nil
+}
+
+func (i *Installer) install(dir string, p program) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, err, "find the directory of the init program")
 	}
 	path := filepath.Join(dir, "aod-init-"+hex.EncodeToString(p.sum[:])[:12])
-	if err := slotOf(path).ensure(path, p); err != nil {
+	if err := i.ensure(path, p); err != nil {
 		return "", fault.Wrap(fault.Internal, err, "install the init program").
 			WithHint("check the data directory's permissions and its free space")
 	}
 	return path, nil
 }
 
-// slot is what this process knows of one path.
-type slot struct {
-	mu       sync.Mutex
-	verified bool
-}
-
-var slots sync.Map // path -> *slot
-
-func slotOf(path string) *slot {
-	s, _ := slots.LoadOrStore(path, new(slot))
-	return s.(*slot)
-}
-
-// ensure is a sync.Once that tries again after a failure, and when the file has gone.
-func (s *slot) ensure(path string, p program) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.verified && looksRight(path, len(p.raw)) {
+// ensure writes the program unless it is at path. It compares the content the first time,
+// and again after a failure.
+func (i *Installer) ensure(path string, p program) error {
+	if i.verified[path] && looksRight(path, len(p.raw)) {
 		return nil
 	}
-	s.verified = false
+	delete(i.verified, path)
 	if !looksRight(path, len(p.raw)) || !holds(path, len(p.raw), p.sum) {
 		if err := replace(path, p.raw); err != nil {
 			return err
 		}
 	}
-	s.verified = true
+	if i.verified == nil {
+		i.verified = map[string]bool{}
+	}
+	i.verified[path] = true
 	return nil
 }
 
@@ -108,7 +118,7 @@ func holds(path string, size int, want [sha256.Size]byte) bool {
 	return bytes.Equal(h.Sum(nil), want[:])
 }
 
-// replace puts a new file in the place of whatever is there, at once and whole.
+// replace writes a new file and renames it over whatever is at path.
 func replace(path string, program []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err

@@ -32,7 +32,6 @@ func TestInstall(t *testing.T) {
 	t.Run("leaves a good file alone", func(t *testing.T) {
 		dir := t.TempDir()
 		before, _ := os.Lstat(mustInstall(t, dir))
-		forget(t)
 		after, _ := os.Lstat(mustInstall(t, dir))
 		if !os.SameFile(before, after) {
 			t.Error("it was written again")
@@ -55,17 +54,17 @@ func TestInstall(t *testing.T) {
 			if err := errors.Join(os.Remove(path), spoil(path)); err != nil {
 				t.Fatal(err)
 			}
-			forget(t)
 			_ = os.Remove(mustInstall(t, filepath.Dir(path)) + ".elsewhere")
 			wantInstalled(t, path)
 		})
 	}
 	t.Run("puts back one that was removed meanwhile", func(t *testing.T) {
-		path := mustInstall(t, t.TempDir())
+		var installer Installer
+		path := mustInstallBy(t, &installer, t.TempDir())
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		mustInstall(t, filepath.Dir(path))
+		mustInstallBy(t, &installer, filepath.Dir(path))
 		wantInstalled(t, path)
 	})
 	t.Run("tries again after a failure", func(t *testing.T) {
@@ -73,22 +72,23 @@ func TestInstall(t *testing.T) {
 		if err := os.WriteFile(dir, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := install(dir, initProgram); !fault.Is(err, fault.Internal) || fault.Public(err).Hint == "" {
+		var installer Installer
+		if _, err := installer.install(dir, initProgram); !fault.Is(err, fault.Internal) || fault.Public(err).Hint == "" {
 			t.Errorf("got %v", err)
 		}
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}
-		wantInstalled(t, mustInstall(t, dir))
+		wantInstalled(t, mustInstallBy(t, &installer, dir))
 	})
 	t.Run("many at once see whole files only", func(t *testing.T) {
 		dir := t.TempDir()
 		var all sync.WaitGroup
 		for range 32 {
-			// A slot of its own each, as in a process of its own.
+			// An installer of its own each, as in a process of its own.
 			all.Go(func() {
-				path := filepath.Join(dir, fmt.Sprintf("aod-init-%x", initProgram.sum)[:len("aod-init-")+12])
-				if err := new(slot).ensure(path, initProgram); err != nil {
+				path, err := new(Installer).install(dir, initProgram)
+				if err != nil {
 					t.Error(err)
 				}
 				if raw, err := os.ReadFile(path); err != nil || string(raw) != string(content) {
@@ -101,19 +101,19 @@ func TestInstall(t *testing.T) {
 	})
 }
 
+// mustInstall installs the program as a new process does.
 func mustInstall(t *testing.T, dir string) string {
 	t.Helper()
-	path, err := install(dir, initProgram)
+	return mustInstallBy(t, new(Installer), dir)
+}
+
+func mustInstallBy(t *testing.T, installer *Installer, dir string) string {
+	t.Helper()
+	path, err := installer.install(dir, initProgram)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// forget makes this process as new.
-func forget(t *testing.T) {
-	t.Helper()
-	slots.Clear()
 }
 
 // wantInstalled checks the file, and that nothing else is in its directory.

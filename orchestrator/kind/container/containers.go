@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -58,6 +59,7 @@ type Containers struct {
 	logger *slog.Logger
 	home   run.Home
 	starts gate // containers started at once
+	inits  initbin.Installer
 	images *imageCache
 	pool   *pool.Pool
 

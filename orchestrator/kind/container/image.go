@@ -13,7 +13,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -159,7 +158,7 @@ func (c *Containers) ensureDebian(ctx context.Context) error {
 // initFile returns the sandbox's init for the image's architecture, installed where
 // runs can link to it.
 func (c *Containers) initFile(arch string) (string, error) {
-	return initbin.Install(c.home.Bin, arch)
+	return c.inits.Install(c.home.Bin, arch)
 }
 
 // spec is what the sandboxes of a unit have in common.
