@@ -24,6 +24,7 @@ type attempt struct {
 	origin  origin
 	ending  ending
 	shared  *pool.Sandbox // what it was, where it may serve another run; else nil
+	removal *removal      // nil: it has not begun
 }
 
 // origin says how the attempt got its sandbox.
@@ -204,7 +205,7 @@ func (a *attempt) noteLog() {
 // settle waits for what an early end left to come, and takes it into the record: the
 // result counts, whatever the container did afterwards.
 func (a *attempt) settle(ctx context.Context) {
-	exit, err := a.sandbox.AwaitExit(ctx)
+	exit, err := a.settled(ctx)
 	a.noteLog()
 	switch {
 	case err != nil || exit.Err != nil:

@@ -63,6 +63,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 	if err != nil {
 		return run.Result{}, err
 	}
+	x.attempt.removeAhead(ctx)
 	_, span := tracer.Start(ctx, "collect")
 	defer span.End()
 	defer x.learn()
@@ -118,7 +119,7 @@ func (x *execution) discard(ctx context.Context) bool {
 	if x.attempt.ending == posted {
 		x.attempt.api.close(run.ErrCallerEnded)
 	}
-	err := x.attempt.sandbox.Remove(ctx)
+	err := x.attempt.remove(ctx)
 	x.attempt = nil
 	return err == nil
 }
