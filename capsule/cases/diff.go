@@ -133,13 +133,11 @@ func (d *differ) lists(pointer string, want, got []any) {
 
 // show writes a value as JSON, cut to a length that fits a line.
 func show(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := strictjson.Encode(v)
+	if err != nil {
 		return "?"
 	}
-	return fault.Clip(strings.TrimSpace(b.String()), fault.MaxQuoted)
+	return fault.Clip(string(text), fault.MaxQuoted)
 }
 
 // sameNumber compares two JSON numbers by value without computing either: a number of

@@ -11,18 +11,11 @@ import (
 // the compiler did not check can't be in it.
 func documentOf(root *node) any {
 	definitions := map[string]any{}
-	waiting := []*node{root}
-	for len(waiting) > 0 {
-		n := waiting[0]
-		waiting = waiting[1:]
-		if _, known := definitions[n.name()]; known {
-			continue
-		}
+	for _, n := range closure([]*node{root}, (*node).parts) {
 		definitions[n.name()] = n.form
 		if n.always != nil {
 			definitions[n.name()] = *n.always
 		}
-		waiting = append(waiting, n.parts()...)
 	}
 	return map[string]any{"$ref": "#/$defs/" + root.name(), "$defs": definitions}
 }
@@ -49,17 +42,6 @@ func (sealed) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} 
 
 type refusal struct{}
 
-// New returns a loader that refuses.
-func (refusal) New(string) gojsonschema.JSONLoader {
-	return refused{gojsonschema.NewRawLoader(nil)}
-}
-
-type refused struct{ gojsonschema.JSONLoader }
-
-// LoadJSON refuses.
-func (refused) LoadJSON() (any, error) {
-	return nil, errors.New("contracts refer to nothing outside themselves")
-}
-
-// LoaderFactory returns the factory that refuses.
-func (refused) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }
+// New returns a loader that has nothing to load: contracts refer to nothing outside
+// themselves.
+func (refusal) New(string) gojsonschema.JSONLoader { return gojsonschema.NewStringLoader("") }

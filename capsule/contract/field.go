@@ -35,7 +35,7 @@ func (s *Schema) ParseField(path, text string) (any, error) {
 
 func typed(nodes []*node, path, text string) (any, error) {
 	var types kinds
-	for _, n := range allHere(nodes) {
+	for _, n := range allHere(nodes...) {
 		types |= n.types
 	}
 	if types&kindString != 0 {
@@ -74,32 +74,14 @@ func typedHint(types kinds) string {
 
 // allHere returns the nodes and all schemas that judge the same value, without
 // those that say what it is not or ask a question.
-func allHere(nodes []*node) []*node {
-	var here []*node
-	seen := map[*node]bool{}
-	var add func(n *node)
-	add = func(n *node) {
-		if seen[n] {
-			return
-		}
-		seen[n] = true
-		here = append(here, n)
-		for _, child := range n.alternatives() {
-			add(child)
-		}
-	}
-	for _, n := range nodes {
-		add(n)
-	}
-	return here
-}
+func allHere(nodes ...*node) []*node { return closure(nodes, (*node).alternatives) }
 
 // descend returns the schemas of a field; none means that anything may stand there.
 func descend(nodes []*node, key, path string) ([]*node, error) {
 	var found []*node
 	var known []string
 	closed := false
-	for _, n := range allHere(nodes) {
+	for _, n := range allHere(nodes...) {
 		children := n.field(key)
 		found = append(found, children...)
 		known = append(known, sorted(n.named["properties"])...)
@@ -140,15 +122,4 @@ func knownHint(key string, known []string) string {
 		return "it allows no fields there"
 	}
 	return "it has " + show(strings.Join(known, ", "))
-}
-
-// fields lists the schemas of each top-level property.
-func (s *Schema) fields() map[string][]*node {
-	fields := map[string][]*node{}
-	for _, n := range allHere([]*node{s.root}) {
-		for key, child := range n.named["properties"] {
-			fields[key] = append(fields[key], allHere([]*node{child})...)
-		}
-	}
-	return fields
 }

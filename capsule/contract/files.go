@@ -159,15 +159,3 @@ func irregularHint(mode fs.FileMode, stage Stage) string {
 	}
 	return fmt.Sprintf("copy the content into a regular file in %s", stage)
 }
-
-// FileFields lists the top-level properties that are file references, sorted.
-func (s *Schema) FileFields() []string {
-	var names []string
-	for name, nodes := range s.fields() {
-		if slices.ContainsFunc(nodes, func(n *node) bool { return n.filePath }) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // node is one schema within a contract, checked and with its references resolved. The
@@ -136,6 +137,21 @@ func (n *node) parts() []*node {
 		list = append(list, p.schema)
 	}
 	return list
+}
+
+// closure returns the nodes and all that next leads to from them, each once.
+func closure(nodes []*node, next func(*node) []*node) []*node {
+	var all []*node
+	seen := map[*node]bool{}
+	for waiting := slices.Clone(nodes); len(waiting) > 0; {
+		n := waiting[0]
+		waiting = waiting[1:]
+		if !seen[n] {
+			seen[n] = true
+			all, waiting = append(all, n), append(waiting, next(n)...)
+		}
+	}
+	return all
 }
 
 // item is the schema for the i-th element, nil for any.

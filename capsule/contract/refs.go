@@ -42,10 +42,7 @@ func (c *compiler) local(ref, at string) (path []string, ok bool) {
 		c.fail(at, localRefHint, "%s is no JSON pointer", quote(ref))
 		return nil, false
 	}
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		path = append(path, strictjson.Unescape(token))
-	}
-	return path, true
+	return strictjson.Path(pointer), true
 }
 
 // resolve finds what a reference means, and nowhere but in this document.
