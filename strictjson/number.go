@@ -18,7 +18,7 @@ func (r *reader) number() (any, error) {
 		return nil, r.fail(TooLong, start, "a number has more than %d digits", MaxNumberBytes)
 	}
 	text := string(r.data[start:r.pos])
-	if !isNumber(text) {
+	if !json.Valid(r.data[start:r.pos]) {
 		return nil, r.fail(Syntax, start, "this is not a number as JSON writes it")
 	}
 	if !r.rules.Ambiguous && !r.fitsDouble(text) {
@@ -28,42 +28,6 @@ func (r *reader) number() (any, error) {
 		return nil, nil //nolint:nilnil // nothing is built
 	}
 	return json.Number(text), nil
-}
-
-// isNumber checks JSON's grammar: -? int frac? exp?
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	digits := leadingDigits(s)
-	if digits == 0 || digits > 1 && s[0] == '0' {
-		return false
-	}
-	s = s[digits:]
-	if rest, ok := strings.CutPrefix(s, "."); ok {
-		digits = leadingDigits(rest)
-		if digits == 0 {
-			return false
-		}
-		s = rest[digits:]
-	}
-	if s == "" {
-		return true
-	}
-	if s[0] != 'e' && s[0] != 'E' {
-		return false
-	}
-	s = s[1:]
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		s = s[1:]
-	}
-	return s != "" && leadingDigits(s) == len(s)
-}
-
-func leadingDigits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 func (r *reader) fitsDouble(text string) bool {
