@@ -97,7 +97,7 @@ func unreadableArchive(err error) error {
 
 func refused(name, message, hint string) *fault.Error {
 	f := fault.Finding{File: name, Message: message, Hint: hint}
-	return fault.New(fault.Input, "the archive holds %s: %s", quote(name), message).
+	return fault.New(fault.Input, "the archive holds %s: %s", fault.Quote(name), message).
 		WithHint("%s", hint).WithFindings([]fault.Finding{f})
 }
 

@@ -194,5 +194,5 @@ func moved(err error) *fault.Error {
 
 func unreadable(name string, err error) *fault.Error {
 	f := fault.Finding{File: name, Message: "it can't be read", Hint: "make it readable"}
-	return fault.Wrap(fault.Capsule, err, "%s can't be read", quote(name)).WithHint("make it readable").WithFindings([]fault.Finding{f})
+	return fault.Wrap(fault.Capsule, err, "%s can't be read", fault.Quote(name)).WithHint("make it readable").WithFindings([]fault.Finding{f})
 }

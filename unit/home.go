@@ -141,7 +141,7 @@ func (h *home) setCurrent(name, digest string) error {
 // record reads what a version is; NotFound where it isn't there.
 func (h *home) record(name, version string) (record, error) {
 	var rec record
-	gone := fault.New(fault.NotFound, "the unit %s has no version %s", name, quote(version)).
+	gone := fault.New(fault.NotFound, "the unit %s has no version %s", name, fault.Quote(version)).
 		WithHint("it was pruned, or never there")
 	if !isVersion(version) {
 		return rec, gone

@@ -82,7 +82,7 @@ func sourceDir(source string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return "", fault.Wrap(fault.Input, err, "%s is not a directory of units", quote(source)).
+		return "", fault.Wrap(fault.Input, err, "%s is not a directory of units", fault.Quote(source)).
 			WithHint("name a directory that is a capsule, or that holds capsules")
 	}
 	return path, nil
