@@ -13,9 +13,10 @@ import (
 type Mount struct {
 	// Path is absolute: /mcp, or /v1/ for /v1. The handler sees whole paths.
 	Path string
-	// New returns the handler for what one run asks: the caller says who asks. It is
-	// called once a run, when the run's Handler is made, and must not be slow.
-	New func(Caller) http.Handler
+	// New returns the handler for what one run asks. The run's broker says who asks, and
+	// makes its calls. New is called once a run, when the run's Handler is made, and must
+	// not be slow.
+	New func(*Broker) http.Handler
 }
 
 // mount adds the handlers of other protocols. A path that is taken is a mistake of the
@@ -23,7 +24,7 @@ type Mount struct {
 func (h *Handler) mount(mounts []Mount) {
 	for _, m := range mounts {
 		path := strings.TrimSuffix(m.Path, "/")
-		handler := h.mounted(m.New(h.caller()))
+		handler := h.mounted(m.New(h.broker))
 		h.mux.Handle(path, handler)
 		h.mux.Handle(path+"/", handler)
 	}

@@ -14,14 +14,14 @@ import (
 )
 
 // echoing is a protocol that answers with who asks for what.
-func echoing(caller Caller) http.Handler {
+func echoing(b *Broker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprintf(w, "%s %s %s", caller.Run, r.Method, r.URL.Path)
+		_, _ = fmt.Fprintf(w, "%s %s %s", b.Caller().Run, r.Method, r.URL.Path)
 	})
 }
 
 // mounted has the protocols at their paths.
-func (w *world) mounted(protocols map[string]func(Caller) http.Handler) *world {
+func (w *world) mounted(protocols map[string]func(*Broker) http.Handler) *world {
 	w.t.Helper()
 	var mounts []Mount
 	for path, handler := range protocols {
@@ -32,7 +32,7 @@ func (w *world) mounted(protocols map[string]func(Caller) http.Handler) *world {
 }
 
 func TestAProtocolIsServedBelowItsPath(t *testing.T) {
-	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{"/v1/": echoing, "/mcp": echoing})
+	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{"/v1/": echoing, "/mcp": echoing})
 	for _, path := range []string{"/v1/models", "/v1/chat/completions", "/v1", "/v1/", "/mcp", "/mcp/", "/mcp/a/"} {
 		rec := w.do("PATCH", path, "")
 		if rec.Code != 200 || rec.Body.String() != idOf(1)+" PATCH "+path {
@@ -78,12 +78,34 @@ func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
 	}
 }
 
+func TestAProtocolMakesCallsUnderTheRulesOfItsRun(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Calls = 2
+	var met error
+	w.mounted(map[string]func(*Broker) http.Handler{"/mcp": func(b *Broker) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, met = b.Start(r.Context(), Request{Target: "callee", Key: r.URL.RawQuery})
+		})
+	}})
+	w.call(200, `{}`, "Idempotency-Key: k")
+	w.do("POST", "/mcp?k", "") // joins the call of the capsule API
+	if met != nil || w.runs.started() != 1 || w.spent() != 1 {
+		t.Errorf("%v: %d started, %d counted", met, w.runs.started(), w.spent())
+	}
+	w.do("POST", "/mcp?other", "")
+	w.do("POST", "/mcp?third", "")
+	var refusal *Refusal
+	if !errors.As(met, &refusal) || refusal.Rule != RuleCalls || w.spent() != 2 {
+		t.Errorf("%v: %d counted", met, w.spent())
+	}
+}
+
 func TestAProtocolThatPanics(t *testing.T) {
-	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{
-		"/before": func(Caller) http.Handler {
+	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{
+		"/before": func(*Broker) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("canary") })
 		},
-		"/amid": func(Caller) http.Handler {
+		"/amid": func(*Broker) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "half")
 				panic("canary")
@@ -103,7 +125,7 @@ func TestAProtocolThatPanics(t *testing.T) {
 }
 
 func TestAProtocolMayStreamForLongerThanAnAnswerTakes(t *testing.T) {
-	w := newWorld(t).mounted(map[string]func(Caller) http.Handler{"/mcp": func(Caller) http.Handler {
+	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{"/mcp": func(*Broker) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for range 2 {
 				_, _ = io.WriteString(w, "part\n")
