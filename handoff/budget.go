@@ -21,10 +21,13 @@ const BudgetCalls = "calls"
 // calls is the budget of calls. A run's own budget is budgets.calls of its agent.yaml.
 type calls struct{}
 
+// Name implements Budget.
 func (calls) Name() string { return BudgetCalls }
 
+// PerCall implements Budget.
 func (calls) PerCall() int64 { return 1 }
 
+// Check implements Budget. Its refusals have the rule RuleCalls and the kind Busy.
 func (calls) Check(step Step, limits Limits, total int64) error {
 	if budget := step.Budgets.Calls; budget > 0 && total > int64(budget) {
 		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that %s may make, with all that it calls, are spent", budget, quote(step.Unit)).

@@ -77,10 +77,11 @@ func openAttachment(root *os.Root, ref reference) (File, error) {
 func givenFile(ref reference) (File, error) {
 	info, err := ref.given.Stat()
 	if err != nil {
-		return File{}, unopened(ref.name, err)
+		return File{}, fmt.Errorf("a file that was given: %w", withoutName(err))
 	}
 	if !info.Mode().IsRegular() {
-		return File{}, unopened(ref.name, &safefs.Irregular{What: safefs.Describe(info.Mode())})
+		return File{}, fault.New(fault.Input, "names file %s, which is %s, not a regular file", quote(ref.name), safefs.Describe(info.Mode())).
+			WithHint("give a regular file with the same content")
 	}
 	return File{Name: ref.name, Open: ref.given, Size: info.Size(), given: true}, nil
 }

@@ -72,7 +72,7 @@ type Throttle struct {
 	taken  int
 }
 
-// Take reports whether one more is taken now.
+// Allow reports whether one more is taken now.
 func (t *Throttle) Allow(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
