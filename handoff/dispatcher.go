@@ -16,7 +16,7 @@ const maxWaiting = 8 // requests of one sandbox that wait for its run; a program
 // asks for the invocation and waits. When a run claims the sandbox, the run's handler
 // answers. A program that serves several runs, one after the other, asks again after each.
 type Dispatcher struct {
-	answers
+	responder
 	asked chan struct{} // closed with the first request for the invocation
 	ask   func()
 	slots chan struct{}
@@ -38,10 +38,10 @@ type assignment struct {
 // what it gets.
 func NewDispatcher(logger *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
-		answers: newAnswers(logger),
-		asked:   make(chan struct{}),
-		slots:   make(chan struct{}, maxWaiting),
-		next:    make(chan struct{}),
+		responder: newResponder(logger),
+		asked:     make(chan struct{}),
+		slots:     make(chan struct{}, maxWaiting),
+		next:      make(chan struct{}),
 	}
 	d.ask = sync.OnceFunc(func() { close(d.asked) })
 	return d
@@ -96,8 +96,8 @@ func (d *Dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		run.serve(w, r)
 		return
 	}
-	guard(w)
-	d.answering(d.actionFor(r)).ServeHTTP(w, r)
+	setSafeHeaders(w)
+	d.handlerOf(d.actionFor(r)).ServeHTTP(w, r)
 }
 
 // enter returns the run that a request is for. It is nil where there is none yet; next is
@@ -105,7 +105,7 @@ func (d *Dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Dispatcher) enter(invocation bool) (run *assignment, next <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.assignment == nil || invocation && d.assignment.over() {
+	if d.assignment == nil || invocation && d.assignment.programLeft() {
 		return nil, d.next
 	}
 	d.assignment.underway.Add(1)

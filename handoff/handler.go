@@ -18,7 +18,7 @@ const maxRequests = 256 // of one run at a time; most of them wait
 // Handler is the capsule API of one run, over the run's broker. It may serve any number of
 // connections.
 type Handler struct {
-	answers
+	responder
 	broker   *Broker
 	requests chan struct{}
 	result   postedResult
@@ -34,11 +34,11 @@ type Handler struct {
 func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mounts ...Mount) *Handler {
 	broker := NewBroker(caller, runs, limits, logger)
 	h := &Handler{
-		answers:  answers{broker.log},
-		broker:   broker,
-		requests: make(chan struct{}, maxRequests),
-		result:   newPostedResult(caller.Result),
-		posted:   make(chan struct{}),
+		responder: responder{broker.log},
+		broker:    broker,
+		requests:  make(chan struct{}, maxRequests),
+		result:    newPostedResult(caller.Result),
+		posted:    make(chan struct{}),
 	}
 	h.post = sync.OnceFunc(func() { close(h.posted) })
 	if h.result.exists() { // an earlier process got it
@@ -69,9 +69,9 @@ func (h *Handler) routes() *http.ServeMux {
 		"/invocation/result":      {http.MethodPost: h.postResult},
 		"/health":                 {http.MethodGet: h.getHealth},
 	} {
-		mux.Handle(pattern, h.answering(byMethod(methods)))
+		mux.Handle(pattern, h.handlerOf(byMethod(methods)))
 	}
-	mux.Handle("/", h.answering(unknown))
+	mux.Handle("/", h.handlerOf(unknown))
 	return mux
 }
 
@@ -93,7 +93,7 @@ func unknown(http.ResponseWriter, *http.Request) error {
 
 // ServeHTTP answers a request of the run's.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	guard(w)
+	setSafeHeaders(w)
 	select {
 	case h.requests <- struct{}{}:
 		defer func() { <-h.requests }()
@@ -103,7 +103,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !isClean(r.URL.Path) { // the mux would send it elsewhere
-		h.answering(unknown).ServeHTTP(w, r)
+		h.handlerOf(unknown).ServeHTTP(w, r)
 		return
 	}
 	h.mux.ServeHTTP(w, r)

@@ -11,7 +11,7 @@ import (
 
 // invocation is what a program is to work on.
 type invocation struct {
-	self
+	runInfo
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
@@ -28,7 +28,7 @@ func EndLine(run string) string { return "\x1eaod-end " + run + "\x1e" }
 
 // getInvocation answers at once: whoever has a handler has a run.
 func (h *Handler) getInvocation(w http.ResponseWriter, r *http.Request) error {
-	if h.over() { // nobody waits here: somebody did in an earlier process
+	if h.programLeft() { // nobody waits here: somebody did in an earlier process
 		return unclaimed(w, r)
 	}
 	h.asked.Store(true)
@@ -36,7 +36,7 @@ func (h *Handler) getInvocation(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set(headerRemaining, strconv.Itoa(h.caller().Remaining))
 		w.Header().Set(headerRun, h.caller().Run)
 	}
-	return h.reply(w, r, http.StatusOK, invocation{h.caller().self(), h.caller().Input})
+	return h.reply(w, r, http.StatusOK, invocation{h.caller().info(), h.caller().Input})
 }
 
 // Asked reports whether the program has asked for its invocation: it speaks the handshake,
@@ -47,7 +47,7 @@ func (h *Handler) Asked() bool { return h.asked.Load() }
 func (h *Handler) Posted() <-chan struct{} { return h.posted }
 
 // over reports whether the program may have gone on to another run.
-func (h *Handler) over() bool {
+func (h *Handler) programLeft() bool {
 	if !h.caller().Reuse {
 		return false
 	}

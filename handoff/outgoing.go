@@ -108,7 +108,7 @@ func unopened(name string, err error) error {
 	var special *safefs.Irregular
 	switch {
 	case errors.As(err, &special):
-		return fault.New(fault.Input, "names file %s, %s", quote(name), standing(special)).
+		return fault.New(fault.Input, "names file %s, %s", quote(name), describe(special)).
 			WithHint("copy the content into a regular file in %s", contract.StageOutgoing)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fault.New(fault.Input, "names file %s, which is not in %s", quote(name), contract.StageOutgoing).
@@ -121,7 +121,7 @@ func unopened(name string, err error) error {
 }
 
 // standing says what stands in the place of a file of the call.
-func standing(e *safefs.Irregular) string {
+func describe(e *safefs.Irregular) string {
 	switch {
 	case e.OnTheWay:
 		return "but a directory on the way is " + e.What

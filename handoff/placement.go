@@ -28,12 +28,12 @@ type placement struct {
 
 // placementFor decides where files go, once all their names were found to be good ones.
 func placementFor(root *os.Root, id string, files []Output) (placement, error) {
-	if err := distinct(files); err != nil {
+	if err := checkNames(files); err != nil {
 		return placement{}, err
 	}
 	dir := ""
 	for _, f := range files {
-		taken, err := taken(root, f.Name)
+		taken, err := isTaken(root, f.Name)
 		if err != nil {
 			return placement{}, err
 		}
@@ -50,7 +50,7 @@ func placementFor(root *os.Root, id string, files []Output) (placement, error) {
 }
 
 // distinct checks names again that were checked before: they come from a callee.
-func distinct(files []Output) error {
+func checkNames(files []Output) error {
 	names := make([]string, 0, len(files))
 	for _, f := range files {
 		if clean, err := contract.CleanName(f.Name, contract.StageOutput); err != nil || clean != f.Name {
@@ -68,7 +68,7 @@ func distinct(files []Output) error {
 }
 
 // taken reports whether something of another handoff is in the way of a name.
-func taken(root *os.Root, name string) (bool, error) {
+func isTaken(root *os.Root, name string) (bool, error) {
 	parts := strings.Split(name, "/")
 	if strings.HasPrefix(parts[0], ownPrefix) || httpwire.IsRunID(parts[0]) {
 		return true, nil

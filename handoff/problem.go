@@ -18,17 +18,17 @@ const writeTime = 30 * time.Second
 var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.
-func (a answers) answer(w http.ResponseWriter, r *http.Request, err error) {
+func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
 	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // whatever we end for
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	p := problemOf(err)
-	a.logRefusal(r, p, err)
+	s.logRefusal(r, p, err)
 	if p.MayRetry() && p.Rule == "" { // a budget of calls that is spent stays so
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
 	body, _ := httpwire.Encode(p) // there is nothing in it that can't be written
-	a.send(w, r, p.Status, httpwire.TypeProblem, body)
+	s.send(w, r, p.Status, httpwire.TypeProblem, body)
 }
 
 // problemOf says of an error what a capsule may know. One answer is the router's; every
@@ -50,7 +50,7 @@ func problemOf(err error) httpwire.Problem {
 
 // logRefusal tells the operator of what a capsule may not do, and of what a capsule is
 // not told.
-func (a answers) logRefusal(r *http.Request, p httpwire.Problem, err error) {
+func (s responder) logRefusal(r *http.Request, p httpwire.Problem, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("kind", p.Code)}
 	switch {
 	case r.Context().Err() != nil: // nobody waits for it
@@ -62,5 +62,5 @@ func (a answers) logRefusal(r *http.Request, p httpwire.Problem, err error) {
 	case p.Status > http.StatusInternalServerError:
 		level, attrs = slog.LevelWarn, append(attrs, slog.Any("error", err))
 	}
-	a.log.LogAttrs(r.Context(), level, "request refused", attrs...)
+	s.log.LogAttrs(r.Context(), level, "request refused", attrs...)
 }

@@ -29,7 +29,7 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := httpwire.Server{
 		Name: "capsule api", Handler: handler, HeaderBytes: headerBytes, Drain: shutdownTime,
-		ErrorLog: newAnswers(logger).log, ErrorLevel: slog.LevelDebug,
+		ErrorLog: newResponder(logger).log, ErrorLevel: slog.LevelDebug,
 	}
 	return server.Serve(ctx, &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)})
 }

@@ -16,51 +16,51 @@ import (
 type action func(http.ResponseWriter, *http.Request) error
 
 // answers is how requests are answered, whoever serves them.
-type answers struct{ log *slog.Logger }
+type responder struct{ log *slog.Logger }
 
-// newAnswers drops what is logged where the logger is nil.
-func newAnswers(logger *slog.Logger) answers {
+// newResponder drops what is logged where the logger is nil.
+func newResponder(logger *slog.Logger) responder {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return answers{logger}
+	return responder{logger}
 }
 
 // guard says what a browser must not do with any answer of ours.
-func guard(w http.ResponseWriter) {
+func setSafeHeaders(w http.ResponseWriter) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 }
 
 // answering makes answers of an action's errors, and of its panics.
-func (a answers) answering(act action) http.Handler {
+func (s responder) handlerOf(act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := a.try(act, w, r); err != nil {
-			a.answer(w, r, err)
+		if err := s.try(act, w, r); err != nil {
+			s.answer(w, r, err)
 		}
 	})
 }
 
-func (a answers) try(act action, w http.ResponseWriter, r *http.Request) error {
+func (s responder) try(act action, w http.ResponseWriter, r *http.Request) error {
 	err := httpwire.Catch(func() error { return act(w, r) })
 	var panicked *httpwire.PanicError
 	if errors.As(err, &panicked) {
-		a.log.ErrorContext(r.Context(), "handler panicked", "panic", panicked.What, "stack", string(panicked.Stack))
+		s.log.ErrorContext(r.Context(), "handler panicked", "panic", panicked.What, "stack", string(panicked.Stack))
 		return fault.New(fault.Internal, "%s", fault.Internal.Title())
 	}
 	return err
 }
 
 // reply answers with a value as JSON.
-func (a answers) reply(w http.ResponseWriter, r *http.Request, status int, v any) error {
+func (s responder) reply(w http.ResponseWriter, r *http.Request, status int, v any) error {
 	body, err := httpwire.Encode(v)
 	if err == nil {
-		a.send(w, r, status, httpwire.TypeJSON, body)
+		s.send(w, r, status, httpwire.TypeJSON, body)
 	}
 	return err
 }
 
-func (a answers) send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+func (s responder) send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	conn := http.NewResponseController(w)
 	_ = conn.SetWriteDeadline(time.Now().Add(writeTime)) // a connection without deadlines is a test's
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))   // the server reads what is left of the body before it answers
@@ -68,6 +68,6 @@ func (a answers) send(w http.ResponseWriter, r *http.Request, status int, conten
 	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // a simple client reads no chunks
 	w.WriteHeader(status)
 	if _, err := bytes.NewReader(body).WriteTo(w); err != nil {
-		a.log.DebugContext(r.Context(), "answer not written", "error", err)
+		s.log.DebugContext(r.Context(), "answer not written", "error", err)
 	}
 }
