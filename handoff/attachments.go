@@ -9,18 +9,18 @@ import (
 
 // reference is a file that the arguments name.
 type reference struct {
-	pointer string // into the arguments
-	name    string // clean, for the callee
-	source  string // clean, in outgoing; "" of one that was given
-	given   *os.File
+	pointer string   // into the arguments
+	name    string   // clean, for the callee
+	source  string   // clean, in outgoing; "" of one that was given
+	given   *os.File // nil: not given
 }
 
-// attachments is what a call is to take along.
+// attachments are the files that go along with a call.
 type attachments struct {
 	refs  []reference          // each name once
-	wrong findings             // with names that make no reference
+	wrong findings             // also what is wrong with names
 	known map[string]reference // by name
-	used  map[string]bool      // what names one of the request
+	used  map[string]bool      // texts and names that stand for a file of the request
 }
 
 // attachmentsOf lists the files that the arguments name, and returns the arguments with the
@@ -42,7 +42,7 @@ func (b *Broker) attachmentsOf(unit *Unit, asked Request, args contract.Payload)
 	return files, clean, nil
 }
 
-// add makes a reference of what the contract found, up to a limit of them.
+// add adds a file that the arguments name. More files than the limit are refused.
 func (a *attachments) add(found contract.FileRef, asked Request, limit int) error {
 	if fault.Is(found.Err, fault.TooLarge) {
 		return refuse(RuleSize, fault.Public(found.Err))
@@ -56,6 +56,7 @@ func (a *attachments) add(found contract.FileRef, asked Request, limit int) erro
 	return a.remember(ref, limit)
 }
 
+// remember adds a reference, unless it is there.
 func (a *attachments) remember(ref reference, limit int) error {
 	same, known := a.known[ref.name]
 	switch {
@@ -73,7 +74,7 @@ func (a *attachments) remember(ref reference, limit int) error {
 	return nil
 }
 
-// sources are the files that have to be opened in outgoing.
+// sources are the names of the files that have to be opened in outgoing.
 func (a attachments) sources() []string {
 	var names []string
 	for _, ref := range a.refs {

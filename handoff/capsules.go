@@ -12,7 +12,7 @@ type listed struct {
 	Output      json.RawMessage `json:"output"`
 }
 
-// getCapsules lists what is granted and exists.
+// getCapsules lists the units that the caller may call and that exist.
 func (h *Handler) getCapsules(w http.ResponseWriter, r *http.Request) error {
 	capsules := map[string]listed{}
 	units, err := h.broker.Units(r.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// permit returns the unit, if the caller may call it, here and now.
+// permit returns the unit, if the caller may call it now.
 func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
 	unit, err := b.Unit(ctx, target)
 	if err != nil {
@@ -25,6 +25,7 @@ func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
 	return unit, nil
 }
 
+// checkGrant refuses a unit that the caller's tools.yaml doesn't name.
 func (b *Broker) checkGrant(target string) error {
 	if slices.Contains(b.caller.Grants, target) {
 		return nil
@@ -37,8 +38,8 @@ func (b *Broker) checkGrant(target string) error {
 		WithHint("add {name: …, capsule: %s} to tools.yaml; GET /capsules lists what may be called", name))
 }
 
-// checkCycle refuses a unit that stands on the path already more often than its recursion
-// allows. Where versions of it differ, the strictest decides.
+// checkCycle refuses a unit that is on the path more often than its recursion allows. If
+// versions of the unit differ in that, the strictest decides.
 func (b *Broker) checkCycle(unit *Unit) error {
 	stands, allowed := 0, unit.Recursion
 	for _, step := range b.caller.Path {
@@ -54,7 +55,7 @@ func (b *Broker) checkCycle(unit *Unit) error {
 		WithHint("break the circle, or write recursion: %d into its agent.yaml", stands))
 }
 
-// checkDepth refuses what would lie deeper than the operator, or a run on the path, allows.
+// checkDepth refuses a call that lies deeper than the operator or a run on the path allows.
 func (b *Broker) checkDepth(*Unit) error {
 	depth := b.caller.depth() + 1
 	if depth > b.limits.Depth {
@@ -70,6 +71,7 @@ func (b *Broker) checkDepth(*Unit) error {
 	return nil
 }
 
+// checkDeadline refuses every call after the caller's own deadline.
 func (b *Broker) checkDeadline(*Unit) error {
 	if b.caller.Deadline.IsZero() || time.Now().Before(b.caller.Deadline) {
 		return nil
@@ -78,7 +80,7 @@ func (b *Broker) checkDeadline(*Unit) error {
 		WithHint("call earlier, or raise limits.timeout in its agent.yaml"))
 }
 
-// arguments reads them and holds them against the callee's contract.
+// arguments decodes the arguments and checks them against the callee's contract.
 func (b *Broker) arguments(unit *Unit, asked Request) (contract.Payload, error) {
 	raw := asked.Args
 	if len(raw) == 0 {

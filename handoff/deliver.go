@@ -37,6 +37,7 @@ func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]Plac
 	return placed, deliveryFault(b.caller.Transfer.Send(ctx, names))
 }
 
+// whereTheyLie describes files that were not placed.
 func whereTheyLie(files []Output) []PlacedFile {
 	lying := make([]PlacedFile, 0, len(files))
 	for _, f := range files {

@@ -10,12 +10,12 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// reach is how much of the end of a directory's path a capsule may be able to replace:
-// the three of io/handoff/outgoing.
+// reach is the number of names at the end of a directory's path that a capsule may be able
+// to replace: io, handoff and outgoing.
 const reach = 3
 
-// openDir opens a directory of a capsule's without following a link where the capsule
-// could have put one.
+// openDir opens a directory that a capsule can write to. It follows no link in the part of
+// the path that the capsule can replace.
 func openDir(path string) (*os.Root, error) {
 	above := filepath.Clean(path)
 	names := make([]string, reach)
@@ -30,8 +30,8 @@ func openDir(path string) (*os.Root, error) {
 	return safefs.Descend(root, strings.Join(names, "/"))
 }
 
-// openOwn is openDir for a directory that only we write to. Where its owner shows that a
-// capsule has made it, it isn't the one that its mount shows.
+// openOwn is openDir for a directory that only we write to. It refuses one of another owner:
+// a capsule has made that, in the place of the one that its mount shows.
 func openOwn(path string) (*os.Root, error) {
 	root, err := openDir(path)
 	if err != nil {

@@ -29,7 +29,7 @@ type Dispatcher struct {
 // assignment is the run that has claimed a sandbox, and its requests.
 type assignment struct {
 	*Handler
-	life     context.Context //nolint:containedctx // of its requests: it ends with Release
+	life     context.Context // of its requests; it ends with Release
 	end      context.CancelFunc
 	underway sync.WaitGroup
 }
@@ -47,7 +47,7 @@ func NewDispatcher(logger *slog.Logger) *Dispatcher {
 	return d
 }
 
-// Assign gives the sandbox to a run, whose handler answers from now on. It may be called
+// Assign gives the sandbox to a run: the run's handler answers from now on. It may be called
 // again after Release.
 func (d *Dispatcher) Assign(h *Handler) {
 	life, end := context.WithCancel(context.Background())
@@ -58,8 +58,8 @@ func (d *Dispatcher) Assign(h *Handler) {
 	d.next = make(chan struct{})
 }
 
-// Release takes the sandbox from its run and returns when no request of that run's is under
-// way any more. Its error is ctx's: then the sandbox must not have another run.
+// Release takes the sandbox from its run. It cancels the run's requests, and returns when
+// none is under way. The error is ctx's cause: then the sandbox must not get another run.
 func (d *Dispatcher) Release(ctx context.Context) error {
 	d.mu.Lock()
 	gone := d.assignment
@@ -89,8 +89,8 @@ func (d *Dispatcher) Waiting() <-chan struct{} { return d.asked }
 // not be given work.
 func (d *Dispatcher) Live() bool { return len(d.slots) > 0 }
 
-// ServeHTTP answers as the run's handler does, once there is one. Before that a request
-// for the invocation waits, for the run or its client's end, and others are refused.
+// ServeHTTP lets the run's handler answer. While there is no run, a request for the
+// invocation waits for one, and other requests are refused, but for GET /health.
 func (d *Dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if run, _ := d.enter(isInvocation(r)); run != nil {
 		run.serve(w, r)
@@ -168,7 +168,7 @@ func (d *Dispatcher) wait(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// await returns the next run, nil where ctx ends before.
+// await returns the next run, or nil when ctx ends before there is one.
 func (d *Dispatcher) await(ctx context.Context, next <-chan struct{}) (run *assignment) {
 	for run == nil {
 		select {

@@ -5,9 +5,8 @@ import (
 	"net/http"
 )
 
-// executed is what POST /execute answers, the address that clients of other AOD
-// orchestrators know: a run is a session, and a run that failed is a request that
-// succeeded.
+// executed is the answer of POST /execute, which clients of other AOD orchestrators use. There
+// a run is a session, and a run that failed is a request that succeeded.
 type executed struct {
 	Success bool              `json:"success"`
 	Output  json.RawMessage   `json:"output"`
@@ -16,7 +15,7 @@ type executed struct {
 	Session string            `json:"session_id"`
 }
 
-// postExecute is a handoff in other words, under the same rules.
+// postExecute makes a handoff, under the same rules, of a request in another format.
 func (h *Handler) postExecute(w http.ResponseWriter, r *http.Request) error {
 	id, err := h.start(w, r, h.readExecution)
 	if err != nil {

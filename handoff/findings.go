@@ -8,30 +8,30 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// findings are what is wrong with single fields.
+// findings collects what is wrong with files that the arguments name.
 type findings struct {
 	hint string // for all of them
 	list []fault.Finding
 }
 
-func (p *findings) add(pointer string, err error) {
-	if len(p.list) > contract.MaxFindings {
+func (f *findings) add(pointer string, err error) {
+	if len(f.list) > contract.MaxFindings {
 		return
 	}
 	public := fault.Public(err)
-	f := fault.Finding{Pointer: pointer, Message: public.Msg, Hint: public.Hint}
-	if len(p.list) == contract.MaxFindings {
-		f = fault.Finding{Message: "there are more problems with files than these"}
+	found := fault.Finding{Pointer: pointer, Message: public.Msg, Hint: public.Hint}
+	if len(f.list) == contract.MaxFindings {
+		found = fault.Finding{Message: "there are more problems with files than these"}
 	}
-	p.list = append(p.list, f)
+	f.list = append(f.list, found)
 }
 
-// fault is nil where nothing is wrong.
-func (p *findings) fault() error {
-	if len(p.list) == 0 {
+// fault is an Input fault with the findings, or nil without any.
+func (f *findings) fault() error {
+	if len(f.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.list[:min(len(p.list), contract.MaxFindings)], func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	slices.SortStableFunc(f.list[:min(len(f.list), contract.MaxFindings)], func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return fault.New(fault.Input, "the arguments name files that can't be handed over").
-		WithHint("%s", p.hint).WithFindings(p.list)
+		WithHint("%s", f.hint).WithFindings(f.list)
 }

@@ -45,13 +45,13 @@ func (h *Handler) deleteHandoff(w http.ResponseWriter, r *http.Request) error {
 	return h.reply(w, r, http.StatusAccepted, unfinished{id, result.State})
 }
 
-// unfinished is a call as it is answered while it goes on.
+// unfinished is the answer for a call that goes on.
 type unfinished struct {
 	ID    string `json:"handoff_id"`
 	State string `json:"state"`
 }
 
-// finished is a call as it is answered at its end.
+// finished is the answer for a call that has ended.
 type finished struct {
 	ID      string          `json:"handoff_id"`
 	State   string          `json:"state"`
@@ -61,13 +61,13 @@ type finished struct {
 	Error   *Failure        `json:"error"`
 }
 
-// start reads a request, and has its call made.
+// start reads a request and starts its call.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request) (Request, error)) (id string, err error) {
 	return h.broker.StartRead(r.Context(), func() (Request, error) { return read(w, r) })
 }
 
-// await returns a call at its end, or as it stands when the time is up, the server ends
-// or the client has gone. It goes on in any case.
+// await returns a call at its end. It returns the call as it stands when the time is up, the
+// server ends or the client has gone; the call goes on.
 func (h *Handler) await(ctx context.Context, id string, wait wait) (Result, error) {
 	if !wait.untilEnd {
 		var cancel context.CancelFunc

@@ -13,10 +13,10 @@ import (
 
 // incoming is the directory in which a caller finds what its callees made.
 //
-// One handoff is placed at a time, in steps that a process may die between: its plan is
-// written to the journal, its files are put into place, its record is written, the
-// journal goes. A plan without a record is undone before anything else is placed; with
-// a record it counts, and is never done again.
+// The files of one handoff are placed at a time. The process may die between any two steps:
+// the placement is written to the journal, the files are placed, the record is written, the
+// placement is removed. A placement without a record is undone before anything else is
+// placed. One with a record counts, and is never done again.
 type incoming struct {
 	dir     string // the caller's
 	journal journal
@@ -24,8 +24,8 @@ type incoming struct {
 }
 
 // deliver puts the files of a handoff into the directory, each of them whole, and says
-// where. Where one of their names is taken, all go to a directory of the handoff's own.
-// Asked again it answers the same. The error is an Unavailable or Internal fault.
+// where. If one of their names is taken, all go to a directory of the handoff's own. Called
+// again it returns the same. The error is an Unavailable or Internal fault.
 func (in *incoming) deliver(id string, files []Output) ([]PlacedFile, error) {
 	if len(files) == 0 {
 		return []PlacedFile{}, nil
@@ -42,6 +42,7 @@ func (in *incoming) deliver(id string, files []Output) ([]PlacedFile, error) {
 	return placed, deliveryFault(err)
 }
 
+// deliveryFault is an Unavailable fault, unless the error is a fault already.
 func deliveryFault(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {
@@ -78,7 +79,7 @@ func (in *incoming) deliverNew(id string, files []Output) ([]PlacedFile, error) 
 	return placed, nil
 }
 
-// undo takes away what an interrupted placing has left.
+// undo removes the files of a placement that was interrupted.
 func (in *incoming) undo(root *os.Root) error {
 	p, ok, err := in.journal.begun()
 	if err != nil || !ok {

@@ -16,14 +16,15 @@ type invocation struct {
 }
 
 const (
-	// headerRemaining is how many further runs the program may serve, headerRun the id with
-	// which it ends this one. Without them it ends as its run does.
+	// headerRemaining has the number of further runs that the program may serve. headerRun
+	// has the id that the program puts into its EndLine. A program that gets neither ends
+	// with its run.
 	headerRemaining = "AOD-Remaining"
 	headerRun       = "AOD-Run"
 )
 
-// EndLine is the line with which a program that may serve further runs ends a run's part of
-// its stdout and of its stderr.
+// EndLine is the line that ends the output of one run, on stdout and on stderr, where the
+// program may serve further runs.
 func EndLine(run string) string { return "\x1eaod-end " + run + "\x1e" }
 
 // getInvocation answers at once: whoever has a handler has a run.
@@ -39,14 +40,14 @@ func (h *Handler) getInvocation(w http.ResponseWriter, r *http.Request) error {
 	return h.reply(w, r, http.StatusOK, invocation{h.caller().info(), h.caller().Input})
 }
 
-// Asked reports whether the program has asked for its invocation: it speaks the handshake,
-// so that its container may be started ahead of a run.
+// Asked reports whether the program has asked for its invocation. The container of such a
+// program may be started ahead of a run.
 func (h *Handler) Asked() bool { return h.asked.Load() }
 
 // Posted is closed when a result has been posted, perhaps to an earlier process.
 func (h *Handler) Posted() <-chan struct{} { return h.posted }
 
-// over reports whether the program may have gone on to another run.
+// programLeft reports whether the program may have gone on to another run.
 func (h *Handler) programLeft() bool {
 	if !h.caller().Reuse {
 		return false
@@ -59,13 +60,13 @@ func (h *Handler) programLeft() bool {
 	}
 }
 
-// postResult keeps a result. Whether it is a good one is decided when the run has ended,
-// as it is of one that was written.
+// postResult saves a result. Nobody checks it here: at the end of the run it is judged like
+// a result that was written to a file.
 func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
 	if h.caller().Result == "" {
 		return fault.New(fault.NotFound, "results are not taken here").WithHint("write the result to /io/output.json")
 	}
-	if h.caller().Remaining > 0 && !h.Asked() { // it would be that of the run before
+	if h.caller().Remaining > 0 && !h.Asked() { // the result is that of the run before
 		return fault.New(fault.Conflict, "the program has not asked for this run yet").WithHint("GET /invocation comes first")
 	}
 	unlock, err := h.result.lock(r.Context())

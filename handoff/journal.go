@@ -12,8 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// journal is a directory that no capsule reaches, with a record of each handoff that was
-// placed and the plan of the one that is being placed.
+// journal is a directory that no capsule reaches. It has a record of each handoff whose files
+// were placed, and the placement of the one whose files are being placed.
 type journal struct{ dir string }
 
 const placementFile = "placing.json"
@@ -34,7 +34,7 @@ func (j journal) begun() (placement, bool, error) {
 
 func (j journal) begin(p placement) error { return j.write(placementFile, p) }
 
-// end is remove where nothing depends on it.
+// end is remove for a caller that needn't know whether it worked.
 func (j journal) end() { _ = j.remove() }
 
 func (j journal) remove() error {
@@ -85,7 +85,7 @@ func (j journal) within(do func(*os.Root) error) error {
 	return nil
 }
 
-// isMissing reports whether a file isn't there, because it or a directory of its isn't.
+// isMissing reports whether a file, or a directory on the way to it, doesn't exist.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// keys remembers the idempotency keys whose call was counted, and has the calls of one
-// key take turns: the second of two finds what became of the first.
+// keys remembers the idempotency keys whose call was counted. Calls of one key are made one
+// after the other, so that the second joins what the first made.
 type keys struct {
 	mu    sync.Mutex
 	known map[string]*key
 }
 
-// key is in the map while somebody uses it, and for ever once its call was made. The
-// budget of calls bounds how many those are.
+// key is in the map while somebody uses it, and always when its call was counted. The budget
+// of calls bounds how many those are.
 type key struct {
 	turn    chan struct{} // holds one token while a call of this key is being made
 	users   int
-	counted bool // changes under the token
+	counted bool // is changed by the holder of the token
 }
 
 // enter waits for the key's turn, at most until ctx ends. leave must follow.
@@ -32,12 +32,13 @@ func (k *keys) enter(ctx context.Context, name string) (*key, error) {
 	}
 }
 
+// leave ends the turn.
 func (k *keys) leave(name string, e *key) {
 	<-e.turn
 	k.release(name, e)
 }
 
-// use returns the entry of the name; without a name, one of its own.
+// use returns the entry of a name. Without a name it returns a new one.
 func (k *keys) use(name string) *key {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,8 +19,8 @@ type Mount struct {
 	New func(*Broker) http.Handler
 }
 
-// mount adds the handlers of other protocols. A path that is taken is a mistake of the
-// program, and panics as in http.ServeMux.
+// mount adds the handlers of other protocols. A path that is taken is a mistake of ours, and
+// panics as in http.ServeMux.
 func (h *Handler) mount(mounts []Mount) {
 	for _, m := range mounts {
 		path := strings.TrimSuffix(m.Path, "/")
@@ -30,8 +30,8 @@ func (h *Handler) mount(mounts []Mount) {
 	}
 }
 
-// mounted gives a handler an open-ended connection, and makes a problem of its panic. The
-// handler bounds the time of what it reads and writes itself.
+// mounted gives a handler a connection without a deadline for writing, and answers its panic
+// with a problem. The handler bounds the time of what it reads and writes.
 func (h *Handler) mounted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// open opens the files of a call, or says all that is wrong with them. The caller of it
-// closes what is returned, also with an error.
+// open opens the files of a call, or says all that is wrong with them. Whoever calls it
+// closes the files that it returns, also after an error.
 func (b *Broker) open(ctx context.Context, a attachments) (files []File, err error) {
 	root, leave, err := b.outgoing(ctx, a)
 	if err != nil {
@@ -41,8 +41,8 @@ func (b *Broker) open(ctx context.Context, a attachments) (files []File, err err
 	return files, a.wrong.fault()
 }
 
-// outgoing opens the directory with the files that were not given, until leave is called.
-// It is nil where it isn't needed, or the caller has none.
+// outgoing opens the directory that has the files which were not given. leave closes it. The
+// directory is nil if no file needs it, or if the caller has none.
 func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, leave func(), err error) {
 	names := a.sources()
 	if len(names) == 0 || b.caller.Outgoing == "" {
@@ -62,7 +62,7 @@ func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, le
 	return root, func() { _ = root.Close(); done() }, nil // read only
 }
 
-// openAttachment opens a file of a call: the one that was given, or that of outgoing.
+// openAttachment returns the file that was given, or opens the one in outgoing.
 func openAttachment(root *os.Root, ref reference) (File, error) {
 	switch {
 	case ref.given != nil:
@@ -102,8 +102,8 @@ func openFile(root *os.Root, ref reference) (File, error) {
 	return File{Name: ref.name, Open: f, Size: info.Size()}, nil
 }
 
-// unopened says whose mistake it is that a file can't be opened: an Input fault is the
-// caller's.
+// unopened is the fault of a file that can't be opened. It is an Input fault where the
+// caller made the mistake.
 func unopened(name string, err error) error {
 	var special *safefs.Irregular
 	switch {
@@ -120,7 +120,7 @@ func unopened(name string, err error) error {
 	return fault.Wrap(fault.Unavailable, withoutName(err), "a file of the call can't be opened").WithHint("try again later")
 }
 
-// standing says what stands in the place of a file of the call.
+// describe says what is in the place of a file of the call.
 func describe(e *safefs.Irregular) string {
 	switch {
 	case e.OnTheWay:
@@ -131,7 +131,7 @@ func describe(e *safefs.Irregular) string {
 	return "which " + e.Error()
 }
 
-// withoutName takes the file's name out of an error, which may be a payload's.
+// withoutName takes the name of a file out of an error: it may come from a payload.
 func withoutName(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -29,8 +29,8 @@ func (p placement) place(root *os.Root, files []Output) ([]PlacedFile, error) {
 	return placed, nil
 }
 
-// put makes a file of ours appear below root, all of it at once: as a hard link, which
-// the read-only mount keeps from being written, or else as a copy.
+// put makes a file of ours appear below root, whole at once. It makes a hard link, which the
+// read-only mount protects from the capsule, or else a copy.
 func put(root *os.Root, source, name string) error {
 	info, err := os.Lstat(source)
 	if err != nil {

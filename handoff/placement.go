@@ -13,8 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// tempName is the file that is being copied. Names of callees' that begin with its prefix
-// count as taken.
+// tempName is the name of a file while it is copied. A callee's file whose name begins with
+// ownPrefix gets a directory of its handoff's own.
 const (
 	ownPrefix = ".aod-"
 	tempName  = ownPrefix + "partial"
@@ -26,7 +26,7 @@ type placement struct {
 	Names []string `json:"names"` // relative to incoming, in the order of the files
 }
 
-// placementFor decides where files go, once all their names were found to be good ones.
+// placementFor checks the names of files, and decides where they go.
 func placementFor(root *os.Root, id string, files []Output) (placement, error) {
 	if err := checkNames(files); err != nil {
 		return placement{}, err
@@ -38,7 +38,7 @@ func placementFor(root *os.Root, id string, files []Output) (placement, error) {
 			return placement{}, err
 		}
 		if taken {
-			dir = id // which nothing else can have: names that look like it count as taken
+			dir = id // nothing else can have this name: names that look like an id count as taken
 			break
 		}
 	}
@@ -49,7 +49,8 @@ func placementFor(root *os.Root, id string, files []Output) (placement, error) {
 	return p, nil
 }
 
-// distinct checks names again that were checked before: they come from a callee.
+// checkNames checks that names are clean and different. They were checked before, but they
+// come from a callee.
 func checkNames(files []Output) error {
 	names := make([]string, 0, len(files))
 	for _, f := range files {
@@ -67,7 +68,7 @@ func checkNames(files []Output) error {
 	return nil
 }
 
-// taken reports whether something of another handoff is in the way of a name.
+// isTaken reports whether a file of another handoff stands in the way of a name.
 func isTaken(root *os.Root, name string) (bool, error) {
 	parts := strings.Split(name, "/")
 	if strings.HasPrefix(parts[0], ownPrefix) || httpwire.IsRunID(parts[0]) {
@@ -87,7 +88,7 @@ func isTaken(root *os.Root, name string) (bool, error) {
 	return true, nil
 }
 
-// remove takes away what there is of the plan's files, and directories without others.
+// remove removes the files of the placement that exist, and directories that are empty then.
 func (p placement) remove(root *os.Root) error {
 	for _, name := range append([]string{tempName}, p.Names...) {
 		if err := root.Remove(name); err != nil && !isMissing(err) {

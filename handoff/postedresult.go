@@ -12,8 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// postedResult is the file with the result that a run has posted: the first one counts, and
-// outlives this process.
+// postedResult is the file with the result that a run has posted. The first result counts,
+// and outlives this process.
 type postedResult struct {
 	file string
 	turn chan struct{}
@@ -30,8 +30,8 @@ func (p postedResult) exists() bool {
 	return err == nil
 }
 
-// lock waits for the caller's turn: a result takes many times its size while it is read,
-// and only one of them can be the first.
+// lock waits until no other result is being read: reading one takes many times its size,
+// and only one can be the first.
 func (p postedResult) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case p.turn <- struct{}{}:
@@ -41,8 +41,8 @@ func (p postedResult) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// save writes the result, compact, unless one is there. The same one again is welcome: a
-// client repeats after an answer that it lost.
+// save writes the result, compact. If there is one, the same again is taken: a client
+// repeats a request whose answer it lost. Another one is a Conflict fault.
 func (p postedResult) save(result []byte) error {
 	there, err := os.ReadFile(p.file)
 	switch {

@@ -19,25 +19,25 @@ var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.
 func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
-	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // whatever we end for
+	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // for whatever reason the server ends
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	p := problemOf(err)
 	s.logRefusal(r, p, err)
-	if p.MayRetry() && p.Rule == "" { // a budget of calls that is spent stays so
+	if p.MayRetry() && p.Rule == "" { // a budget that is spent stays spent
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
-	body, _ := httpwire.Encode(p) // there is nothing in it that can't be written
+	body, _ := httpwire.Encode(p) // a problem can always be encoded
 	s.send(w, r, p.Status, httpwire.TypeProblem, body)
 }
 
-// problemOf says of an error what a capsule may know. One answer is the router's; every
-// other status comes from the table of faults.
+// problemOf is what a capsule may know of an error. The status comes from the table of
+// faults, except the router's 405.
 func problemOf(err error) httpwire.Problem {
 	if errors.Is(err, errMethod) {
 		return httpwire.MethodNotAllowed()
 	}
-	if fault.Is(err, fault.Cancelled) { // the capsule is there to read it, so that it is we who end
+	if fault.Is(err, fault.Cancelled) { // the capsule is there to read it: the server ends, not its client
 		err = fault.Wrap(fault.Unavailable, err, "the server ends before the call does").WithHint("ask again soon")
 	}
 	p := httpwire.ProblemOf(err)
@@ -48,8 +48,7 @@ func problemOf(err error) httpwire.Problem {
 	return p
 }
 
-// logRefusal tells the operator of what a capsule may not do, and of what a capsule is
-// not told.
+// logRefusal logs what a capsule was refused, and the causes that a capsule isn't told.
 func (s responder) logRefusal(r *http.Request, p httpwire.Problem, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("kind", p.Code)}
 	switch {

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxProgressText = 1 << 10 // bytes
-	progressRate    = 10      // a second that are taken
+	progressRate    = 10      // reports taken a second
 )
 
 func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
@@ -53,8 +53,8 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 
 func (p Progress) isValid() bool { return p.Percent == nil || *p.Percent >= 0 && *p.Percent <= 100 }
 
-// Fit makes of anybody's word a Progress as it has to be: what is too long is cut, and a
-// percentage that is none is left out. Texts are UTF-8 already.
+// Fit returns the progress within its bounds: it cuts texts that are too long, and leaves out
+// a percentage that isn't one. Texts must be UTF-8.
 func (p Progress) Fit() Progress {
 	if !p.isValid() {
 		p.Percent = nil
@@ -72,7 +72,7 @@ type Throttle struct {
 	taken  int
 }
 
-// Allow reports whether one more is taken now.
+// Allow reports whether one more is taken now, and counts it.
 func (t *Throttle) Allow(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

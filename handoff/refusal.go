@@ -11,16 +11,16 @@ type Rule string
 
 // The rules.
 const (
-	RuleGrant    Rule = "grant"    // whom a unit may call stands in its tools.yaml
-	RuleCycle    Rule = "cycle"    // a unit doesn't stand twice on the path from the root
+	RuleGrant    Rule = "grant"    // a unit calls the units that its tools.yaml names
+	RuleCycle    Rule = "cycle"    // a unit is on the path from the root once, or as often as its recursion allows
 	RuleDepth    Rule = "depth"    // how deep calls may nest
 	RuleCalls    Rule = "calls"    // how many calls there may be below a run
 	RuleDeadline Rule = "deadline" // nothing is called after the caller's own deadline
 	RuleSize     Rule = "size"     // of arguments and files
 )
 
-// Refusal is a fault that a rule made. Its message says which rule, its hint what would
-// satisfy it.
+// Refusal is the fault of a call that a rule forbids. Its message says which rule, its hint
+// says what would satisfy it.
 type Refusal struct {
 	Rule  Rule
 	Fault *fault.Error
@@ -33,9 +33,8 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 
 func refuse(rule Rule, because *fault.Error) error { return &Refusal{Rule: rule, Fault: because} }
 
-// maxShown bounds what a message quotes of what a capsule sent.
-const maxShown = 200 // bytes
+// maxShown is how much of a name a message repeats, in bytes.
+const maxShown = 200
 
-// quote shows a name to the one who gave it: bounded, and with nothing in it that a
-// terminal would obey.
+// quote is fault.Quote with more of a name: file names are long.
 func quote(s string) string { return strconv.Quote(fault.Clip(s, maxShown)) }

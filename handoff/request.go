@@ -14,18 +14,19 @@ import (
 type Request struct {
 	Target string          // the unit
 	Args   json.RawMessage // one JSON object; empty: one without fields
-	// Sources says where in outgoing a file lies that Args know by another name. One that
-	// Args don't name is refused.
+	// Sources says which file of outgoing is meant by a name in Args. A source that Args
+	// don't name is refused.
 	Sources map[string]string
-	// Files are regular files that the caller has opened, by the names that Args have for
-	// them. The call gets each from where it stands up to its present end, and leaves it
-	// open. The others are opened in outgoing; without that directory there are no others.
+	// Files are regular files that the caller has opened, by their names in Args. Start
+	// reads each from its present offset and leaves it open. A file that Args don't name is
+	// refused. The broker opens files that aren't given in outgoing; where the caller has no
+	// such directory, it refuses the call.
 	Files   map[string]*os.File
 	Timeout time.Duration // 0: the unit's
 	Key     string        // idempotency key, the caller's own; "": none
 }
 
-// nameFiles sets the file fields that the arguments leave out and Sources give.
+// nameFiles sets the file fields that the arguments leave out and Sources has.
 func (r Request) nameFiles(input *contract.Schema, args contract.Payload) (contract.Payload, error) {
 	var err error
 	for _, field := range input.FileFields() {
@@ -40,7 +41,7 @@ func (r Request) nameFiles(input *contract.Schema, args contract.Payload) (contr
 	return args, nil
 }
 
-// refer says where the file is that the arguments name.
+// refer finds the file that a name in the arguments means.
 func (r Request) refer(found contract.FileRef) (reference, error) {
 	ref := reference{pointer: found.Pointer, name: found.Name, source: found.Name}
 	if found.Err != nil {
@@ -60,8 +61,8 @@ func (r Request) refer(found contract.FileRef) (reference, error) {
 	return ref, nil
 }
 
-// allUsed refuses files that nothing in the arguments names: they would be left behind
-// in silence.
+// allUsed refuses files that nothing in the arguments names: the callee would never get
+// them.
 func (r Request) allUsed(used map[string]bool) error {
 	unused := fault.New(fault.Input, "`files` has a file that no field of the input names").
 		WithHint("name it in a field that the contract declares with format file_path")

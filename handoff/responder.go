@@ -15,10 +15,10 @@ import (
 // action answers a request, or returns why not.
 type action func(http.ResponseWriter, *http.Request) error
 
-// answers is how requests are answered, whoever serves them.
+// responder writes answers. The handler of a run and a dispatcher share it.
 type responder struct{ log *slog.Logger }
 
-// newResponder drops what is logged where the logger is nil.
+// newResponder returns a responder with a log. A nil logger drops what it gets.
 func newResponder(logger *slog.Logger) responder {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -26,13 +26,13 @@ func newResponder(logger *slog.Logger) responder {
 	return responder{logger}
 }
 
-// guard says what a browser must not do with any answer of ours.
+// setSafeHeaders tells a browser what it must not do with an answer of ours.
 func setSafeHeaders(w http.ResponseWriter) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-// answering makes answers of an action's errors, and of its panics.
+// handlerOf makes a handler of an action. It answers the action's errors and panics.
 func (s responder) handlerOf(act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.try(act, w, r); err != nil {

@@ -17,8 +17,8 @@ type Result struct {
 	Error   *Failure // nil with success
 }
 
-// Output is a file that the callee made, where it lies on this host: read-only, ours, out
-// of reach of any capsule.
+// Output is a file that the callee made. It lies on this host where no capsule reaches it.
+// Nobody writes to it.
 type Output struct {
 	Name      string // relative to the callee's /io/output, slash-separated
 	Path      string // absolute

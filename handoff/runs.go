@@ -10,7 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
-// Unit is what the broker has to know of a unit.
+// Unit is what the broker knows of a unit.
 type Unit struct {
 	Name, Description string
 	Contract          *contract.Contract
@@ -19,20 +19,20 @@ type Unit struct {
 	Recursion         int
 }
 
-// Runs is what the broker lets calls through to: the orchestrator, for one calling run.
+// Runs makes the calls of one run. The orchestrator implements it.
 type Runs interface {
-	// Unit returns a unit, or a NotFound fault.
+	// Unit returns the unit of a name, or a NotFound fault.
 	Unit(ctx context.Context, name string) (*Unit, error)
-	// Start has a run accepted below the caller, and returns its id, a lower-case UUID.
-	// It copies call.Files, with File.CopyTo, before it returns. A key that was seen
-	// before joins the run that it made (same target and args; else an Input fault).
+	// Start accepts a run below the caller, and returns its id, a lower-case UUID. Before
+	// it returns it copies call.Files, with File.CopyTo. A key that was used before joins
+	// the run that it made; with another target or other args it is an Input fault.
 	Start(ctx context.Context, call Call) (id string, err error)
-	// Await returns the run when it has ended, or as it stands when ctx ends: at once with
-	// one that has ended already. NotFound for one that isn't the caller's own.
+	// Await returns the run when it has ended, or as it stands when ctx ends. A run that
+	// has ended is returned at once. One that isn't the caller's own is a NotFound fault.
 	Await(ctx context.Context, id string) (Result, error)
-	// Cancel asks a run of the caller's own to end. One that has ended is a Conflict.
+	// Cancel asks a run of the caller's own to end. One that has ended is a Conflict fault.
 	Cancel(ctx context.Context, id, reason string) error
-	// Progress takes the caller's word on how far it is.
+	// Progress takes how far the caller says it is.
 	Progress(p Progress)
 }
 
@@ -63,9 +63,8 @@ func (f File) close() {
 	}
 }
 
-// CopyTo copies the file as it is read, and never more of it than Size: the caller may be
-// writing to it. Between two files it takes the kernel's way, a reflink where there are
-// any. It returns how many bytes came.
+// CopyTo copies at most Size bytes of the file, and returns how many it copied: the caller
+// may be writing to the file. Where the file system can, the copy is a reflink.
 func (f File) CopyTo(out *os.File) (int64, error) {
 	return io.Copy(out, io.LimitReader(f.Open, f.Size))
 }

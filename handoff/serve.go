@@ -23,9 +23,9 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 	return Serve(ctx, listener, h, h.log)
 }
 
-// Serve serves a Handler or a Dispatcher on the listener until ctx ends, and closes it.
-// Waiting requests are answered then (503), others have 5 seconds, and Serve returns nil.
-// A nil logger drops what it gets.
+// Serve serves a Handler or a Dispatcher on the listener until ctx ends, and closes it. Then
+// it answers waiting requests (503), gives others 5 seconds, and returns nil. A nil logger
+// drops what it gets.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := httpwire.Server{
 		Name: "capsule api", Handler: handler, HeaderBytes: headerBytes, Drain: shutdownTime,
@@ -34,14 +34,14 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	return server.Serve(ctx, &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)})
 }
 
-// bounded is a listener that closes connections beyond a number at once: each is an open
-// file of ours, and a capsule may open as many as it likes.
+// bounded is a listener that bounds how many connections are open: each is an open file of
+// ours, and a capsule may open as many as it likes. It closes those beyond.
 type bounded struct {
 	net.Listener
 	slots chan struct{}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the bound.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		conn, err := b.Listener.Accept()
