@@ -129,6 +129,9 @@ func eachFieldIsSet(t *testing.T, v reflect.Value, path string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if v.Type().Field(i).Tag.Get("json") == "-" {
+				continue
+			}
 			field, name := v.Field(i), path+"."+v.Type().Field(i).Name
 			if field.IsZero() {
 				t.Errorf("%s isn't set", name)

@@ -30,6 +30,12 @@ func (c *killing) disturb() {
 	case 4:
 		c.ready()
 		c.killWhileItBuilds()
+	case 5:
+		c.ready()
+		c.release(len(c.orders))
+		eventually(c.t, "a container is there", func() bool { return c.contained || len(c.containers()) > 0 })
+		c.look()
+		c.kill()
 	default:
 		c.ready()
 		c.pause(50*time.Millisecond, 800*time.Millisecond)
