@@ -34,12 +34,12 @@ type accepted struct {
 	observe func(run.Event)
 }
 
-// request is what every run of a unit is asked for with.
+// request returns a request with the operator's settings for the unit.
 func (l *loop) request(u *unit.Unit) run.Request {
 	return run.Request{Unit: u, Timeout: l.opts.Units[u.Name].Timeout}
 }
 
-// ready holds a request against its kind and its contract.
+// ready prepares a request and checks it against the unit's kind and contract.
 func (l *loop) ready(asked *accepted) (err error) {
 	if asked.kind, err = l.kinds.Of(asked.Unit); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (l *loop) ready(asked *accepted) (err error) {
 	return err
 }
 
-// accept gives the run a place in the queue, stores it and lets it go. It returns the run's
-// record, or that of the run that was made with the same key before.
+// accept gives the run a place in the queue, stores it and starts to lead it. It returns the
+// record of the run. If an earlier run has the same key, it returns the record of that run.
 func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, joined bool, err error) {
 	j, err := l.admit(ctx, asked)
 	if err == nil {
@@ -64,7 +64,7 @@ func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, j
 	return api.Record{}, false, err
 }
 
-// admit stores a run that is about to be driven. Nothing is left of it after an error.
+// admit stores a run before its job starts. After an error nothing is left of the run.
 func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 	j, err := l.newJob(asked)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 	return nil, errors.Join(err, safefs.RemoveTree(j.Dir))
 }
 
-// newJob makes a job of an accepted request. Its record is whole before it is stored.
+// newJob makes a job of an accepted request, with a complete record.
 func (l *loop) newJob(asked accepted) (*job, error) {
 	id := asked.id
 	if id == "" {
@@ -110,7 +110,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 	return j, nil
 }
 
-// privateOf is what the operator and the unit say of a run.
+// privateOf returns the settings that the operator and the unit have for a run.
 func (l *loop) privateOf(asked accepted) private {
 	policy, settings := asked.Unit.Policy, l.opts.Units[asked.Unit.Name]
 	p := private{
@@ -129,7 +129,7 @@ func (l *loop) privateOf(asked accepted) private {
 	return p
 }
 
-// lead makes a job of a run, a new one or one that is recovered.
+// lead makes the job of a run, which is new or recovered.
 func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
 	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
@@ -138,8 +138,7 @@ func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
 	return j
 }
 
-// insert stores a run with its files. What it made of files is the caller's to remove
-// when it fails.
+// insert stores a run with its files. After an error the caller removes the files.
 func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 	if err := os.MkdirAll(j.InputDir(), 0o755); err != nil {
 		return run.StorageFault(err)
@@ -156,19 +155,20 @@ func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 	return l.journal.Insert(ctx, row, key, stored(run.Event{State: &j.Record.Transitions[0]})...)
 }
 
-// retire forgets a job with which this process has nothing more to do.
+// retire removes a finished or released job from the jobs of this process.
 func (l *loop) retire(j *job) {
 	l.unregister(j)
 	j.news.notify()
 }
 
-// concluded counts a run that has its outcome, and tells whoever called it.
-func (l *loop) concluded(j *job) {
-	l.metrics.ended(j.Record)
+// countEnd counts a run that has its outcome, and tells the run that called it.
+func (l *loop) countEnd(j *job) {
+	l.metrics.countEnd(j.Record)
 	l.tellCaller(j)
 }
 
-// grants are the units that one may call: what its tools.yaml says, and the operator.
+// grants returns the units that a unit may call: those in its tools.yaml and those of the
+// operator.
 func (u UnitSettings) grants(own []string) []string {
 	all := slices.Concat(own, u.MayCall)
 	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(u.MayNotCall, name) })

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// callOf is what a caller's record tells of its callee.
+// callOf returns the entry for a called run in its caller's record.
 func callOf(r api.Record) api.Call {
 	call := api.Call{
 		ID: r.ID, Unit: r.Unit, State: r.State, Outcome: r.Outcome, Files: len(r.Files),
@@ -19,7 +19,7 @@ func callOf(r api.Record) api.Call {
 	return call
 }
 
-// sortCalls puts calls into the order in which they were made.
+// sortCalls sorts calls by the time when they were made.
 func sortCalls(calls []api.Call) {
 	slices.SortFunc(calls, func(a, b api.Call) int { return strings.Compare(a.ID, b.ID) })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// Cancel asks for the end of a run. The request is stored before it is acted on. A run that
-// has its outcome is a Conflict fault.
+// Cancel requests the cancellation of a run. The request is stored before it is acted on.
+// If the run has its outcome already, the error is a Conflict fault.
 func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
 	record, err := l.Get(ctx, id)
 	if err != nil {

@@ -164,7 +164,7 @@ func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error
 		return handoff.Result{}, err
 	}
 	if record.Outcome != "" && !c.slot.Regain(ctx) {
-		return goesOn(id), nil
+		return stillRunning(id), nil
 	}
 	return resultOf(record, func(f api.File) string { return c.FilePath(id, f.Name) }), nil
 }
@@ -180,8 +180,10 @@ func noSuchCall() error {
 	return fault.New(fault.NotFound, "this run has made no such handoff").WithHint("the answer to POST /handoff has its id")
 }
 
-// goesOn is what a caller hears that has to ask again.
-func goesOn(id string) handoff.Result { return handoff.Result{ID: id, State: string(api.Running)} }
+// stillRunning is the answer to a caller that has to ask again.
+func stillRunning(id string) handoff.Result {
+	return handoff.Result{ID: id, State: string(api.Running)}
+}
 
 // own returns a run that this one asked for.
 func (c *childRuns) own(ctx context.Context, id string) (api.Record, error) {
@@ -218,7 +220,7 @@ func (c *childRuns) End(cause error) {
 	}
 }
 
-// cancelCalls asks for the end of all that a run has called, and returns what that is.
+// cancelCalls cancels all runs that a run has called, and returns their jobs.
 func (l *loop) cancelCalls(caller string, cause error) []*job {
 	calls := l.childrenOf(caller)
 	for _, call := range calls {
@@ -227,8 +229,8 @@ func (l *loop) cancelCalls(caller string, cause error) []*job {
 	return calls
 }
 
-// endCalls returns when all that a run has called has its outcome, or is left to the next
-// process.
+// endCalls cancels all runs that a run has called. It returns when each has its outcome, or
+// is left to the next process.
 func (l *loop) endCalls(caller string, cause error) {
 	for _, call := range l.cancelCalls(caller, cause) {
 		select {
@@ -238,7 +240,7 @@ func (l *loop) endCalls(caller string, cause error) {
 	}
 }
 
-// childrenOf returns the runs that go on and were asked for by another one.
+// childrenOf returns the jobs of the runs that a run has called.
 func (l *loop) childrenOf(id string) []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,7 +279,7 @@ func (l *loop) tellCaller(j *job) {
 	}
 }
 
-// noteCalls puts the calls of a run into its record before that is final.
+// noteCalls puts the calls of a run into its record, before the record is final.
 func (j *job) noteCalls(ctx context.Context) {
 	if len(j.Grants) == 0 {
 		return

@@ -14,8 +14,8 @@ import (
 
 const (
 	lockName = "lock"
-	// tempAge is after how long a directory that is still being made belongs to a process
-	// that died over it.
+	// tempAge is the age from which an unfinished directory counts as that of a dead
+	// process.
 	tempAge = time.Minute
 )
 
@@ -49,8 +49,8 @@ type lockedDir struct {
 	lock *os.File
 }
 
-// make makes a directory for runs. It appears under its name with the lock already held, so
-// that nobody can take it for an orphan.
+// make makes a directory for runs. The lock is held before the directory gets its name, so
+// that no other process takes it for an orphan.
 func (d *dataDir) make(id string) (*lockedDir, error) {
 	temp := filepath.Join(d.runs(), safefs.TempPrefix+id)
 	if err := os.Mkdir(temp, 0o700); err != nil {
@@ -68,11 +68,11 @@ func (d *dataDir) make(id string) (*lockedDir, error) {
 	return &lockedDir{path: path, lock: lock}, nil
 }
 
-// release gives the lock back; what is left of the directory is an orphan then.
+// release gives the lock back. A directory that still exists is an orphan then.
 func (d *lockedDir) release() error { return d.lock.Close() }
 
-// remove deletes the directory, the lock last: as long as anything is left there,
-// somebody can find out whose it is.
+// remove deletes the directory, and the lock file last: as long as anything is left, another
+// process can see that nobody holds the lock.
 func (d *lockedDir) remove() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeBytes returns what is left for us on the disk that holds a directory.
+// freeBytes returns how many bytes this process may still write to the disk of a directory.
 func freeBytes(dir string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
@@ -16,7 +16,7 @@ func freeBytes(dir string) (int64, error) {
 	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:gosec,unconvert // no disk has 2^63 bytes; the types differ by system
 }
 
-// treeBytes adds up the files below a directory of ours; one that isn't there has none.
+// treeBytes returns the size of all files below a directory, and 0 for a missing directory.
 func treeBytes(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -1,15 +1,17 @@
-// Package orchestrator holds the use cases of AOD: submit a run, wait for it, cancel
-// it, clean up what a dead process left behind. It owns the goroutines of the runs.
+// Package orchestrator leads runs from their acceptance until they are cleaned up: states,
+// queue, retries, recovery and the tree of calls. The kinds of unit carry the runs out. One
+// loop does so for a Service, which outlives its process, and for Local, which does not.
 //
 // The life of a run, in call order:
 //
-//	Submit        checks the request; nothing is started for a wrong one
-//	execute       leads through the states
-//	ensureImage   the capsule's image, and the base below it
-//	open          the run's directory, with its lock
-//	runtime.Start, Wait, Remove
-//	judge         what the end means: an Outcome
-//	takeResult    reads, validates and delivers what the capsule left
+//	Service.Submit, Local.Run  check the request; nothing is started for a wrong one
+//	loop.accept                gives the run a place in the queue and stores it
+//	job.drive                  leads the run through its states, in one goroutine
+//	job.runToOutcome           makes attempts, and stores the outcome
+//	job.tryOnce                waits for a slot, and lets the kind make one attempt
+//	job.finalize               removes everything of the run that isn't kept
 //
-// It must not know Docker, HTTP or a terminal.
+// Service.Start calls recover for each run that an earlier process did not finish.
+//
+// It must not know Docker, the kinds, HTTP or a terminal.
 package orchestrator

@@ -137,12 +137,12 @@ func writeWords(t *testing.T, dir, url, more string) {
 	write(t, filepath.Join(dir, "schema.json"), wordsSchema)
 }
 
-// newFarWorks are works with the unit "words", whose agent is elsewhere, and with no engine
+// newFarFixture is a fixture with the unit "words", whose agent is elsewhere, and with no engine
 // that would answer anything.
-func newFarWorks(t *testing.T, more string, change ...func(*settings)) (*works, *farAgent) {
+func newFarFixture(t *testing.T, more string, change ...func(*settings)) (*fixture, *farAgent) {
 	t.Helper()
 	agent := newFarAgent(t, (*httptest.Server).Start)
-	w := newCallWorks(t, append([]func(*settings){func(o *settings) {
+	w := newCallFixture(t, append([]func(*settings){func(o *settings) {
 		o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"words"}}}
 		writeWords(t, filepath.Join(o.Sources[0], "words"), agent.URL, more)
 	}}, change...)...)
@@ -150,7 +150,7 @@ func newFarWorks(t *testing.T, more string, change ...func(*settings)) (*works, 
 }
 
 // ask has a run of "words" accepted.
-func (w *works) ask(text string) string {
+func (w *fixture) ask(text string) string {
 	w.t.Helper()
 	input, _ := json.Marshal(map[string]string{"text": text})
 	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "words", Input: input})
@@ -161,7 +161,7 @@ func (w *works) ask(text string) string {
 }
 
 // noEngine lets no call of the engine pass, until the test is over.
-func (w *works) noEngine() {
+func (w *fixture) noEngine() {
 	every := []string{"Probe", "Image", "Build", "Pull", "Create", "ContainersByLabel"}
 	for _, method := range every {
 		w.breaks(method, fault.New(fault.Unavailable, "there is no engine"))

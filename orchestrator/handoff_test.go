@@ -52,10 +52,10 @@ var callerFiles = map[string]string{
 	}`,
 }
 
-// newCallWorks are works with the unit "caller" beside "worker".
-func newCallWorks(t *testing.T, change ...func(*settings)) *works {
+// newCallFixture is a fixture with the unit "caller" beside "worker".
+func newCallFixture(t *testing.T, change ...func(*settings)) *fixture {
 	t.Helper()
-	return newWorks(t, append([]func(*settings){func(o *settings) {
+	return newFixture(t, append([]func(*settings){func(o *settings) {
 		for name, content := range callerFiles {
 			write(t, filepath.Join(o.Sources[0], "caller", name), content)
 		}
@@ -63,7 +63,7 @@ func newCallWorks(t *testing.T, change ...func(*settings)) *works {
 }
 
 // callerProgram does what its script says, over the capsule API as a container sees it.
-func (w *works) callerProgram(ctx context.Context, dir map[string]string, input []byte) int {
+func (w *fixture) callerProgram(ctx context.Context, dir map[string]string, input []byte) int {
 	var s script
 	if json.Unmarshal(input, &s) != nil {
 		return 99
@@ -121,7 +121,7 @@ func apiClient(socket string) *http.Client {
 
 // call makes one handoff as the Python client does: again with the same key until there is
 // an answer.
-func (w *works) call(ctx context.Context, api *http.Client, dir map[string]string, s script, i int, call script) {
+func (w *fixture) call(ctx context.Context, api *http.Client, dir map[string]string, s script, i int, call script) {
 	target := call.Target
 	if target == "" {
 		target = "caller"
@@ -157,7 +157,7 @@ func (w *works) call(ctx context.Context, api *http.Client, dir map[string]strin
 
 // asking is one call's way to ask.
 type asking struct {
-	w   *works
+	w   *fixture
 	api *http.Client
 	key string
 }
@@ -196,7 +196,7 @@ func chain(n int) script {
 	return s
 }
 
-func (w *works) submitScript(s script) string {
+func (w *fixture) submitScript(s script) string {
 	w.t.Helper()
 	return w.submitTo("caller", s)
 }
@@ -211,7 +211,7 @@ func depthOf(calls []api.Call) int {
 
 func TestHandoffs(t *testing.T) {
 	t.Run("a chain of ten with a single slot comes to its end", func(t *testing.T) {
-		w := newCallWorks(t, func(o *settings) { o.Concurrency = 1 })
+		w := newCallFixture(t, func(o *settings) { o.Concurrency = 1 })
 		record := w.await(w.submitScript(chain(10)))
 		if record.Outcome != api.Success || depthOf(record.Calls) != 9 {
 			t.Errorf("record %s", show(record))
@@ -224,7 +224,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("twenty calls at once with four slots", func(t *testing.T) {
-		w := newCallWorks(t)
+		w := newCallFixture(t)
 		fan := script{Mark: "fan", AtOnce: true}
 		for n := range 20 {
 			fan.Calls = append(fan.Calls, script{Mark: fmt.Sprint("leaf", n)})
@@ -240,7 +240,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("files go along and come back", func(t *testing.T) {
-		w := newCallWorks(t)
+		w := newCallFixture(t)
 		id := w.submitScript(script{Mark: "a", File: "doc.txt", Calls: []script{{Mark: "b"}}, Until: "look"})
 		w.until(id, func(r api.Record) bool { return w.answered("a") == 1 })
 		dir := filepath.Join(w.service.runPath(id), "1", "incoming")
@@ -251,7 +251,7 @@ func TestHandoffs(t *testing.T) {
 		w.await(id)
 	})
 	t.Run("what isn't granted or isn't there is refused", func(t *testing.T) {
-		w := newCallWorks(t)
+		w := newCallFixture(t)
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker"}, {Target: "nobody"}}}))
 		got := w.answers["a"]
 		if len(got) != 2 || !strings.HasPrefix(got[0], "403 ") || !strings.HasPrefix(got[1], "404 ") {
@@ -259,7 +259,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("the operator may add to what is granted, and take from it", func(t *testing.T) {
-		w := newCallWorks(t, func(o *settings) {
+		w := newCallFixture(t, func(o *settings) {
 			o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}
 		})
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker", Mark: "x"}, {Mark: "b"}}}))
@@ -269,7 +269,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("the end of a caller is the end of its calls", func(t *testing.T) {
-		w := newCallWorks(t, func(o *settings) { o.Concurrency = 20 })
+		w := newCallFixture(t, func(o *settings) { o.Concurrency = 20 })
 		tree := script{Mark: "root", AtOnce: true}
 		for n := range 3 {
 			branch := script{Mark: fmt.Sprint("branch", n), AtOnce: true}
@@ -295,14 +295,14 @@ func TestHandoffs(t *testing.T) {
 		keepsSchema(t, record)
 	})
 	t.Run("calls that outlived their caller's container end with it", func(t *testing.T) {
-		w := newCallWorks(t)
+		w := newCallFixture(t)
 		id := w.submitScript(script{Mark: "p", Calls: []script{{Mark: "q", Until: "never"}}})
 		within(t, func() bool { return w.starts("q") == 1 }, func() string { return "the call didn't start" })
 		w.stop()
 		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.home.Owner); err != nil {
 			t.Fatal(err)
 		}
-		w.breaks("Probe", fault.New(fault.Unavailable, "the engine is away")) // so that the caller has no desk yet
+		w.breaks("Probe", fault.New(fault.Unavailable, "the engine is away")) // so that the caller has no API yet
 		w.start()
 		if _, err := w.service.Cancel(t.Context(), id, "enough"); err != nil {
 			t.Fatal(err)
@@ -313,7 +313,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("a chain goes on over restarts, each link once", func(t *testing.T) {
-		w := newCallWorks(t, func(o *settings) { o.Concurrency = 2 })
+		w := newCallFixture(t, func(o *settings) { o.Concurrency = 2 })
 		s := script{Mark: "c1", Calls: []script{{Mark: "c2", Calls: []script{{Mark: "c3", Until: "go"}}}}}
 		id := w.submitScript(s)
 		within(t, func() bool { return w.starts("c3") == 1 }, func() string { return "the last link didn't start" })
@@ -334,14 +334,14 @@ func TestHandoffs(t *testing.T) {
 	})
 }
 
-func (w *works) answered(mark string) int {
+func (w *fixture) answered(mark string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.answers[mark])
 }
 
 // programs returns how many programs have begun.
-func (w *works) programs() int {
+func (w *fixture) programs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -353,7 +353,7 @@ func (w *works) programs() int {
 
 // Without a Service it is the same: the calls of a run live with it.
 func TestHandoffsOfAnAttachedRun(t *testing.T) {
-	w := newCallWorks(t)
+	w := newCallFixture(t)
 	dir := filepath.Join(w.opts.Sources[0], "caller")
 	load := func(context.Context, string) (*unit.Unit, error) {
 		c, err := capsule.Load(dir)

@@ -65,8 +65,8 @@ func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
 	return l.Get(context.WithoutCancel(ctx), id)
 }
 
-// Events returns what happened in a run after the event with the number after, and goes
-// on until the last of all. It ends early with an error, or with ctx.
+// Events yields the events of a run after the one with the number after, until the last
+// event of the run. It ends early with an error, or when ctx ends.
 func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
@@ -102,7 +102,8 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 	}
 }
 
-// newsOf returns a channel that is closed with the run's next news, if there can be any.
+// newsOf returns a channel that is closed with the run's next event or log line. live is
+// false when none can come.
 func (l *loop) newsOf(id string) (news <-chan struct{}, live bool) {
 	j := l.job(id)
 	if j == nil {
@@ -111,7 +112,7 @@ func (l *loop) newsOf(id string) (news <-chan struct{}, live bool) {
 	return j.news.after(), true
 }
 
-// Log returns what a run wrote, and with follow goes on until its end.
+// Log yields the log entries of a run. With follow it waits for more until the run's end.
 func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
@@ -141,14 +142,14 @@ func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[api
 	}
 }
 
-// tail reads a log that may not be there yet.
+// tail reads a log file that may not exist yet.
 type tail struct {
 	path   string
 	file   *os.File
 	reader *logReader
 }
 
-// drain hands over what is there now. It returns false when the reader wants no more.
+// drain yields the entries that exist now. It returns false when the reader wants no more.
 func (t *tail) drain(yield func(api.LogEntry, error) bool) (more bool, err error) {
 	if t.file == nil {
 		if t.file, err = os.Open(t.path); err != nil {
@@ -187,7 +188,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// OpenFile opens an output file of a run, which is one of its record's, for reading.
+// OpenFile opens an output file of a run for reading. The file has to be in its record.
 func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, api.File, error) {
 	record, err := s.Get(ctx, id)
 	if err != nil {

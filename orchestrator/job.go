@@ -20,21 +20,21 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// job is a run that this process leads, from its acceptance to the end of its cleaning up.
-// What it does is done by one goroutine, in drive. Its state is the run's: see run.State.
+// job is a run that this process leads, from its acceptance until it is cleaned up. One
+// goroutine does all the work, in drive. The job has no state but the run's: see run.State.
 type job struct {
 	*run.Run
-	loop      *loop
-	execution run.Execution
-	private   private
-	permit    *queue.Permit // nil while it neither waits in the queue nor runs
-	find      finder        // of the units that it may call
-	broken    error         // why this process can't go on with it; nil if it can
-	asked     error         // why it is to end, if an earlier process was asked for that
-	fault     error         // with which the last attempt ended; nil: with an outcome
-	keptAt    string        // where the attempt's directory was kept
-	log       *logFile
-	pending   []run.Event // to be stored with the next transition
+	loop          *loop
+	execution     run.Execution
+	private       private
+	permit        *queue.Permit // nil while it neither waits in the queue nor runs
+	find          finder        // finds the units that the run may call
+	unrecoverable error         // why this process can't go on with it; nil if it can
+	asked         error         // why it is to end, if an earlier process was asked for that
+	fault         error         // with which the last attempt ended; nil: with an outcome
+	keptAt        string        // where the attempt's directory was kept
+	log           *logFile
+	pending       []run.Event // to be stored with the next transition
 
 	life    context.Context // of the run in this process
 	cancel  context.CancelCauseFunc
@@ -44,7 +44,7 @@ type job struct {
 	news    notifier      // of events and log lines
 }
 
-// private is what another process has to know of a run, and nobody is told.
+// private is the part of a stored run that the next process needs and no client sees.
 type private struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`
 	Retries     int           `json:"retries"` // how many there may be
@@ -57,8 +57,8 @@ type private struct {
 	Kind json.RawMessage `json:"kind,omitempty"` // see run.Run.Saved
 }
 
-// drive leads the run from the state in which it is to its very end. It returns early
-// when the process detaches: then the next one goes on.
+// drive leads the run from its current state to its end. It returns early when this process
+// detaches from its runs: the next process goes on then.
 func (j *job) drive() {
 	defer j.loop.retire(j)
 	defer j.log.close()
@@ -66,28 +66,29 @@ func (j *job) drive() {
 		trace.WithAttributes(attribute.String("aod.run", j.ID), attribute.String("aod.unit", j.Record.Unit)))
 	defer span.End()
 	if j.Record.Outcome == "" {
-		if j.conclude(ctx) != nil {
+		if j.runToOutcome(ctx) != nil {
 			j.release()
 			return
 		}
-		j.loop.concluded(j)
-		j.hasOutcome()
+		j.loop.countEnd(j)
+		j.publishOutcome()
 	}
-	if j.clean(context.WithoutCancel(ctx)) != nil {
+	if j.finalize(context.WithoutCancel(ctx)) != nil {
 		j.release()
 		return
 	}
 	j.loop.logger.Info("run finished", "run", j.ID, "outcome", j.Record.Outcome, "total_ms", j.Record.Timings.Total)
 }
 
-// hasOutcome answers whoever waits for the outcome.
-func (j *job) hasOutcome() {
+// publishOutcome gives the outcome to everybody who waits for it.
+func (j *job) publishOutcome() {
 	j.outcome = j.Record
 	close(j.ended)
 }
 
-// conclude makes attempts and stores the outcome. Its error is the process's end.
-func (j *job) conclude(ctx context.Context) error {
+// runToOutcome makes attempts and stores the outcome. It returns an error only when this
+// process has to stop.
+func (j *job) runToOutcome(ctx context.Context) error {
 	bounded, stop := j.Lineage.Bound(ctx)
 	result, err := j.attempts(bounded)
 	stop()
@@ -99,7 +100,7 @@ func (j *job) conclude(ctx context.Context) error {
 	return j.End(result)
 }
 
-// release lets go of what goes on without us.
+// release gives up the run, which the next process goes on with.
 func (j *job) release() {
 	j.execution.Release()
 	if j.permit != nil {
@@ -107,33 +108,34 @@ func (j *job) release() {
 	}
 }
 
-// attempts tries until there is a result that stays. Its error is the process's end.
+// attempts makes attempts until one has a result that isn't retried. It returns an error
+// only when this process has to stop.
 func (j *job) attempts(ctx context.Context) (run.Result, error) {
-	for j.broken == nil {
+	for j.unrecoverable == nil {
 		j.Attempt = len(j.Record.Attempts) + 1
-		result, err := j.try(ctx)
-		if err != nil || !j.again(result) {
+		result, err := j.tryOnce(ctx)
+		if err != nil || !j.shouldRetry(result) {
 			return result, err
 		}
-		if err := j.giveUp(ctx, result); err != nil {
+		if err := j.recordFailure(ctx, result); err != nil {
 			return result, err
 		}
-		if err := j.pause(ctx); err != nil {
+		if err := j.waitToRetry(ctx); err != nil {
 			return run.Stopped(nil, err), detached(ctx, err)
 		}
 	}
-	return run.Broken(j.broken), nil
+	return run.Unrecoverable(j.unrecoverable), nil
 }
 
-// again says whether the run is tried once more (specification "Agent Wrapper", Retry Logic).
-func (j *job) again(result run.Result) bool {
+// shouldRetry reports whether the run gets another attempt (specification "Agent Wrapper", Retry Logic).
+func (j *job) shouldRetry(result run.Result) bool {
 	return result.Failure != nil && result.Failure.Category == api.CategoryTransient &&
 		result.Failure.Kind != api.KindQueueTimeout && len(j.Record.Attempts) < j.private.Retries
 }
 
-// giveUp puts an attempt among the earlier ones. What of it can't be removed now is
-// removed before the next one, or at the end.
-func (j *job) giveUp(ctx context.Context, result run.Result) error {
+// recordFailure adds a failed attempt to the record and discards it. What can't be removed
+// now is removed before the next attempt, or at the end.
+func (j *job) recordFailure(ctx context.Context, result run.Result) error {
 	j.execution.Discard(ctx)
 	j.loop.endCalls(j.ID, run.ErrCallerEnded)
 	if err := safefs.RemoveTree(j.OutputDir()); err != nil {
@@ -145,21 +147,21 @@ func (j *job) giveUp(ctx context.Context, result run.Result) error {
 	}
 	j.Record.Attempts = append(j.Record.Attempts, attempt)
 	j.Record.Retries, j.Record.Usage = len(j.Record.Attempts), nil
-	j.pending = append(j.pending, run.Event{Attempt: &attempt, Delay: j.delay()})
+	j.pending = append(j.pending, run.Event{Attempt: &attempt, Delay: j.retryDelay()})
 	j.loop.metrics.retried(j.Record.Unit)
 	return j.Enter(api.Failed, result.Reason())
 }
 
-// delay is how long to wait before the attempt after those that failed.
-func (j *job) delay() time.Duration {
+// retryDelay returns the wait before the next attempt. It doubles with each failed attempt.
+func (j *job) retryDelay() time.Duration {
 	return j.loop.opts.RetryDelay << min(len(j.Record.Attempts)-1, 16)
 }
 
-// pause waits before the next attempt. Its error is why the run shall not go on.
-func (j *job) pause(ctx context.Context) error {
+// waitToRetry waits before the next attempt. Its error is the reason to end the run.
+func (j *job) waitToRetry(ctx context.Context) error {
 	ctx, stop := j.loop.waiting(ctx)
 	defer stop()
-	timer := time.NewTimer(j.delay())
+	timer := time.NewTimer(j.retryDelay())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -169,11 +171,11 @@ func (j *job) pause(ctx context.Context) error {
 	}
 }
 
-// try makes one attempt while it holds a slot. Its error is the process's end; all
-// else is a result.
-func (j *job) try(ctx context.Context) (run.Result, error) {
+// tryOnce makes one attempt while it holds a slot. It returns an error only when this process
+// has to stop: a fault of an attempt becomes a result.
+func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 	if err := j.takeSlot(ctx); err != nil {
-		return j.unserved(err), detached(ctx, err)
+		return j.withoutSlot(err), detached(ctx, err)
 	}
 	defer j.leaveSlot()
 	result, err := j.attemptOnce(ctx)
@@ -189,7 +191,7 @@ func (j *job) try(ctx context.Context) (run.Result, error) {
 	return run.Fault(ctx, err), nil
 }
 
-// attemptOnce goes on with the attempt that an earlier process began, or makes a new one.
+// attemptOnce resumes the attempt of an earlier process, or makes a new one.
 func (j *job) attemptOnce(ctx context.Context) (run.Result, error) {
 	switch j.State() {
 	case api.Starting, api.Running:
@@ -208,7 +210,7 @@ func detached(ctx context.Context, err error) error {
 
 var errQueueWait = errors.New("waited too long in the queue")
 
-// takeSlot waits for the run's turn. Its error is why that doesn't come.
+// takeSlot waits until the run has a slot. Its error is the reason why the run gets none.
 func (j *job) takeSlot(ctx context.Context) error {
 	if j.permit == nil {
 		j.permit = j.loop.queue.Reenter(j.Record.Unit, j.private.Concurrency)
@@ -226,8 +228,8 @@ func (j *job) takeSlot(ctx context.Context) error {
 	return err
 }
 
-// unserved is the result of a run whose turn didn't come.
-func (j *job) unserved(err error) run.Result {
+// withoutSlot is the result of a run that got no slot.
+func (j *job) withoutSlot(err error) run.Result {
 	if !errors.Is(err, errQueueWait) {
 		return run.Stopped(nil, err)
 	}
@@ -257,8 +259,9 @@ func (j *job) Logged() run.Lines { return j.log.seen(j.Attempt) }
 // CancelRequest implements run.Host.
 func (j *job) CancelRequest() error { return j.asked }
 
-// clean removes what isn't kept of the run. Its error is the process's end.
-func (j *job) clean(ctx context.Context) error {
+// finalize removes everything of the run that isn't kept. It returns an error only when this
+// process has to stop.
+func (j *job) finalize(ctx context.Context) error {
 	j.execution.Settle(j.loop.life)
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err
@@ -266,31 +269,32 @@ func (j *job) clean(ctx context.Context) error {
 	err := j.loop.persist("remove containers", j.ID, func() error { return j.execution.Remove(ctx) })
 	switch {
 	case err == nil:
-		j.cleanFiles()
+		j.finalizeFiles()
 	case j.loop.durable:
 		return err
-	default: // the directory tells the next process what there is to sweep
-		j.leave(err)
+	default: // the next process finds the directory and sweeps
+		j.warnOfLeftovers(err)
 	}
 	return j.Enter(api.Idle, "")
 }
 
-// leave says in the record that something was left behind, where that is not its error.
-func (j *job) leave(err error) {
+// warnOfLeftovers warns in the record that something could not be removed, unless AOD's
+// fault is the outcome anyway.
+func (j *job) warnOfLeftovers(err error) {
 	if j.Record.Outcome != api.SystemError && j.Record.Outcome != api.InvalidInput {
 		j.Warn("cleaning up: %s", fault.Public(err).Msg)
 	}
 }
 
-// cleanFiles keeps the attempt's directory where that is wanted, and leaves of the run's
-// directory what is kept, or nothing.
-func (j *job) cleanFiles() {
+// finalizeFiles moves the attempt's directory away if the request says so, and removes
+// everything from the run's directory that isn't kept.
+func (j *job) finalizeFiles() {
 	if err := errors.Join(j.keep(), keepOnly(j.Dir)); err != nil {
 		j.loop.logger.Error("run's directory can't be cleaned", "run", j.ID, fault.LogAttr(err))
 	}
 }
 
-// keep moves the attempt's directory to where nobody sweeps.
+// keep moves the attempt's directory to a place that no sweep visits.
 func (j *job) keep() error {
 	if !j.Keep || j.loop.kept == "" {
 		return nil

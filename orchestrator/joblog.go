@@ -67,8 +67,8 @@ func (l *logFile) close() {
 	}
 }
 
-// seen counts the lines of an attempt that an earlier process kept, and cuts off the
-// one over which it died.
+// seen counts the lines of an attempt that an earlier process wrote, and cuts off an
+// incomplete last line.
 func (l *logFile) seen(attempt int) run.Lines {
 	var seen run.Lines
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/store"
 )
 
-// Save implements run.Host: it stores the job's record and its transition. It doesn't return before both are
-// safe, or the process detaches from its runs.
+// Save implements run.Host: it stores the job's record and its transition. It returns when
+// both are safe, or when the process detaches from its runs.
 func (j *job) Save(transition api.Transition) error {
 	row, err := j.row()
 	if err != nil {
@@ -32,8 +32,8 @@ func (j *job) Save(transition api.Transition) error {
 	return err
 }
 
-// row is the job as the store keeps it: what is large and doesn't change, or only once,
-// stands beside the record.
+// row returns the job as the store keeps it. Large documents that change at most once stand
+// beside the record.
 func (j *job) row() (store.Run, error) {
 	record := j.Record
 	row := store.Run{
@@ -61,7 +61,7 @@ func (j *job) row() (store.Run, error) {
 	return row, nil
 }
 
-// recordOf is what row made, the other way round.
+// recordOf is the inverse of row.
 func recordOf(row store.Run) (api.Record, error) {
 	var record api.Record
 	if err := json.Unmarshal(row.Record, &record); err != nil {
@@ -71,8 +71,8 @@ func recordOf(row store.Run) (api.Record, error) {
 	return record, nil
 }
 
-// events are what is stored with a transition: what was pending, the transition, and
-// the last word after the last one.
+// events returns the events that are stored with a transition: the pending ones, the
+// transition, and the end of the run after the last transition.
 func (j *job) events(transition api.Transition) []store.Event {
 	events := make([]store.Event, 0, len(j.pending)+2)
 	for _, event := range j.pending {
@@ -98,7 +98,7 @@ func (j *job) Note(event run.Event) {
 	}
 }
 
-// append stores events between two transitions; without them nothing is wrong.
+// append stores events between two transitions. An error is only logged.
 func (j *job) append(events ...store.Event) {
 	if len(events) == 0 {
 		return
@@ -111,7 +111,7 @@ func (j *job) append(events ...store.Event) {
 	j.news.notify()
 }
 
-// stored makes of an event what is remembered of it.
+// stored converts an event to the events that are stored.
 func stored(event run.Event) []store.Event {
 	now := time.Now().UTC()
 	switch {
@@ -137,18 +137,18 @@ func newEvent(at time.Time, data api.EventData) store.Event {
 	return store.Event{At: at, Type: string(data.EventType()), Data: raw}
 }
 
-// eventOf is what newEvent made, the other way round.
+// eventOf is the inverse of newEvent.
 func eventOf(e store.Event) api.Event {
 	return api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}
 }
 
-// notifier wakes all who wait for news.
+// notifier wakes every goroutine that waits for news.
 type notifier struct {
 	mu   sync.Mutex
 	next chan struct{}
 }
 
-// after returns a channel that is closed with the next news.
+// after returns a channel that the next notify closes.
 func (n *notifier) after() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,7 +20,7 @@ func problemOf(f *fault.Error) *api.UnitProblem {
 	return &api.UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
 }
 
-// Units lists all units, also those that have never been good.
+// Units lists all units, also those that never had a valid version.
 func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 	listed, err := s.units.List(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) withSchemas(u *unit.Unit) (api.Unit, error) {
 	return info, nil
 }
 
-// Schema returns a unit's schema.json as it is.
+// Schema returns a unit's schema.json byte for byte.
 func (s *Service) Schema(ctx context.Context, name string) ([]byte, error) {
 	u, err := s.units.Get(ctx, name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Service) info(u *unit.Unit) api.Unit {
 	return info
 }
 
-// PutUnit takes a capsule's directory as a tar, checks it, builds its image and makes it
+// PutUnit takes a unit's directory as a tar, checks it, lets its kind accept it, and makes it
 // the unit's current version. Nothing changes when any of that fails. It reports whether
 // another version was current before.
 func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
@@ -106,7 +106,7 @@ func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (
 	return info, created, err
 }
 
-// acceptUnit has the unit's kind get an upload ready that is about to become a version.
+// acceptUnit lets the unit's kind check and prepare an upload.
 func (s *Service) acceptUnit(ctx context.Context, u *unit.Unit) error {
 	kind, err := s.kinds.Of(u)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) acceptUnit(ctx context.Context, u *unit.Unit) error {
 	return nil
 }
 
-// describer returns the kind of a unit that tells more than its contract, or an Input fault.
+// describer returns the unit's kind as a run.Describer, or an Input fault if it is none.
 func (s *Service) describer(u *unit.Unit) (run.Describer, error) {
 	kind, err := s.kinds.Of(u)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *Service) StdinLimit(ctx context.Context, name string) (int64, error) {
 	return describer.StdinBytes(u)
 }
 
-// Card returns the model card of an Agentic Unit as its program printed it. The error is an
-// Input fault for a unit of another kind, a Capsule fault for one that gives no card.
+// Card returns the model card of an Agentic Unit as its program printed it. For a unit of
+// another kind the error is an Input fault; if the program prints no card, a Capsule fault.
 func (s *Service) Card(ctx context.Context, name string) (json.RawMessage, error) {
 	u, err := s.units.Get(ctx, name)
 	if err != nil {

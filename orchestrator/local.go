@@ -62,7 +62,7 @@ func NewLocal(opts Options) (_ *Local, err error) {
 	return l, nil
 }
 
-// Request asks Local for one run, which is cancelled when its caller goes.
+// Request asks Local for one run.
 type Request struct {
 	run.Request
 	ID     string // "" makes a new one
@@ -76,16 +76,16 @@ type Request struct {
 	Find func(ctx context.Context, name string) (*unit.Unit, error)
 }
 
-// Ended is a run that has come to its end, its cleaning up as well.
+// Ended is a run that has ended and is cleaned up.
 type Ended struct {
 	Record api.Record
 	KeptAt string // where the attempt's directory was left; "" if it wasn't
 }
 
-// Run runs a unit and returns when everything of the run is over. A wrong request is a fault
-// at once, with all violations, and nothing was started for it: the record has no id then.
-// The run is cancelled when ctx ends. The record is whole in any case; the error is a fault
-// of AOD's or the engine's.
+// Run runs a unit and returns when the run has ended and is cleaned up. A wrong request is a
+// fault with all violations: nothing was started, and the record has no id. When ctx ends,
+// the run is cancelled. The record is complete in any case. The error is a fault of AOD or of
+// the engine.
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	asked := accepted{Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find}
 	if asked.find == nil {
@@ -121,8 +121,8 @@ func (l *Local) Close() error {
 	return errors.Join(err, l.dir.release())
 }
 
-// isClean reports whether nothing of an attempt is left: its directory tells the next
-// process what there is to sweep.
+// isClean reports whether nothing of an attempt is left. If something is, its directory has
+// to stay: it tells the next process what to sweep.
 func (l *Local) isClean() bool {
 	entries, err := os.ReadDir(l.home.Runs)
 	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
@@ -130,10 +130,9 @@ func (l *Local) isClean() bool {
 	})
 }
 
-// Sweep removes what dead processes left behind: directories whose lock nobody holds, with
-// what the kinds have of their runs. Nothing is asked of an engine when there are none. It
-// returns the ids of the runs that are gone now; what could not be removed stays for the
-// next sweep.
+// Sweep removes what dead processes left behind: directories whose lock nobody holds, and
+// what the kinds have of the runs in them. Without such a directory it asks no engine. It
+// returns the ids of the removed runs. What it can't remove stays for the next sweep.
 func (l *Local) Sweep(ctx context.Context) (swept []string, err error) {
 	orphans, err := l.data.orphans()
 	if err != nil {
@@ -150,7 +149,8 @@ func (l *Local) Sweep(ctx context.Context) (swept []string, err error) {
 	return swept, err
 }
 
-// sweep removes what the kinds have first: the directory is what tells of it.
+// sweep removes an orphan. What the kinds have goes first, and the directory that names it
+// last.
 func (l *Local) sweep(ctx context.Context, orphan *lockedDir) (ids []string, err error) {
 	defer func() { err = errors.Join(err, orphan.release()) }()
 	entries, err := os.ReadDir(runsIn(orphan.path))
@@ -167,7 +167,7 @@ func (l *Local) sweep(ctx context.Context, orphan *lockedDir) (ids []string, err
 	return ids, orphan.remove()
 }
 
-// sweepRun asks the kinds for nothing where no attempt of the run ever began.
+// sweepRun removes what the kinds have of a run. It asks them only if an attempt began.
 func (l *Local) sweepRun(ctx context.Context, id, dir string) (err error) {
 	if !hasAttempt(dir) {
 		return nil
@@ -180,19 +180,20 @@ func (l *Local) sweepRun(ctx context.Context, id, dir string) (err error) {
 	return err
 }
 
-// runsIn is where the runs are in what one Local has.
+// runsIn returns the directory of the runs in the directory of a Local.
 func runsIn(dir string) string { return filepath.Join(dir, "runs") }
 
-// ownerOfPath tells a data directory's containers from those of another.
+// ownerOfPath returns the label by which the containers of a data directory are known.
 func ownerOfPath(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:6])
 }
 
-// keptPath is where the directory of an attempt is kept.
+// keptPath returns where the attempt directory of a run is kept.
 func keptPath(kept, id string) string { return filepath.Join(kept, id) }
 
-// keepOnly leaves of a run's directory what is kept, or nothing.
+// keepOnly removes everything from a run's directory that isn't kept, and the directory if
+// nothing is.
 func keepOnly(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -214,10 +215,11 @@ func keepOnly(dir string) error {
 	return nil
 }
 
-// isKept reports whether something in a run's directory is kept beyond the run's end.
+// isKept reports whether an entry of a run's directory is kept after the run's end.
 func isKept(name string) bool { return name == "input" || name == "output" || name == logName }
 
-// hasAttempt reports whether something began that kinds have outside of a run's directory.
+// hasAttempt reports whether an attempt began in a run's directory: then kinds may have
+// something outside of it.
 func hasAttempt(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !isKept(e.Name()) })

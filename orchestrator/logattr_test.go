@@ -19,7 +19,7 @@ import (
 func TestNoPayloadReachesALog(t *testing.T) {
 	const canary = "canary-7f3a"
 	var log lockedBuffer
-	w := newWorks(t, func(o *settings) {
+	w := newFixture(t, func(o *settings) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	spool, err := w.service.NewSpool()

@@ -19,9 +19,9 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// loop leads runs from their acceptance to the end of their cleaning up: states, queue,
-// retries and the tree of calls. A Service has one with a journal on disk, Local one with a
-// journal in memory.
+// loop leads runs from their acceptance until they are cleaned up: states, queue, retries and
+// the tree of calls. A Service has a loop with a journal on disk, a Local one with a journal
+// in memory.
 type loop struct {
 	opts    Options
 	home    run.Home
@@ -44,7 +44,7 @@ type loop struct {
 	closing bool
 }
 
-// journal remembers runs: a store.Store on disk, memory as long as the process lives.
+// journal stores runs: a store.Store does so on disk, a memory until the process ends.
 type journal interface {
 	// Insert, Save and Append return when everything is safe; see package store.
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
@@ -56,11 +56,11 @@ type journal interface {
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
-// finder returns the unit of a name that a run may call, or a NotFound fault.
+// finder returns the unit with a name if the run may call it, else a NotFound fault.
 type finder func(ctx context.Context, name string) (*unit.Unit, error)
 
-// newLoop returns a loop that has started nothing. Its journal and home are set before
-// there are runs.
+// newLoop returns a loop that has started nothing. The caller sets journal and home before
+// the first run.
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
@@ -73,17 +73,17 @@ func newLoop(opts Options) *loop {
 
 func (l *loop) runPath(id string) string { return filepath.Join(l.home.Runs, id) }
 
-// job returns the run where this process has something to do with it, or nil.
+// job returns the job of a run, or nil if this process has none for it.
 func (l *loop) job(id string) *job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live[id]
 }
 
-// isLive reports whether this process has something to do with a run.
+// isLive reports whether this process has a job for a run.
 func (l *loop) isLive(id string) bool { return l.job(id) != nil }
 
-// register makes the job known, so that nobody takes its files for an orphan's.
+// register makes the job known, so that no sweep takes its files for strays.
 func (l *loop) register(j *job) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,15 +104,15 @@ func (l *loop) unregister(j *job) {
 	l.jobs.Done()
 }
 
-// running returns how many runs this process has something to do with.
+// running returns the number of jobs.
 func (l *loop) running() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.live)
 }
 
-// shutdown stops admitting and waits for the runs that go on until ctx ends; with drain
-// also for those that wait. What is left then goes on in the next process.
+// shutdown stops the admission and waits for the running runs until ctx ends. With drain it
+// also waits for the queued runs. The next process goes on with the others.
 func (l *loop) shutdown(ctx context.Context, drain bool) {
 	l.mu.Lock()
 	l.closing = true
@@ -136,7 +136,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 	<-idle
 }
 
-// openKinds gives every kind the home, when nobody else has it any more.
+// openKinds gives the home to every kind. The home is locked by then.
 func (l *loop) openKinds() error {
 	for kind := range l.kinds.Each() {
 		if opener, ok := kind.(run.Opener); ok {
@@ -162,15 +162,15 @@ const (
 	persistMost  = 10 * time.Second
 )
 
-// persist does what has to be done, however often it fails, until the process detaches
-// from its runs. Where no other process goes on with them it is done once: what it leaves
-// is swept by the next one.
+// persist repeats an operation until it succeeds or the process detaches from its runs.
+// Where no other process goes on with the runs, it tries once: the next process sweeps what
+// is left.
 func (l *loop) persist(operation, id string, do func() error) error {
 	if !l.durable {
 		return do()
 	}
-	patience := backoff.NewExponentialBackOff()
-	patience.InitialInterval, patience.MaxInterval, patience.Multiplier, patience.RandomizationFactor = persistDelay, persistMost, 2, 0
+	retry := backoff.NewExponentialBackOff()
+	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = persistDelay, persistMost, 2, 0
 	for {
 		err := do()
 		if err == nil {
@@ -178,14 +178,14 @@ func (l *loop) persist(operation, id string, do func() error) error {
 		}
 		l.logger.Error("will try again", "operation", operation, "run", id, fault.LogAttr(err))
 		select {
-		case <-time.After(patience.NextBackOff()):
+		case <-time.After(retry.NextBackOff()):
 		case <-l.life.Done():
 			return fmt.Errorf("%s: %w", operation, context.Cause(l.life))
 		}
 	}
 }
 
-// waiting returns a context that also ends when nothing new is to begin any more.
+// waiting returns a context that also ends when the admission ends.
 func (l *loop) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.begin, func() { cancel(context.Cause(l.begin)) })

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/store"
 )
 
-// memory is a journal that lives as long as its process.
+// memory is a journal that is lost with its process.
 type memory struct {
 	mu   sync.Mutex
 	runs map[string]store.Run
@@ -21,7 +21,7 @@ func newMemory() *memory {
 	return &memory{runs: map[string]store.Run{}, keys: map[string]store.Taken{}}
 }
 
-// Insert implements journal. A key that is there already is a *store.Taken.
+// Insert implements journal. If the key exists already, the error is a *store.Taken.
 func (m *memory) Insert(_ context.Context, r store.Run, key store.Key, _ ...store.Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *memory) Save(_ context.Context, r store.Run, _ ...store.Event) error {
 	return nil
 }
 
-// Append implements journal: whoever wants events observes the run.
+// Append implements journal. It keeps nothing: events go to the observer of the run.
 func (m *memory) Append(context.Context, string, ...store.Event) error { return nil }
 
 // Run implements journal.
@@ -80,5 +80,5 @@ func (m *memory) ByKey(_ context.Context, key string) (run, fingerprint string, 
 	return "", "", fault.New(fault.NotFound, "no run was made with this key")
 }
 
-// Keys implements journal: there is no earlier process.
+// Keys implements journal. There are none, since there is no earlier process.
 func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, nil }

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// hashMetadata makes metadata a part of what a key stands for. None is none: the keys of
-// submissions without it are what they always were.
+// hashMetadata adds metadata to a submission's fingerprint. Empty metadata adds nothing, so
+// that the fingerprints of stored submissions without metadata stay valid.
 func hashMetadata(sum io.Writer, metadata map[string]string) {
 	if len(metadata) == 0 {
 		return

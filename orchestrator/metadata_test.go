@@ -11,7 +11,7 @@ import (
 )
 
 func TestARunIsFoundByItsMetadata(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	ada := Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
 	record, _, err := w.service.Submit(t.Context(), ada)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 
 // found lists the runs that have the metadata, and holds what the list shows of it against
 // their records.
-func (w *works) found(metadata map[string]string) (ids []string) {
+func (w *fixture) found(metadata map[string]string) (ids []string) {
 	w.t.Helper()
 	page, err := w.service.List(w.t.Context(), api.Filter{Metadata: metadata})
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *works) found(metadata map[string]string) (ids []string) {
 }
 
 func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	sub := Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
 	first, _, err := w.service.Submit(t.Context(), sub)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 }
 
 func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
 	if page, listed := w.service.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
 		t.Errorf("%v %v, %d runs", err, listed, len(page.Runs))
@@ -91,7 +91,7 @@ func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
 }
 
 func TestCallsInheritMetadata(t *testing.T) {
-	w := newCallWorks(t)
+	w := newCallFixture(t)
 	raw, err := json.Marshal(script{Mark: "a", Calls: []script{{Mark: "b", Calls: []script{{Mark: "c"}}}}})
 	if err != nil {
 		t.Fatal(err)

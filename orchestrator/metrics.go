@@ -10,8 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// metrics are a Service's figures for Prometheus. Their labels are the operator's own
-// words (names of units) and ours.
+// metrics are the metrics of a Service for Prometheus. Labels hold names of units, which the
+// operator chose, and words of AOD.
 type metrics struct {
 	runs     *prometheus.CounterVec
 	retries  *prometheus.CounterVec
@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// registryOf gathers the figures of a service and of its kinds.
+// registryOf returns a registry with the metrics of a service and of its kinds.
 func registryOf(s *Service) *prometheus.Registry {
 	registry, m := prometheus.NewRegistry(), s.metrics
 	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, moment{s},
@@ -54,7 +54,7 @@ func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"unit"})
 }
 
-func (m *metrics) ended(r api.Record) {
+func (m *metrics) countEnd(r api.Record) {
 	m.runs.WithLabelValues(r.Unit, string(r.Outcome)).Inc()
 	m.total.WithLabelValues(r.Unit).Observe(time.Since(r.CreatedAt).Seconds())
 	m.queued.WithLabelValues(r.Unit).Observe(r.Timings.Queue / 1000)
@@ -67,10 +67,10 @@ func (m *metrics) retried(unit string) { m.retries.WithLabelValues(unit).Inc() }
 
 func (m *metrics) refused(unit string) { m.refusals.WithLabelValues(unit).Inc() }
 
-// Metrics gathers the service's figures, those of the moment included.
+// Metrics returns the service's metrics, its current figures included.
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
 
-// moment collects what is asked for when it is wanted.
+// moment collects the current figures of a service at each scrape.
 type moment struct{ service *Service }
 
 var (

@@ -40,7 +40,7 @@ type Options struct {
 	Units map[string]UnitSettings // by name
 }
 
-// UnitSettings are what the operator says about one unit; zero fields say nothing.
+// UnitSettings are the operator's settings for one unit. A zero field leaves the default.
 type UnitSettings struct {
 	Concurrency int // runs at once
 	Queue       int

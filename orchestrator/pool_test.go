@@ -22,7 +22,7 @@ func mustJSON(v any) []byte {
 }
 
 func TestAPoolServesRuns(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 2})
+	w := newPoolFixture(t, map[string]int{"worker": 2})
 	t.Run("one takes what waits, and another comes in its place", func(t *testing.T) {
 		waiting := w.stocked("worker", 2).Waiting
 		record := w.await(w.submit(orders{Mark: "a", File: "f", Lines: 2}))
@@ -30,9 +30,9 @@ func TestAPoolServesRuns(t *testing.T) {
 		if record.Container.ID != waiting[0].Container || w.starts("a") != 1 {
 			t.Errorf("not the oldest of %+v: %s", waiting, show(record))
 		}
-		shelf := w.stocked("worker", 2)
-		if shelf.Hits != 1 || shelf.Misses != 0 || shelf.Refills != 3 || shelf.Waiting[0].ID != waiting[1].ID {
-			t.Errorf("%+v", shelf)
+		pooled := w.stocked("worker", 2)
+		if pooled.Hits != 1 || pooled.Misses != 0 || pooled.Refills != 3 || pooled.Waiting[0].ID != waiting[1].ID {
+			t.Errorf("%+v", pooled)
 		}
 	})
 	t.Run("each has a container of its own", func(t *testing.T) {
@@ -48,31 +48,31 @@ func TestAPoolServesRuns(t *testing.T) {
 			}
 			seen[record.Container.ID] = true
 		}
-		if shelf := w.shelf("worker"); shelf.Hits+shelf.Misses != 31 || w.starts("b") != 30 {
-			t.Errorf("%d starts, %+v", w.starts("b"), shelf)
+		if pooled := w.poolUnit("worker"); pooled.Hits+pooled.Misses != 31 || w.starts("b") != 30 {
+			t.Errorf("%d starts, %+v", w.starts("b"), pooled)
 		}
 	})
 	t.Run("nothing waits for a unit that nobody calls, or that was called once", func(t *testing.T) {
 		w.await(w.submitTo("asker", orders{Mark: "c"}))
-		if shelf := w.shelf("asker"); shelf.Wanted != 0 || shelf.Refills != 0 {
-			t.Errorf("%+v", shelf)
+		if pooled := w.poolUnit("asker"); pooled.Wanted != 0 || pooled.Refills != 0 {
+			t.Errorf("%+v", pooled)
 		}
 	})
 	t.Run("something does for one that was called twice", func(t *testing.T) {
 		w.await(w.submitTo("asker", orders{Mark: "c"}))
-		w.awaitShelf("asker", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+		w.awaitPoolUnit("asker", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 	})
 }
 
 func TestAPoolFollowsItsUnits(t *testing.T) {
 	t.Run("what agent.yaml asks for", func(t *testing.T) {
-		w := newPoolWorks(t, nil, func(o *settings) {
+		w := newPoolFixture(t, nil, func(o *settings) {
 			write(t, filepath.Join(o.Sources[0], "worker", "agent.yaml"), "name: worker\nwarm: 1\n")
 		})
 		w.stocked("worker", 1)
 	})
 	t.Run("a new version's runs get none of the old one's, and these go", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"worker": 2})
+		w := newPoolFixture(t, map[string]int{"worker": 2})
 		old := w.stocked("worker", 2).Waiting
 		write(t, filepath.Join(w.opts.Sources[0], "worker", "agent.yaml"), "name: worker\ndescription: Another.\n")
 		record := w.await(w.submit(orders{Mark: "a"}))
@@ -82,7 +82,7 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 		if record.Outcome != api.Success || isOld(record.Container.ID) {
 			t.Errorf("record %s", show(record))
 		}
-		w.awaitShelf("worker", "new ones wait", func(s api.PoolUnit) bool {
+		w.awaitPoolUnit("worker", "new ones wait", func(s api.PoolUnit) bool {
 			return len(s.Waiting) == 2 && !isOld(s.Waiting[0].Container) && !isOld(s.Waiting[1].Container)
 		})
 		within(t, func() bool {
@@ -92,7 +92,7 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 		w.wantWaited(w.await(w.submit(orders{Mark: "b"})))
 	})
 	t.Run("what dies while it waits is replaced, and no run gets it", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"worker": 1})
+		w := newPoolFixture(t, map[string]int{"worker": 1})
 		dead := w.stocked("worker", 1).Waiting[0]
 		if err := w.engine.Kill(t.Context(), dead.Container); err != nil {
 			t.Fatal(err)
@@ -101,15 +101,15 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 		if record.Outcome != api.Success || record.Container.ID == dead.Container || w.starts("a") != 1 {
 			t.Errorf("record %s", show(record))
 		}
-		w.awaitShelf("worker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) == 1 && s.Waiting[0].ID != dead.ID })
+		w.awaitPoolUnit("worker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) == 1 && s.Waiting[0].ID != dead.ID })
 	})
 }
 
 func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 	t.Run("when one was seen to ask", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"asker": 1})
-		if shelf := w.stocked("asker", 1); shelf.Waiting[0].Loaded {
-			t.Errorf("it is loaded before anybody knows that it asks: %+v", shelf)
+		w := newPoolFixture(t, map[string]int{"asker": 1})
+		if pooled := w.stocked("asker", 1); pooled.Waiting[0].Loaded {
+			t.Errorf("it is loaded before anybody knows that it asks: %+v", pooled)
 		}
 		first := w.asking()
 		for _, mark := range []string{"a", "b", "c"} {
@@ -125,7 +125,7 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 		}
 	})
 	t.Run("but not one that asks only where there is a run", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"asker": 1})
+		w := newPoolFixture(t, map[string]int{"asker": 1})
 		w.loads(func(_ context.Context, l loading) int {
 			if l.ahead {
 				return 7
@@ -133,22 +133,22 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 			return 0
 		})
 		w.await(w.submitTo("asker", orders{Mark: "first"}))
-		shelf := w.awaitShelf("asker", "it is started less far", func(s api.PoolUnit) bool { return s.Failures == 1 && len(s.Waiting) == 1 })
-		if shelf.Waiting[0].Loaded {
-			t.Errorf("%+v", shelf)
+		pooled := w.awaitPoolUnit("asker", "it is started less far", func(s api.PoolUnit) bool { return s.Failures == 1 && len(s.Waiting) == 1 })
+		if pooled.Waiting[0].Loaded {
+			t.Errorf("%+v", pooled)
 		}
 		w.wantWaited(w.await(w.submitTo("asker", orders{Mark: "a"})))
-		shelf = w.awaitShelf("asker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Refills > shelf.Refills })
-		if shelf.Failures != 1 || shelf.Waiting[0].Loaded {
-			t.Errorf("it was tried again: %+v", shelf)
+		pooled = w.awaitPoolUnit("asker", "another waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Refills > pooled.Refills })
+		if pooled.Failures != 1 || pooled.Waiting[0].Loaded {
+			t.Errorf("it was tried again: %+v", pooled)
 		}
 	})
 }
 
 func TestAPoolLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after those of the works
-	w := newPoolWorks(t, map[string]int{"worker": 2, "asker": 2})
+	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after those of the fixture
+	w := newPoolFixture(t, map[string]int{"worker": 2, "asker": 2})
 	w.asking()
 	for range 5 {
 		w.await(w.submit(orders{Mark: "a"}))

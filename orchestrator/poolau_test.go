@@ -10,14 +10,14 @@ import (
 )
 
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
-	w := newReaderWorks(t, func(o *settings) {
+	w := newReaderFixture(t, func(o *settings) {
 		o.Containers.Pool.Size = 2
 		settings, one := o.Containers.Units["reader"], 1
 		settings.Warm = &one
 		o.Containers.Units["reader"] = settings
 	})
 	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
-		w.awaitShelf("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+		w.awaitPoolUnit("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 		spool, err := w.service.NewSpool()
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 }
 
 func TestAWaitingUnitIsNotLoadedAhead(t *testing.T) {
-	w := newReaderWorks(t, func(o *settings) { o.Containers.Pool.Size = 2 })
+	w := newReaderFixture(t, func(o *settings) { o.Containers.Pool.Size = 2 })
 	for range 2 {
 		record, err := w.submitReader("")
 		if err != nil {
@@ -51,8 +51,8 @@ func TestAWaitingUnitIsNotLoadedAhead(t *testing.T) {
 		}
 		w.await(record.ID)
 	}
-	shelf := w.awaitShelf("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
-	if shelf.Waiting[0].Loaded { // its arguments come with the run
-		t.Errorf("it is loaded ahead: %+v", shelf)
+	pooled := w.awaitPoolUnit("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+	if pooled.Waiting[0].Loaded { // its arguments come with the run
+		t.Errorf("it is loaded ahead: %+v", pooled)
 	}
 }

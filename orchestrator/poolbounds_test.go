@@ -12,7 +12,7 @@ import (
 )
 
 func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 8 << 20 })
+	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 8 << 20 })
 	w.loads(func(ctx context.Context, l loading) int {
 		for l.ahead && ctx.Err() == nil {
 			fmt.Fprintln(l.stdout, strings.Repeat("x", 1023))
@@ -20,13 +20,13 @@ func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
 		return 0
 	})
 	w.await(w.submitTo("asker", orders{Mark: "a"}))
-	w.awaitShelf("asker", "one is being loaded, and never asks", func(s api.PoolUnit) bool { return s.Starting == 1 })
+	w.awaitPoolUnit("asker", "one is being loaded, and never asks", func(s api.PoolUnit) bool { return s.Starting == 1 })
 	w.stop() // at once, also then
 	w.start()
 }
 
 func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.DiskBytes = 1 << 20 })
+	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.DiskBytes = 1 << 20 })
 	w.loads(func(_ context.Context, l loading) int {
 		if l.ahead {
 			for n := range 3 {
@@ -36,11 +36,11 @@ func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
 		return 0
 	})
 	w.await(w.submitTo("asker", orders{Mark: "first"}))
-	shelf := w.awaitShelf("asker", "one is loaded, goes, and another waits less far", func(s api.PoolUnit) bool {
+	pooled := w.awaitPoolUnit("asker", "one is loaded, goes, and another waits less far", func(s api.PoolUnit) bool {
 		return s.Refills >= 2 && len(s.Waiting) == 1 && !s.Waiting[0].Loaded
 	})
 	w.wantWaited(w.await(w.submitTo("asker", orders{Mark: "a"})))
-	w.awaitShelf("asker", "and none is loaded again", func(s api.PoolUnit) bool {
-		return s.Refills > shelf.Refills && len(s.Waiting) > 0 && !s.Waiting[0].Loaded
+	w.awaitPoolUnit("asker", "and none is loaded again", func(s api.PoolUnit) bool {
+		return s.Refills > pooled.Refills && len(s.Waiting) > 0 && !s.Waiting[0].Loaded
 	})
 }

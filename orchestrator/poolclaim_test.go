@@ -13,7 +13,7 @@ import (
 )
 
 // submitDoc has a run accepted that copies an input file of this name.
-func (w *works) submitDoc(unit, name, content string) string {
+func (w *fixture) submitDoc(unit, name, content string) string {
 	w.t.Helper()
 	spool, err := w.service.NewSpool()
 	if err != nil {
@@ -29,7 +29,7 @@ func (w *works) submitDoc(unit, name, content string) string {
 	return record.ID
 }
 
-func (w *works) wantCopy(r api.Record, content string) {
+func (w *fixture) wantCopy(r api.Record, content string) {
 	w.t.Helper()
 	f, _, err := w.service.OpenFile(w.t.Context(), r.ID, "copy")
 	if err != nil {
@@ -42,12 +42,12 @@ func (w *works) wantCopy(r api.Record, content string) {
 }
 
 func TestInputFilesReachAWaitingSandbox(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 1, "asker": 1})
+	w := newPoolFixture(t, map[string]int{"worker": 1, "asker": 1})
 	w.asking()
 	for _, unit := range []string{"worker", "asker"} {
 		for _, name := range []string{"in.txt", "some/where/in.txt"} {
 			t.Run(unit+" "+name, func(t *testing.T) {
-				w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+				w.awaitPoolUnit(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 				record := w.await(w.submitDoc(unit, name, "hello "+name))
 				w.wantWaited(record)
 				w.wantCopy(record, "hello "+name)
@@ -87,7 +87,7 @@ func TestNothingThatAProgramPlantsIsFollowed(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newPoolWorks(t, map[string]int{"asker": 1})
+			w := newPoolFixture(t, map[string]int{"asker": 1})
 			outside := t.TempDir()
 			write(t, filepath.Join(outside, "secret"), "untouched")
 			w.loads(func(ctx context.Context, l loading) int {

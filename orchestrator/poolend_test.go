@@ -15,7 +15,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 	for _, unit := range []string{"worker", "asker"} {
 		t.Run(unit, func(t *testing.T) {
 			const limit = 300 * time.Millisecond
-			w := newPoolWorks(t, map[string]int{unit: 1})
+			w := newPoolFixture(t, map[string]int{unit: 1})
 			if unit == "asker" {
 				w.asking()
 			}
@@ -29,7 +29,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 			}
 
 			timed := func(o orders) api.Record {
-				w.awaitShelf(unit, "one has waited for longer than the run may take", func(s api.PoolUnit) bool {
+				w.awaitPoolUnit(unit, "one has waited for longer than the run may take", func(s api.PoolUnit) bool {
 					return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit
 				})
 				record, _, err := w.service.Submit(t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
@@ -50,7 +50,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 // What an attempt took from the pool and could not be removed goes before the next attempt
 // begins, as a container of the run's own does.
 func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 1})
+	w := newPoolFixture(t, map[string]int{"worker": 1})
 	first := w.stocked("worker", 1).Waiting[0]
 	away := fault.New(fault.Unavailable, "the engine is away")
 	id := w.submit(orders{Mark: "a", Until: "go"})
@@ -70,7 +70,7 @@ func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
 }
 
 func TestAnEarlySuccessStays(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 1})
+	w := newPoolFixture(t, map[string]int{"worker": 1})
 	end := func(ending func(int) int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

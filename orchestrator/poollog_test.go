@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"asker": 2})
+	w := newPoolFixture(t, map[string]int{"asker": 2})
 	n := 0
 	w.loads(func(_ context.Context, l loading) int {
 		w.mu.Lock()
@@ -38,7 +38,7 @@ func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
 }
 
 // lines are those of a run's log.
-func (w *works) lines(id string) (lines []string) {
+func (w *fixture) lines(id string) (lines []string) {
 	w.t.Helper()
 	for entry, err := range w.service.Log(w.t.Context(), id, false) {
 		if err != nil {
@@ -51,7 +51,7 @@ func (w *works) lines(id string) (lines []string) {
 
 func TestAWaitingProgramThatFloodsIsHeldUp(t *testing.T) {
 	const lines = 3 << 20 / 1024
-	w := newPoolWorks(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 4 << 20 })
+	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 4 << 20 })
 	flooded := make(chan struct{})
 	w.loads(func(_ context.Context, l loading) int {
 		if l.ahead {
@@ -66,7 +66,7 @@ func TestAWaitingProgramThatFloodsIsHeldUp(t *testing.T) {
 	})
 	waiting := w.asking()
 	w.remember()
-	held := w.parked(waiting.ID).Lines
+	held := w.warmed(waiting.ID).Lines
 	size := held.Bytes
 	within(t, func() bool { return size() >= pool.MaxHeld }, func() string { return fmt.Sprint(size(), " bytes are held") })
 	if got := size(); got > pool.MaxHeld+16<<10 {

@@ -28,11 +28,11 @@ const (
 
 // dieClaiming has a process die in the middle of a claim, and starts the next one. The run may
 // take so long, and the sandbox has waited for longer; 0 is the unit's own time.
-func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duration) (id string, waiting *pool.Sandbox) {
+func (w *fixture) dieClaiming(unit string, m claimed, o orders, limit time.Duration) (id string, waiting *pool.Sandbox) {
 	w.t.Helper()
 	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
 	w.until(blocker, running)
-	w.awaitShelf(unit, "one has waited", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
+	w.awaitPoolUnit(unit, "one has waited", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
 	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 	if err != nil {
 		w.t.Fatal(err)
@@ -48,7 +48,7 @@ func (w *works) dieClaiming(unit string, m claimed, o orders, limit time.Duratio
 }
 
 // suppose puts everything into the state that it is in at a moment.
-func (w *works) suppose(id string, waiting *pool.Sandbox, m claimed) {
+func (w *fixture) suppose(id string, waiting *pool.Sandbox, m claimed) {
 	w.t.Helper()
 	if m != beforeRename {
 		if err := os.Rename(waiting.Layout.Dir, filepath.Join(w.opts.Home, "runs", id, "1")); err != nil {
@@ -102,7 +102,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 		{"asker", afterRename, true}, // its program asks again
 	} {
 		t.Run(fmt.Sprintf("%s, %s", c.unit, c.at), func(t *testing.T) {
-			w := newPoolWorks(t, map[string]int{c.unit: 1}, one)
+			w := newPoolFixture(t, map[string]int{c.unit: 1}, one)
 			if c.unit == "asker" {
 				w.asking()
 			}
@@ -118,7 +118,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 		})
 	}
 	t.Run("with all of the run's time", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"asker": 1}, one)
+		w := newPoolFixture(t, map[string]int{"asker": 1}, one)
 		w.asking()
 		id, _ := w.dieClaiming("asker", afterRename, orders{Mark: "a", Until: "go", File: "f", Lines: 2}, 3*time.Second)
 		w.until(id, running)
@@ -127,11 +127,11 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 	})
 	t.Run("that runs", func(t *testing.T) {
 		for _, unit := range []string{"worker", "asker"} {
-			w := newPoolWorks(t, map[string]int{unit: 1})
+			w := newPoolFixture(t, map[string]int{unit: 1})
 			if unit == "asker" {
 				w.asking()
 			}
-			w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
+			w.awaitPoolUnit(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
 			id := w.submitTo(unit, orders{Mark: "a", Until: "go", File: "f", Lines: 2})
 			record := w.until(id, running)
 			w.stop()
@@ -145,7 +145,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 		}
 	})
 	t.Run("that has ended", func(t *testing.T) {
-		w := newPoolWorks(t, map[string]int{"worker": 1})
+		w := newPoolFixture(t, map[string]int{"worker": 1})
 		w.stocked("worker", 1)
 		id := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2})
 		record := w.until(id, running)

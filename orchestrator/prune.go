@@ -14,7 +14,7 @@ import (
 // pruneBatch is how many runs are removed at once.
 const pruneBatch = 200
 
-// Prune removes finished runs with all that is kept of them, oldest first.
+// Prune removes finished runs and everything that is kept of them, the oldest first.
 func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	report := api.PruneReport{DryRun: opts.DryRun}
 	totals, err := s.store.Totals(ctx)
@@ -30,7 +30,7 @@ func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneRe
 	return report, err
 }
 
-// pruning goes through the finished runs.
+// pruning is one pass over the finished runs.
 type pruning struct {
 	service *Service
 	opts    api.PruneOptions
@@ -58,7 +58,7 @@ func (p *pruning) run(ctx context.Context) error {
 	}
 }
 
-// choose takes runs until little enough is kept.
+// choose returns the runs to remove, so that the rest fits the bounds.
 func (p *pruning) choose(rows []store.Run) []string {
 	var ids []string
 	for _, row := range rows {
@@ -73,8 +73,8 @@ func (p *pruning) choose(rows []store.Run) []string {
 	return ids
 }
 
-// remove forgets the runs first: files without a run are strays, and a run without its
-// files would be a lie.
+// remove deletes the rows before the files: a later sweep removes files without a run, but a
+// run without its files would be wrong.
 func (p *pruning) remove(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -89,13 +89,13 @@ func (p *pruning) remove(ctx context.Context, ids []string) error {
 	return errors.Join(failures...)
 }
 
-// sweepAlways prunes by the operator's settings, and unit versions that nobody needs,
-// until ctx ends.
-func (s *Service) sweepAlways(ctx context.Context) {
+// pruneRegularly prunes runs by the operator's settings, and versions of units that no run
+// needs, until ctx ends.
+func (s *Service) pruneRegularly(ctx context.Context) {
 	ticker := time.NewTicker(s.opts.SweepInterval)
 	defer ticker.Stop()
 	for {
-		if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := s.pruneOnce(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Warn("sweep failed", fault.LogAttr(err))
 		}
 		select {
@@ -106,7 +106,7 @@ func (s *Service) sweepAlways(ctx context.Context) {
 	}
 }
 
-func (s *Service) sweepOnce(ctx context.Context) error {
+func (s *Service) pruneOnce(ctx context.Context) error {
 	var failures []error
 	if s.opts.RetentionAge > 0 {
 		_, err := s.Prune(ctx, api.PruneOptions{OlderThan: s.opts.RetentionAge})
@@ -121,7 +121,7 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// neededVersions are those of the runs that go on.
+// neededVersions returns the unit versions of the live runs.
 func (s *Service) neededVersions() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// recover goes on with a run that an earlier process left in the middle.
+// recover goes on with a run that an earlier process did not finish.
 func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	j, err := s.restore(ctx, row, trees)
 	if j == nil {
@@ -31,13 +31,13 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	s.mu.Unlock()
 	switch {
 	case j.Record.Outcome != "": // only its cleaning up is left
-		j.hasOutcome()
+		j.publishOutcome()
 	case j.Record.State == api.Starting || j.Record.State == api.Running:
 		j.permit = s.queue.Occupy(j.Record.Unit, j.private.Concurrency)
 	default:
 		j.permit = s.queue.Reenter(j.Record.Unit, j.private.Concurrency)
 	}
-	j.broken = err
+	j.unrecoverable = err
 	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
 	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
 	go j.drive()
@@ -46,8 +46,8 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	}
 }
 
-// restore makes a job of what is stored of it. An error beside a job is why that can't
-// go on.
+// restore makes a job of a stored run. An error together with a job is the reason why the
+// run can't go on.
 func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (*job, error) {
 	record, err := recordOf(row)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
 	}
 	j := s.lead(r, nil)
-	j.find, j.execution = s.units.Get, nothing{}
+	j.find, j.execution = s.units.Get, unknownKind{}
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		return j, fmt.Errorf("decode run: %w", err)
 	}
@@ -76,7 +76,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	return j, err
 }
 
-// restoreUnit gives a run that has no outcome yet the version of its unit, and its input.
+// restoreUnit gives a run without an outcome its unit in the same version, and its input.
 func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Duration, input []byte) error {
 	if r.Record.Outcome != "" {
 		return nil
@@ -93,19 +93,19 @@ func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Dura
 	return err
 }
 
-// nothing is the execution of a run whose kind isn't known any more.
-type nothing struct{ run.Execution }
+// unknownKind is the execution of a run whose kind this process doesn't know.
+type unknownKind struct{ run.Execution }
 
 // Settle implements run.Execution.
-func (nothing) Settle(context.Context) {}
+func (unknownKind) Settle(context.Context) {}
 
 // Remove implements run.Execution.
-func (nothing) Remove(context.Context) error { return nil }
+func (unknownKind) Remove(context.Context) error { return nil }
 
 // Release implements run.Execution.
-func (nothing) Release() {}
+func (unknownKind) Release() {}
 
-// treeCache has the trees of the runs that are recovered, each once.
+// treeCache holds the call trees of the recovered runs, so that the runs of a tree share one.
 type treeCache struct {
 	service *Service
 	trees   map[string]*handoff.Tree
@@ -122,8 +122,8 @@ func (f treeCache) of(ctx context.Context, root string) (*handoff.Tree, error) {
 	return tree, err
 }
 
-// cancelRequested returns the cancellation that was asked for before an earlier process died, as
-// the cause of the run's end; nil if nobody asked.
+// cancelRequested returns the stored cancel request of a run as the cause of its end, or nil
+// if there is none.
 func (s *Service) cancelRequested(ctx context.Context, id string) error {
 	var after int64
 	for {
@@ -134,16 +134,15 @@ func (s *Service) cancelRequested(ctx context.Context, id string) error {
 		for _, event := range events {
 			after = event.Seq
 			data, _ := eventOf(event).Decode() // what can't be read asks for nothing
-			if wish, ok := data.(api.CancelEvent); ok {
-				return run.Cancelled(wish.Reason)
+			if request, ok := data.(api.CancelEvent); ok {
+				return run.Cancelled(request.Reason)
 			}
 		}
 	}
 }
 
-// tidy removes what belongs to no run: it is what a process left that died between two
-// steps.
-func (s *Service) tidy(ctx context.Context) {
+// sweepStrays removes what belongs to no run: a process left it that died between two steps.
+func (s *Service) sweepStrays(ctx context.Context) {
 	if err := s.removeUnknownFiles(ctx); err != nil {
 		s.logger.Warn("stray files not removed", fault.LogAttr(err))
 	}
@@ -156,7 +155,7 @@ func (s *Service) tidy(ctx context.Context) {
 	}
 }
 
-// removeUnknownFiles looks through the directories of runs in portions.
+// removeUnknownFiles removes the directories that no stored run has. It works in portions.
 func (s *Service) removeUnknownFiles(ctx context.Context) error {
 	const portion = 500
 	dir, err := os.Open(s.path("runs"))
@@ -185,7 +184,7 @@ func (s *Service) removeUnknownFiles(ctx context.Context) error {
 	return nil
 }
 
-// isYoung spares the directory of a run that is being accepted at this moment.
+// isYoung reports whether a directory may belong to a run that is being accepted.
 func (s *Service) isYoung(name string) bool {
 	info, err := os.Stat(s.runPath(name))
 	return err == nil && time.Since(info.ModTime()) < time.Minute && !info.ModTime().Before(s.opened)

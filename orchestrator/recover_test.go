@@ -19,7 +19,7 @@ import (
 // runs twice in one attempt.
 func TestServiceRecovers(t *testing.T) {
 	t.Run("a run that goes on meanwhile", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go", Lines: 2, File: "f"})
 		w.until(id, running)
 		w.stop()
@@ -28,7 +28,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(id, "a")
 	})
 	t.Run("a run that ended meanwhile", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go", Lines: 2, File: "f"})
 		w.until(id, running)
 		w.stop()
@@ -41,7 +41,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(id, "a")
 	})
 	t.Run("runs that wait", func(t *testing.T) {
-		w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
+		w := newFixture(t, func(o *settings) { o.Concurrency = 1 })
 		first, second := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2}), w.submit(orders{Mark: "b", File: "f", Lines: 2})
 		w.until(first, running)
 		w.stop()
@@ -51,7 +51,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(second, "b")
 	})
 	t.Run("a run whose container vanished is tried again", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(id, running)
 		w.stop()
@@ -64,19 +64,19 @@ func TestServiceRecovers(t *testing.T) {
 			t.Errorf("record %s", show(record))
 		}
 	})
-	t.Run("a wish to cancel", func(t *testing.T) {
-		w := newWorks(t)
+	t.Run("a request to cancel", func(t *testing.T) {
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "never"})
 		w.until(id, running)
 		w.stop()
-		w.dieWishing(id)
+		w.dieCancelling(id)
 		w.start()
 		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))
 		}
 	})
 	t.Run("while the engine is away", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2})
 		w.until(id, running)
 		w.stop()
@@ -87,7 +87,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.wantOnce(id, "a")
 	})
 	t.Run("with the unit's version that it was accepted with", func(t *testing.T) {
-		w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
+		w := newFixture(t, func(o *settings) { o.Concurrency = 1 })
 		first, second := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2}), w.submit(orders{Mark: "b", File: "f", Lines: 2})
 		w.until(first, running)
 		w.stop()
@@ -101,7 +101,7 @@ func TestServiceRecovers(t *testing.T) {
 		}
 	})
 	t.Run("and removes what belongs to no run", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		w.stop()
 		write(t, filepath.Join(w.opts.Home, "runs", "stray", "1", "f"), "x")
 		write(t, filepath.Join(w.opts.Home, "spool", "half", "0"), "x")
@@ -127,7 +127,7 @@ func TestServiceRecovers(t *testing.T) {
 }
 
 // wantOnce checks a run with a file "f" and two lines of log that was interrupted.
-func (w *works) wantOnce(id, mark string) {
+func (w *fixture) wantOnce(id, mark string) {
 	w.t.Helper()
 	record := w.await(id)
 	if record.Outcome != api.Success || record.Retries != 0 || len(record.Files) != 1 || w.starts(mark) != 1 {
@@ -154,7 +154,7 @@ func (w *works) wantOnce(id, mark string) {
 	}
 }
 
-func (w *works) events(id string, after int64) []api.Event {
+func (w *fixture) events(id string, after int64) []api.Event {
 	var events []api.Event
 	for e, err := range w.service.Events(w.t.Context(), id, after) {
 		if err != nil {
@@ -167,7 +167,7 @@ func (w *works) events(id string, after int64) []api.Event {
 }
 
 func TestServiceEventsResume(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	id := w.submit(orders{Mark: "a", Until: "go"})
 	var seen []int64
 	after := int64(0)

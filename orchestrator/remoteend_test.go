@@ -10,7 +10,7 @@ import (
 )
 
 func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
-	w, agent := newFarWorks(t, "retries: 0\n")
+	w, agent := newFarFixture(t, "retries: 0\n")
 	ok := `{"request_id":"$ID","status":"ok","outputs":`
 	cases := []struct {
 		name     string

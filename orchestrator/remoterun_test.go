@@ -16,7 +16,7 @@ import (
 )
 
 func TestAnAgentElsewhereIsAUnit(t *testing.T) {
-	w, agent := newFarWorks(t, "  mode: LIVE\n  risk_tier: low\n  domain_id: d\nlimits: {timeout: 20s}\n")
+	w, agent := newFarFixture(t, "  mode: LIVE\n  risk_tier: low\n  domain_id: d\nlimits: {timeout: 20s}\n")
 	w.noEngine()
 	t.Run("its run goes through the states of all runs and needs no engine", func(t *testing.T) {
 		record := w.await(w.ask("a b c"))
@@ -117,7 +117,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 }
 
 // newest returns the run that was accepted last.
-func (w *works) newest() api.Record {
+func (w *fixture) newest() api.Record {
 	w.t.Helper()
 	page, err := w.service.List(w.t.Context(), api.Filter{Limit: 1})
 	if err != nil || len(page.Runs) != 1 {
@@ -127,7 +127,7 @@ func (w *works) newest() api.Record {
 }
 
 func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
-	w, agent := newFarWorks(t, "")
+	w, agent := newFarFixture(t, "")
 	record := w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "words"}}}))
 	calls := record.Calls
 	if record.Outcome != api.Success || len(calls) != 1 || calls[0].Unit != "words" || calls[0].Outcome != api.Success {
@@ -143,7 +143,7 @@ func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
 
 func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 3000)
-	w, agent := newFarWorks(t, "  stream: true\n")
+	w, agent := newFarFixture(t, "  stream: true\n")
 	progressed := func(id string) (all []api.ProgressEvent) {
 		for event, err := range w.service.Events(t.Context(), id, 0) {
 			if err != nil {
@@ -204,7 +204,7 @@ type noHeader struct{ http.ResponseWriter }
 func (noHeader) Header() http.Header { return http.Header{} }
 
 func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
-	w, agent := newFarWorks(t, "retries: 2\n")
+	w, agent := newFarFixture(t, "retries: 2\n")
 	failing := func(times int) func(http.ResponseWriter, agentapi.Request) {
 		return func(w http.ResponseWriter, asked agentapi.Request) {
 			if times--; times >= 0 {
@@ -234,7 +234,7 @@ func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
 
 func TestACallElsewhereIsBrokenOff(t *testing.T) {
 	t.Run("at its time limit", func(t *testing.T) {
-		w, agent := newFarWorks(t, "limits: {timeout: 100ms}\n")
+		w, agent := newFarFixture(t, "limits: {timeout: 100ms}\n")
 		agent.answers(hangs)
 		record := w.await(w.ask("a"))
 		if record.Outcome != api.TimedOut || record.State != api.Timeout || !strings.Contains(record.Error.Message, "100ms") {
@@ -243,7 +243,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		agent.sawItBreak(t, 1)
 	})
 	t.Run("in the middle of a stream, when it is cancelled", func(t *testing.T) {
-		w, agent := newFarWorks(t, "  stream: true\n")
+		w, agent := newFarFixture(t, "  stream: true\n")
 		agent.answers(func(w http.ResponseWriter, asked agentapi.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "event: started\ndata: {\"request_id\":%q}\n\n", asked.RequestID)
@@ -261,7 +261,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		agent.sawItBreak(t, 1)
 	})
 	t.Run("with its caller", func(t *testing.T) {
-		w, agent := newFarWorks(t, "")
+		w, agent := newFarFixture(t, "")
 		agent.answers(hangs)
 		id := w.submitScript(script{Mark: "a", Calls: []script{{Target: "words"}}})
 		within(t, func() bool { return len(agent.requests()) == 1 }, func() string { return "it wasn't asked" })

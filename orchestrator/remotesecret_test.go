@@ -36,7 +36,7 @@ func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
 		{`{secret: token, header: Authorization, scheme: ""}`, "Authorization", "s3cret"},
 	} {
 		change, _ := withSecret(t, "s3cret\n")
-		w, agent := newFarWorks(t, "  auth: "+c.auth+"\n", change)
+		w, agent := newFarFixture(t, "  auth: "+c.auth+"\n", change)
 		if record := w.await(w.ask("a")); record.Outcome != api.Success {
 			t.Fatal(show(record))
 		}
@@ -48,7 +48,7 @@ func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
 
 func TestASecretIsReadAtEachCall(t *testing.T) {
 	change, path := withSecret(t, "old")
-	w, agent := newFarWorks(t, "  auth: {secret: token}\n", change)
+	w, agent := newFarFixture(t, "  auth: {secret: token}\n", change)
 	w.await(w.ask("a"))
 	write(t, path, "new")
 	if w.await(w.ask("a")); agent.lastHeader().Get("Authorization") != "Bearer new" {
@@ -77,7 +77,7 @@ func TestASecretIsReadAtEachCall(t *testing.T) {
 
 func TestAnUploadGetsNoSecret(t *testing.T) {
 	change, _ := withSecret(t, "s3cret")
-	w, agent := newFarWorks(t, "", change)
+	w, agent := newFarFixture(t, "", change)
 	w.noEngine()
 	upload := func(more string) error {
 		var archive bytes.Buffer
@@ -112,7 +112,7 @@ func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	}
 	agent := newFarAgent(t, (*httptest.Server).StartTLS)
-	w, plain := newFarWorks(t, "")
+	w, plain := newFarFixture(t, "")
 	dir := filepath.Join(w.opts.Sources[0], "words")
 	ends := func(t *testing.T, url, more string, outcome api.Outcome, kind, says string) {
 		t.Helper()
@@ -160,7 +160,7 @@ func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
 	for _, stream := range []string{"", "  stream: true\n"} {
 		var log lockedBuffer
 		change, path := withSecret(t, canary+"-secret")
-		w, agent := newFarWorks(t, stream+"  auth: {secret: token}\nretries: 1\n", change, func(o *settings) {
+		w, agent := newFarFixture(t, stream+"  auth: {secret: token}\nretries: 1\n", change, func(o *settings) {
 			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 		for name, answer := range leaks(canary) {

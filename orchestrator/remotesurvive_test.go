@@ -19,7 +19,7 @@ import (
 // What an agent elsewhere was asked by a server that then ended, nobody can take over: it is
 // a failed attempt.
 func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
-	begun := func(t *testing.T, w *works, agent *farAgent) string {
+	begun := func(t *testing.T, w *fixture, agent *farAgent) string {
 		t.Helper()
 		agent.answers(hangs)
 		id := w.ask("a")
@@ -27,7 +27,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		return id
 	}
 	t.Run("one with retries left is made again, with the same request_id", func(t *testing.T) {
-		w, agent := newFarWorks(t, "retries: 1\n")
+		w, agent := newFarFixture(t, "retries: 1\n")
 		w.noEngine()
 		id := begun(t, w, agent)
 		w.stop()
@@ -44,7 +44,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		keepsSchema(t, record)
 	})
 	t.Run("one without retries has failed", func(t *testing.T) {
-		w, agent := newFarWorks(t, "retries: 0\n")
+		w, agent := newFarFixture(t, "retries: 0\n")
 		w.noEngine()
 		id := begun(t, w, agent)
 		w.stop()
@@ -55,7 +55,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		}
 	})
 	t.Run("one that was only starting had asked nothing", func(t *testing.T) {
-		w, agent := newFarWorks(t, "retries: 0\n", func(o *settings) { o.Concurrency = 1 })
+		w, agent := newFarFixture(t, "retries: 0\n", func(o *settings) { o.Concurrency = 1 })
 		w.noEngine()
 		first := begun(t, w, agent)
 		second := w.ask("b")
@@ -68,18 +68,18 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 		}
 		w.await(first)
 	})
-	t.Run("a wish to cancel is kept", func(t *testing.T) {
-		w, agent := newFarWorks(t, "retries: 0\n")
+	t.Run("a request to cancel is kept", func(t *testing.T) {
+		w, agent := newFarFixture(t, "retries: 0\n")
 		id := begun(t, w, agent)
 		w.stop()
-		w.dieWishing(id)
+		w.dieCancelling(id)
 		w.start()
 		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
 			t.Errorf("record %s", show(record))
 		}
 	})
 	t.Run("one that had ended is only cleaned up", func(t *testing.T) {
-		w, _ := newFarWorks(t, "")
+		w, _ := newFarFixture(t, "")
 		w.noEngine()
 		id := w.ask("a")
 		w.until(id, func(r api.Record) bool { return r.Outcome != "" })
@@ -95,7 +95,7 @@ func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
 
 // rewind lets a run that is stored stand in an earlier state, as a process leaves it that
 // dies there.
-func (w *works) rewind(id string, state api.State) {
+func (w *fixture) rewind(id string, state api.State) {
 	w.t.Helper()
 	s, err := w.opts.service(w.engine)
 	if err != nil {

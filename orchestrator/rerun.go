@@ -15,7 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Rerun submits the input of an earlier run again, to the unit as it is now.
+// Rerun submits the input of an earlier run again, to the current version of its unit.
 func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record, joined bool, err error) {
 	old, err := s.Get(ctx, id)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 	return s.accept(ctx, asked)
 }
 
-// prepareAgain checks an input whose files have their names already.
+// prepareAgain checks an input whose files were named by the earlier run.
 func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
 	asked = accepted{Request: s.request(u), find: s.units.Get}
 	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {

@@ -40,11 +40,11 @@ type errand struct {
 const severalSchema = `{"input": {"type": "object"}, "output": {"type": "object", "properties": {
   "mark": {"type": "string"}, "count": {"type": "int"}, "seen": {"type": "list"}}, "required": ["count"]}}`
 
-// newSeveral is works with the unit "several", whose containers serve so many runs each. Its
+// newSeveral is a fixture with the unit "several", whose containers serve so many runs each. Its
 // program is loaded and waits for the first.
-func newSeveral(t *testing.T, agent string) *works {
+func newSeveral(t *testing.T, agent string) *fixture {
 	t.Helper()
-	w := newWorks(t, func(o *settings) {
+	w := newFixture(t, func(o *settings) {
 		for name, content := range map[string]string{
 			"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"several\"]\n", "tools.yaml": "[]\n", "schema.json": severalSchema,
 			"agent.yaml": "name: several\nlimits: {timeout: 20s}\nwarm: 1\n" + agent,
@@ -60,16 +60,16 @@ func newSeveral(t *testing.T, agent string) *works {
 	return w
 }
 
-func (w *works) send(e errand) string {
+func (w *fixture) send(e errand) string {
 	w.t.Helper()
 	return w.submitTo("several", e)
 }
 
 // shelved are the loaded sandboxes that wait for the unit's runs.
-func (w *works) shelved() (ids []string) {
-	for _, shelf := range w.service.Pool().Units {
-		for _, waiting := range shelf.Waiting {
-			if shelf.Unit == "several" && waiting.Loaded {
+func (w *fixture) shelved() (ids []string) {
+	for _, pooled := range w.service.Pool().Units {
+		for _, waiting := range pooled.Waiting {
+			if pooled.Unit == "several" && waiting.Loaded {
 				ids = append(ids, waiting.Container)
 			}
 		}
@@ -78,7 +78,7 @@ func (w *works) shelved() (ids []string) {
 }
 
 // lone returns when one sandbox waits, and sees to it that no other comes.
-func (w *works) lone() string {
+func (w *fixture) lone() string {
 	w.t.Helper()
 	w.refills(true)
 	within(w.t, func() bool { return len(w.shelved()) > 0 }, func() string { return "no sandbox waits" })
@@ -88,13 +88,13 @@ func (w *works) lone() string {
 }
 
 // back waits until a sandbox waits again.
-func (w *works) back() {
+func (w *fixture) back() {
 	w.t.Helper()
 	within(w.t, func() bool { return len(w.shelved()) == 1 }, func() string { return "it didn't come back" })
 }
 
 // refills lets the pool start sandboxes, or not.
-func (w *works) refills(may bool) {
+func (w *fixture) refills(may bool) {
 	until := time.Time{}
 	if !may {
 		until = time.Now().Add(time.Hour)
@@ -103,7 +103,7 @@ func (w *works) refills(may bool) {
 }
 
 // containers counts what the engine has.
-func (w *works) containers() int {
+func (w *fixture) containers() int {
 	refs, err := w.engine.ContainersByLabel(w.t.Context(), map[string]string{runtime.LabelRun: ""})
 	if err != nil {
 		w.t.Fatal(err)
@@ -112,7 +112,7 @@ func (w *works) containers() int {
 }
 
 // text is a run's log.
-func (w *works) text(id string) (lines []string) {
+func (w *fixture) text(id string) (lines []string) {
 	for entry, err := range w.service.Log(w.t.Context(), id, false) {
 		if err != nil {
 			w.t.Fatal(err)
@@ -140,7 +140,7 @@ func toldBy(t *testing.T, r api.Record) (out told) {
 
 // severalProgram serves one run after the other, for as long as it may, and leaves something
 // everywhere.
-func (w *works) severalProgram(ctx context.Context, dir map[string]string, stdout, stderr io.Writer) int {
+func (w *fixture) severalProgram(ctx context.Context, dir map[string]string, stdout, stderr io.Writer) int {
 	api := apiAt(dir["/run/aod"])
 	for count := 1; ; count++ {
 		run, more := api.ask(ctx)
@@ -181,7 +181,7 @@ func (w *works) severalProgram(ctx context.Context, dir map[string]string, stdou
 	}
 }
 
-func (w *works) passes(ctx context.Context, gate string) bool {
+func (w *fixture) passes(ctx context.Context, gate string) bool {
 	select {
 	case <-w.gate(gate):
 		return true
@@ -191,7 +191,7 @@ func (w *works) passes(ctx context.Context, gate string) bool {
 }
 
 // leave returns what an earlier run has left, and leaves as much itself.
-func (w *works) leave(dir map[string]string, e errand) (seen []string) {
+func (w *fixture) leave(dir map[string]string, e errand) (seen []string) {
 	seen = []string{}
 	for _, target := range []string{"/io", "/io/input", "/workspace", "/io/handoff/outgoing", "/io/handoff/incoming"} {
 		entries, _ := os.ReadDir(dir[target])
@@ -323,7 +323,7 @@ func TestRunsAtOnceHaveContainersOfTheirOwnForAsLongAsTheyLast(t *testing.T) {
 }
 
 // content is that of a run's one file.
-func (w *works) content(r api.Record) string {
+func (w *fixture) content(r api.Record) string {
 	raw, err := os.ReadFile(w.service.FilePath(r.ID, r.Files[0].Name))
 	if err != nil {
 		w.t.Error(err)

@@ -44,8 +44,8 @@ type Service struct {
 	started  atomic.Bool
 }
 
-// NewService opens a home: it locks it, opens its store and gives it to the kinds. No run
-// goes on before Start. A home that another Service holds is a Conflict fault.
+// NewService locks a home, opens its store and gives the home to the kinds. No run goes on
+// before Start. If another Service holds the home, the error is a Conflict fault.
 func NewService(opts Options) (_ *Service, err error) {
 	opts = opts.withDefaults()
 	if opts.Home, err = filepath.Abs(opts.Home); err != nil {
@@ -83,7 +83,7 @@ func (s *Service) openHome() (err error) {
 				WithHint("name another one with --data DIR or AOD_DATA")
 		}
 	}
-	s.lock, err = safefs.AwaitLock(s.path("lock"), lockPatience)
+	s.lock, err = safefs.AwaitLock(s.path("lock"), lockWait)
 	if errors.Is(err, safefs.ErrLocked) {
 		return fault.Wrap(fault.Conflict, err, "another server runs over %q", s.opts.Home).
 			WithHint("stop it, or give this one a data directory of its own with --data DIR")
@@ -98,7 +98,7 @@ func (s *Service) openHome() (err error) {
 	return s.emptySpool()
 }
 
-// emptySpool removes what an earlier process was receiving when it died.
+// emptySpool removes files that an earlier process received only in part.
 func (s *Service) emptySpool() error {
 	entries, err := os.ReadDir(s.path("spool"))
 	for _, entry := range entries {
@@ -109,8 +109,8 @@ func (s *Service) emptySpool() error {
 
 func (s *Service) path(rel string) string { return filepath.Join(s.opts.Home, rel) }
 
-// Start goes on with every run that an earlier Service left, and admits new ones. It
-// returns when all of them are known; the engine need not answer yet.
+// Start recovers every run that an earlier Service did not finish, and admits new runs. It
+// returns when all recovered runs have a job; the engine need not answer by then.
 func (s *Service) Start(ctx context.Context) error {
 	left, err := s.store.Unfinished(ctx)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Service) Start(ctx context.Context) error {
 		s.recover(ctx, row, trees)
 	}
 	s.cancelOrphans()
-	s.tasks.Go(func() { s.tidy(s.life) })
-	s.tasks.Go(func() { s.sweepAlways(s.life) })
+	s.tasks.Go(func() { s.sweepStrays(s.life) })
+	s.tasks.Go(func() { s.pruneRegularly(s.life) })
 	for kind := range s.kinds.Each() {
 		if warmer, ok := kind.(run.Warmer); ok {
 			s.tasks.Go(func() { warmer.Warm(s.begin, world{s}) })
@@ -133,7 +133,7 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
-// world is what kinds may ask about everybody else.
+// world implements run.World for the kinds.
 type world struct{ *Service }
 
 // Units implements run.World.
@@ -161,16 +161,16 @@ func (w world) Busy() (running int, waiting bool) {
 	return running, len(units) > 0
 }
 
-// Shutdown stops admitting and waits for the runs that go on until ctx ends; with drain
-// also for those that wait. What is left then goes on in the next Service: containers
+// Shutdown stops the admission and waits for the running runs until ctx ends. With drain it
+// also waits for the queued runs. The next Service goes on with the others: their containers
 // are not stopped.
 func (s *Service) Shutdown(ctx context.Context, drain bool) {
 	s.shutdown(ctx, drain)
 	s.tasks.Wait()
 }
 
-// Close ends what is left of a Service, at once where it wasn't shut down before, and
-// lets its home go.
+// Close stops the Service and unlocks its home. Without a Shutdown before, it doesn't wait
+// for runs.
 func (s *Service) Close() error {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -178,7 +178,7 @@ func (s *Service) Close() error {
 	return s.close()
 }
 
-// close lets go of what NewService opened, as far as it came.
+// close closes what NewService opened, also after half of it.
 func (s *Service) close() error {
 	err := s.closeKinds()
 	if s.store != nil {
@@ -190,7 +190,7 @@ func (s *Service) close() error {
 	return err
 }
 
-// Ready says why the service can't take runs now: a fault, or nil.
+// Ready returns a fault with the reason why the service can't take runs now, or nil.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.admits(); err != nil {
 		return err
@@ -207,10 +207,10 @@ func (s *Service) Ready(ctx context.Context) error {
 	return nil
 }
 
-// probeTime bounds one look at whether runs can be started.
+// probeTime bounds one check of whether the kinds can start runs.
 const probeTime = 5 * time.Second
 
-// admits refuses new runs while the service stops, has not begun or has no room.
+// admits returns a fault while the service stops, has not begun, or has too little disk.
 func (s *Service) admits() error {
 	s.mu.Lock()
 	closing := s.closing
@@ -238,9 +238,8 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 	return stats, nil
 }
 
-// ownerOf returns what the containers of a home are labelled with. It is made once and
-// stays with the home: paths are no names, since two servers in containers of one engine
-// each have theirs at /data.
+// ownerOf returns the label of a home's containers. It is made once and stored in the home.
+// The path would not do: two servers in containers of one engine may both have /data.
 func ownerOf(home string) (string, error) {
 	path := filepath.Join(home, "owner")
 	raw, err := os.ReadFile(path)
@@ -259,6 +258,6 @@ func ownerOf(home string) (string, error) {
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// lockPatience is for who starts again what was just killed: the kernel gives the lock back
-// when it has taken the dead process apart.
-const lockPatience = 3 * time.Second
+// lockWait is how long to wait for the lock of a home. After kill -9 the kernel releases the
+// lock only when it has removed the dead process.
+const lockWait = 3 * time.Second

@@ -17,7 +17,7 @@ import (
 )
 
 func TestServiceRuns(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	t.Run("a run goes through its states and gives its result", func(t *testing.T) {
 		id := w.submit(orders{Mark: "a", File: "sub-a.txt", Lines: 3})
 		record := w.await(id)
@@ -69,7 +69,7 @@ func TestServiceRuns(t *testing.T) {
 }
 
 func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	spool, err := w.service.NewSpool()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 }
 
 func TestServiceJoinsByKey(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	sub := Submission{Unit: "worker", Input: encoded(orders{Mark: "once"}), Key: "k1"}
 	var ids sync.Map
 	var all sync.WaitGroup
@@ -135,7 +135,7 @@ func TestServiceJoinsByKey(t *testing.T) {
 func TestServiceRetriesWhatMayPass(t *testing.T) {
 	away := fault.New(fault.Unavailable, "the engine is away")
 	t.Run("until it works", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		w.breaks("Create", away)
 		id := w.submit(orders{Mark: "a"})
 		w.until(id, func(r api.Record) bool { return len(r.Attempts) == 1 })
@@ -150,7 +150,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		keepsSchema(t, record)
 	})
 	t.Run("as often as it may", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		w.breaks("Start", away)
 		record := w.await(w.submit(orders{Mark: "a"}))
 		if record.Outcome != api.SystemError || record.Retries != 3 || record.Error.Category != api.CategoryTransient {
@@ -159,7 +159,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		keepsSchema(t, record)
 	})
 	t.Run("also what was stopped from outside", func(t *testing.T) {
-		w := newWorks(t)
+		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(id, running)
 		refs, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
@@ -178,7 +178,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 }
 
 func TestServiceCancels(t *testing.T) {
-	w := newWorks(t, func(o *settings) { o.Concurrency = 1 })
+	w := newFixture(t, func(o *settings) { o.Concurrency = 1 })
 	runs, waits := w.submit(orders{Mark: "a", Until: "never"}), w.submit(orders{Mark: "b"})
 	w.until(runs, running)
 	for _, id := range []string{waits, runs} {
@@ -200,7 +200,7 @@ func TestServiceCancels(t *testing.T) {
 }
 
 func TestServiceBoundsItsQueue(t *testing.T) {
-	w := newWorks(t, func(o *settings) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
+	w := newFixture(t, func(o *settings) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
 	first := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(first, running)
 	second := w.submit(orders{Mark: "b"})
@@ -216,7 +216,7 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 }
 
 func TestServiceRefusesWithoutRoom(t *testing.T) {
-	w := newWorks(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
+	w := newFixture(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
 	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("error %v", err)
 	}
@@ -226,14 +226,14 @@ func TestServiceRefusesWithoutRoom(t *testing.T) {
 }
 
 func TestServiceHoldsItsHome(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	if _, err := w.opts.service(w.engine); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second one over the same home: %v", err)
 	}
 }
 
 func TestServiceLists(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	var ids []string
 	for range 5 {
 		ids = append(ids, w.await(w.submit(orders{Mark: "a"})).ID)
@@ -260,7 +260,7 @@ func TestServiceLists(t *testing.T) {
 }
 
 func TestServicePrunes(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	var ids []string
 	for range 4 {
 		ids = append(ids, w.await(w.submit(orders{Mark: "a", File: "f"})).ID)

@@ -28,13 +28,13 @@ const readerCard = `{
   "config": {"model-path": {"type": "string", "description": "the model", "default": null}}
 }`
 
-// newReaderWorks are works with the Agentic Unit "reader", which prints what its model holds,
+// newReaderFixture is a fixture with the Agentic Unit "reader", which prints what its model holds,
 // beside "worker" and "caller". The operator has given it one.
-func newReaderWorks(t *testing.T, change ...func(*settings)) *works {
+func newReaderFixture(t *testing.T, change ...func(*settings)) *fixture {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	write(t, model, "weights")
-	return newCallWorks(t, append([]func(*settings){func(o *settings) {
+	return newCallFixture(t, append([]func(*settings){func(o *settings) {
 		addReader(t, o.Sources[0], "")
 		o.Units = map[string]UnitSettings{
 			"reader": {Timeout: 10 * time.Second},
@@ -52,7 +52,7 @@ func addReader(t *testing.T, sources, dockerfile string) {
 }
 
 // readerProgram is that of "reader"; its starts are counted as "card" and "reader".
-func (w *works) readerProgram(spec runtime.ContainerSpec, dir map[string]string) int {
+func (w *fixture) readerProgram(spec runtime.ContainerSpec, dir map[string]string) int {
 	mark, printed := "reader", ""
 	if slices.Contains(spec.Cmd, "--describe") {
 		mark, printed = "card", readerCard
@@ -84,7 +84,7 @@ func given(spec runtime.ContainerSpec, dir map[string]string) string {
 	return fmt.Sprintf(`, "stdin": %q, "args": %q, "mood": %q`, stdin, strings.Join(spec.Cmd, " "), strings.Join(mood, " "))
 }
 
-func (w *works) submitReader(stdin string) (api.Record, error) {
+func (w *fixture) submitReader(stdin string) (api.Record, error) {
 	w.t.Helper()
 	spool, err := w.service.NewSpool()
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *works) submitReader(stdin string) (api.Record, error) {
 func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 	const want = `{"model": "weights"}`
 	t.Run("one that is submitted, and one that is made again", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		record, err := w.submitReader("ten bytes!")
 		if err != nil {
 			t.Fatal(err)
@@ -116,14 +116,14 @@ func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 		}
 	})
 	t.Run("one that another unit calls", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "reader"}}}))
 		if got := w.answers["a"]; len(got) != 1 || !strings.Contains(got[0], `"weights"`) {
 			t.Errorf("answers %q", got)
 		}
 	})
 	t.Run("one that an earlier process accepted", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		w.until(w.submit(orders{Mark: "first", Until: "go"}), running)
 		record, err := w.submitReader("")
 		if err != nil {
@@ -139,7 +139,7 @@ func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 }
 
 func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
-	w := newReaderWorks(t)
+	w := newReaderFixture(t)
 	if _, err := w.submitReader("eleven byte"); !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}
@@ -198,7 +198,7 @@ func (elsewhere) Remote() bool { return true }
 
 func TestTheCardOfAUnit(t *testing.T) {
 	t.Run("is asked for once, however many want it", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
@@ -215,7 +215,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		w.noRunDirs()
 	})
 	t.Run("is that of its newest version", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		for n := range 2 {
 			addReader(t, w.opts.Sources[0], fmt.Sprintf("RUN version %d\n", n))
 			if _, err := w.service.Card(t.Context(), "reader"); err != nil {
@@ -227,7 +227,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		}
 	})
 	t.Run("is had although somebody removed its image", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		if record, err := w.submitReader(""); err != nil || w.await(record.ID).Outcome != api.Success {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		}
 	})
 	t.Run("is not to be had of a capsule, or where the engine is away", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		if _, err := w.service.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) {
 			t.Errorf("error %v", err)
 		}
@@ -257,7 +257,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		w.noRunDirs()
 	})
 	t.Run("is waited for no longer than its caller does", func(t *testing.T) {
-		w := newReaderWorks(t)
+		w := newReaderFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := w.service.Card(ctx, "reader"); err == nil {
@@ -268,7 +268,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 
 // What a process that died over a unit's card has left is gone after the next start.
 func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
-	w := newReaderWorks(t)
+	w := newReaderFixture(t)
 	w.stop()
 	const id = "0199aaaa-0000-7000-8000-000000000000"
 	write(t, filepath.Join(w.service.runPath(id), "card", "stdout"), "half")
@@ -292,7 +292,7 @@ func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
 }
 
 // noRunDirs holds where no run was made: nothing else keeps a directory.
-func (w *works) noRunDirs() {
+func (w *fixture) noRunDirs() {
 	w.t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(w.opts.Home, "runs", "*")); len(left) > 0 {
 		w.t.Errorf("directories left: %v", left)

@@ -15,14 +15,14 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// Spool receives the files of a submission before there is a run for them. It is used
-// by one goroutine at a time.
+// Spool receives the files of a submission before its run exists. One goroutine at a time
+// may use it.
 type Spool struct {
 	dir   string
 	files []spooled
 }
 
-// spooled is a file under a name of ours.
+// spooled is a received file. AOD chooses its name on disk.
 type spooled struct {
 	field  string
 	name   string // as its client calls it
@@ -31,7 +31,7 @@ type spooled struct {
 	sha256 string
 }
 
-// NewSpool returns an empty spool. Remove it when nobody took it over.
+// NewSpool returns an empty spool. The caller removes it if no submission took it.
 func (l *loop) NewSpool() (*Spool, error) {
 	id, err := run.NewID()
 	if err != nil {
@@ -44,8 +44,8 @@ func (l *loop) NewSpool() (*Spool, error) {
 	return &Spool{dir: dir}, nil
 }
 
-// Add takes a file for a field of the input, under the name that its client gives it.
-// One of more than limit bytes is a TooLarge fault.
+// Add receives a file for a field of the input, with the name that its client gives it. More
+// than limit bytes are a TooLarge fault.
 func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	path := filepath.Join(p.dir, strconv.Itoa(len(p.files)))
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -69,7 +69,7 @@ func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	return nil
 }
 
-// Remove deletes what nobody took. It may be called again.
+// Remove deletes the files that no run took. It may be called again.
 func (p *Spool) Remove() error { return os.RemoveAll(p.dir) }
 
 func (p *Spool) inputs() []run.InputFile {
@@ -83,7 +83,8 @@ func (p *Spool) inputs() []run.InputFile {
 	return files
 }
 
-// digest names the files by what they are, for the fingerprint of a submission.
+// digest returns a digest of the files' fields, names and contents, for the fingerprint of a
+// submission.
 func (p *Spool) digest() string {
 	if p == nil {
 		return ""
@@ -95,8 +96,8 @@ func (p *Spool) digest() string {
 	return all.String()
 }
 
-// placeInputs puts the files of a request into the directory of a run's input: ours are
-// moved there, others copied.
+// placeInputs puts the files of a request into the input directory of a run. Spooled files
+// are moved, others are copied.
 func placeInputs(dir string, files []run.PlacedFile) error {
 	for _, f := range files {
 		if err := placeInput(f, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
@@ -116,7 +117,7 @@ func placeInput(f run.PlacedFile, target string) error {
 	return copyFile(f.Source, target)
 }
 
-// copyFile copies a regular file of the user's, by the kernel where it can.
+// copyFile copies a regular file of the user, inside the kernel where that is possible.
 func copyFile(source, target string) (err error) {
 	in, err := os.Open(source)
 	if err != nil {

@@ -1,6 +1,6 @@
 package orchestrator
 
-// Stats are a Service's figures of the moment.
+// Stats are the current figures of a Service.
 type Stats struct {
 	Running     int
 	Slots       int

@@ -17,10 +17,9 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Submit accepts a run, or says with a fault why not: nothing is left then. An accepted
-// run is stored, and comes to its end whatever becomes of this process or of ctx. When
-// the submission's key was seen before, the run that it made is returned, and joined is
-// true.
+// Submit accepts a run. An error is a fault with the reason, and nothing is left then. An
+// accepted run is stored, and ends even if this process or ctx ends before. If an earlier
+// submission had the same key, Submit returns the run of that one, and joined is true.
 func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record, joined bool, err error) {
 	defer func() {
 		if sub.Files != nil {
@@ -52,7 +51,7 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	return s.accept(ctx, asked)
 }
 
-// key makes a submission's key, with a fingerprint of all that it asks for.
+// key returns the submission's key with a fingerprint of everything that it asks for.
 func (sub Submission) key() (store.Key, error) {
 	if sub.Key == "" {
 		return store.Key{}, nil
@@ -70,7 +69,7 @@ func (sub Submission) key() (store.Key, error) {
 	return store.Key{Value: clientKey(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// clientKey keeps the keys of clients apart from those of runs, see serviceCalls.
+// clientKey keeps the keys of clients apart from those of runs, see childRuns.
 func clientKey(key string) string {
 	if key == "" {
 		return ""
@@ -109,7 +108,7 @@ func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (ap
 	return record, err == nil, err
 }
 
-// prepare checks a submission against the unit's contract.
+// prepare checks a submission against the unit's kind and contract.
 func (s *Service) prepare(u *unit.Unit, sub Submission) (accepted, error) {
 	input, err := contract.Decode(orEmpty(sub.Input), s.opts.PayloadBytes)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// tracer makes the spans of a run; they go nowhere unless the program says where.
+// tracer makes the spans of a run. They are dropped unless the program sets an exporter.
 var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator")
 
-// withRemoteParent puts the run's span below the one of whoever asked for it (W3C Trace
-// Context); anything else than such a context is passed over.
+// withRemoteParent makes the caller's span the parent of the run's span (W3C Trace Context).
+// It ignores an invalid trace context.
 func withRemoteParent(ctx context.Context, traceParent string) context.Context {
 	if traceParent == "" {
 		return ctx

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWithinOnlyShortensTheTimeout(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	u, err := w.service.units.Get(t.Context(), "worker") // it has 20 s
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 }
 
 func TestAKeyIsForOneWithin(t *testing.T) {
-	w := newWorks(t)
+	w := newFixture(t)
 	sub := Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
 	for _, joins := range []bool{false, true} {
 		if _, joined, err := w.service.Submit(t.Context(), sub); err != nil || joined != joins {

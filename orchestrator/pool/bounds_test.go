@@ -27,7 +27,7 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 	})
 	t.Run("and its memory counts what runs were seen to take", func(t *testing.T) {
 		y := newYard(t, nil, Options{Size: 8, MemoryBytes: 2 * guessedMemory})
-		y.pool.Learn(y.unit("worker"), Seen{MemoryBytes: 2 * guessedMemory / 5})
+		y.pool.Learn(y.unit("worker"), Observation{MemoryBytes: 2 * guessedMemory / 5})
 		y.set(func() { y.wants = map[string]int{"worker": 8} })
 		y.survey()
 		full(y, 5)

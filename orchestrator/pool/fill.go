@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	// poolTick is how often somebody looks after the pool when nothing happens.
+	// poolTick is how often Run checks the pool when nothing happens.
 	poolTick = time.Second
-	// surveyTick is how often all units are asked what they want.
+	// surveyTick is how often Run asks all units how many sandboxes they want.
 	surveyTick = 10 * time.Second
-	// quietAfterCall is what a call has to itself: with a sandbox that waited, mostly all that it takes.
+	// quietAfterCall is how long no sandbox is started after a call. A run in a warm sandbox
+	// mostly ends within this time.
 	quietAfterCall = 50 * time.Millisecond
-	// quietTime without a call is enough to start a sandbox beside runs on all processors:
-	// they take long, and are hardly delayed.
+	// quietTime is how long no call may come before a sandbox is started while all processors
+	// have runs. Those runs are long, so it hardly delays them.
 	quietTime = time.Second
 )
 
-// Run keeps the pool full until ctx ends, one sandbox after the other, and empties it then.
+// Run fills the pool, one sandbox after the other, until ctx ends. Then it empties the pool.
 func (p *Pool) Run(ctx context.Context, world run.World) {
 	p.world = world
 	defer func() { p.empty(context.WithoutCancel(ctx)) }()
@@ -41,13 +42,13 @@ func (p *Pool) Run(ctx context.Context, world run.World) {
 		select {
 		case <-p.wake:
 		case <-tick.C:
-			p.tend(ctx)
+			p.removeUnneeded(ctx)
 		case <-ctx.Done():
 		}
 	}
 }
 
-// survey asks the units for how many sandboxes they want.
+// survey asks all units how many sandboxes they want.
 func (p *Pool) survey(ctx context.Context) {
 	fixed := map[string]int{}
 	for _, u := range p.world.Units(ctx) {
@@ -70,8 +71,8 @@ func (p *Pool) survey(ctx context.Context) {
 	}
 }
 
-// tend removes the sandboxes for which no run is to be expected any more.
-func (p *Pool) tend(ctx context.Context) {
+// removeUnneeded removes the sandboxes for which no run is expected.
+func (p *Pool) removeUnneeded(ctx context.Context) {
 	p.measure(ctx)
 	keys := p.keys(ctx)
 	now := time.Now()
@@ -82,11 +83,11 @@ func (p *Pool) tend(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	p.Discard(ctx, gone...)
-	p.sweep(ctx)
+	p.sweepLeft(ctx)
 }
 
-// measure looks at what loaded programs have written while they wait, as is done with those
-// of runs. Of a unit whose program wrote too much none is loaded ahead any more.
+// measure checks the disk limit of waiting sandboxes with a loaded program. If a program
+// wrote too much, no program of its unit is loaded ahead any more.
 func (p *Pool) measure(ctx context.Context) {
 	for waiting, layout := range p.loaded() {
 		if !layout.OverDisk(ctx, waiting.Spec.Limits) {
@@ -95,13 +96,13 @@ func (p *Pool) measure(ctx context.Context) {
 		waiting.full.Store(true)
 		p.logger.Warn("waiting sandbox wrote more than it may", "unit", waiting.Spec.Unit, "sandbox", waiting.ID)
 		p.mu.Lock()
-		p.unit(waiting.Spec.Unit).mutes(waiting.Key)
+		p.unit(waiting.Spec.Unit).stopLoadingAhead(waiting.Key)
 		p.mu.Unlock()
 	}
 }
 
-// loaded are the waiting sandboxes that have a program, and their directories: a run that
-// claims one moves it.
+// loaded returns the waiting sandboxes with a loaded program, each with its layout. The
+// layout is a copy, since a run that claims a sandbox moves its directory.
 func (p *Pool) loaded() map[*Sandbox]runtime.Layout {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,10 +117,10 @@ func (p *Pool) loaded() map[*Sandbox]runtime.Layout {
 	return all
 }
 
-// keys are those of the newest contents of all units that have sandboxes.
+// keys returns the key of the newest content of each unit that has sandboxes.
 func (p *Pool) keys(ctx context.Context) map[string]string {
 	keys := map[string]string{}
-	for _, name := range p.stocked() {
+	for _, name := range p.unitsWithSandboxes() {
 		if u, err := p.world.Unit(ctx, name); err == nil {
 			keys[name] = Key(u)
 		}
@@ -127,7 +128,7 @@ func (p *Pool) keys(ctx context.Context) map[string]string {
 	return keys
 }
 
-func (p *Pool) stocked() (names []string) {
+func (p *Pool) unitsWithSandboxes() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, units := range p.units {
@@ -138,15 +139,15 @@ func (p *Pool) stocked() (names []string) {
 	return names
 }
 
-// fillOne starts one more sandbox, where one is wanted and nobody is disturbed.
+// fillOne starts one more sandbox if a unit wants one and no run is disturbed.
 func (p *Pool) fillOne(ctx context.Context) bool {
 	name, id := p.next()
 	if name == "" {
 		return false
 	}
 	waiting, key, err := p.start(ctx, name, id)
-	if leaves(err) {
-		p.leave(id)
+	if mayBeLeft(err) {
+		p.rememberLeft(id)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +155,7 @@ func (p *Pool) fillOne(ctx context.Context) bool {
 	units.coming--
 	delete(p.filling, id)
 	if err != nil {
-		p.failed(units, name, key, err)
+		p.noteFailure(units, name, key, err)
 		return ctx.Err() == nil
 	}
 	units.waiting = append(units.waiting, waiting)
@@ -163,7 +164,7 @@ func (p *Pool) fillOne(ctx context.Context) bool {
 	return true
 }
 
-// start makes a sandbox of the unit's newest content wait: as far loaded as can be.
+// start starts a sandbox of the unit's newest content, with its program loaded if possible.
 func (p *Pool) start(ctx context.Context, name, id string) (_ *Sandbox, key string, err error) {
 	u, err := p.world.Unit(ctx, name)
 	if err != nil {
@@ -177,20 +178,19 @@ func (p *Pool) start(ctx context.Context, name, id string) (_ *Sandbox, key stri
 	return waiting, key, err
 }
 
-// failed makes the units wait, or its sandboxes be loaded less far. It is called with the
-// lock held.
-func (p *Pool) failed(units *unitPool, name, key string, err error) {
+// noteFailure pauses a unit, or stops loading its program ahead. The caller holds the lock.
+func (p *Pool) noteFailure(units *unitPool, name, key string, err error) {
 	units.failures++
-	if errors.Is(err, ErrNotReady) && units.mutes(key) {
+	if errors.Is(err, ErrNotReady) && units.stopLoadingAhead(key) {
 		return
 	}
 	units.pause = time.Now().Add(fillPause)
 	p.logger.Warn("no sandbox to wait for runs", "unit", name, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
 }
 
-// next chooses a unit that is to have one more sandbox, if that is in the way of no run: of
-// those that ask for theirs the first, else the one that was called last. It returns the id
-// of what is to be started.
+// next chooses the unit that gets the next sandbox, and an id for it. Units that ask for
+// sandboxes come first, then the unit that was called last. name is "" when no unit wants
+// one, or when it would disturb a run.
 func (p *Pool) next() (name, id string) {
 	running, waiting := p.world.Busy()
 	now := time.Now()
@@ -200,7 +200,7 @@ func (p *Pool) next() (name, id string) {
 	if p.cold > 0 || waiting || quiet < quietAfterCall || running >= goruntime.NumCPU() && quiet < quietTime {
 		return "", ""
 	}
-	all, bytes := p.stock()
+	all, bytes := p.count()
 	var best *unitPool
 	for unit, units := range p.units {
 		short := len(units.waiting)+units.coming+units.returning(now) < units.wanted(now, p.opts.Idle)
@@ -223,7 +223,7 @@ func (p *Pool) next() (name, id string) {
 	return name, id
 }
 
-// before orders units by who gets a sandbox first.
+// before reports whether the unit gets a sandbox before the other one.
 func (s *unitPool) before(other *unitPool) bool {
 	mine, theirs := len(s.waiting) < s.fixed, len(other.waiting) < other.fixed
 	if mine != theirs {
@@ -232,8 +232,8 @@ func (s *unitPool) before(other *unitPool) bool {
 	return s.lastCall().After(other.lastCall())
 }
 
-// stock counts what waits, or is about to, and what it takes of memory.
-func (p *Pool) stock() (all int, bytes int64) {
+// count returns how many sandboxes wait or are being started, and how much memory they take.
+func (p *Pool) count() (all int, bytes int64) {
 	for _, units := range p.units {
 		n := len(units.waiting) + units.coming
 		all += n
@@ -242,7 +242,7 @@ func (p *Pool) stock() (all int, bytes int64) {
 	return all, bytes
 }
 
-// lastCall is when any unit was called last.
+// lastCall returns the time of the latest call of any unit.
 func (p *Pool) lastCall() (last time.Time) {
 	for _, units := range p.units {
 		if at := units.lastCall(); at.After(last) {

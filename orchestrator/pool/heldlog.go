@@ -7,7 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// HeldLog keeps what a waiting sandbox writes until there is a run whose log it is.
+// HeldLog keeps the log lines of a waiting sandbox until a run claims it.
 type HeldLog struct {
 	gone chan struct{} // closed by drop
 
@@ -20,12 +20,13 @@ type HeldLog struct {
 	passing sync.Mutex // held while lines are passed on, in their order
 }
 
-// MaxHeld is how many bytes are kept; a program that writes more waits for its run to do so.
+// MaxHeld is how many bytes are kept. A program that writes more is blocked until a run
+// claims its sandbox.
 const MaxHeld = 1 << 20
 
 func newHeldLog() *HeldLog { return &HeldLog{gone: make(chan struct{})} }
 
-// drop says that there never will be a run: nobody waits for one any more.
+// drop discards the log of a sandbox that no run will claim. Blocked writers go on.
 func (h *HeldLog) drop() { h.once.Do(func() { close(h.gone) }) }
 
 func (h *HeldLog) add(line runtime.LogLine) {
@@ -38,8 +39,8 @@ func (h *HeldLog) add(line runtime.LogLine) {
 	}
 }
 
-// take keeps a line or passes it on. It returns false when there is no room. Nobody is
-// called while the state is locked.
+// take keeps a line or passes it on. It returns false when there is no room. It calls nobody
+// under the lock.
 func (h *HeldLog) take(line runtime.LogLine) bool {
 	h.passing.Lock()
 	defer h.passing.Unlock()
@@ -50,7 +51,7 @@ func (h *HeldLog) take(line runtime.LogLine) bool {
 	return room
 }
 
-// keep returns to whom the line goes, or keeps it where there is room.
+// keep returns the function that gets the line, or keeps the line if there is room.
 func (h *HeldLog) keep(line runtime.LogLine) (to func(runtime.LogLine), room bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +73,7 @@ func (h *HeldLog) Hold() {
 	h.to, h.bytes = nil, 0
 }
 
-// HandTo gives all lines, the held ones first, to a run.
+// HandTo gives the held lines to a run, and then every new line.
 func (h *HeldLog) HandTo(to func(runtime.LogLine)) {
 	h.passing.Lock()
 	defer h.passing.Unlock()

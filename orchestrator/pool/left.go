@@ -10,23 +10,25 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// lateTime is what the engine has to do what it never answered: to create a container, say.
+// lateTime is how long the engine may still carry out a request that it didn't answer, such
+// as the creation of a container.
 const lateTime = 30 * time.Second
 
-// leaves reports whether the engine may still have something of a sandbox after an error.
-func leaves(err error) bool {
+// mayBeLeft reports whether the engine may still have something of a sandbox after an error.
+func mayBeLeft(err error) bool {
 	return errors.Is(err, runtime.ErrLeftBehind) || fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Deadline)
 }
 
-// leave remembers a sandbox that is to be removed as soon as the engine does that.
-func (p *Pool) leave(id string) {
+// rememberLeft remembers a sandbox that has to be removed as soon as the engine can.
+func (p *Pool) rememberLeft(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left[id] = time.Now()
 }
 
-// sweep removes what was left behind, by its labels. What may come late is looked for again.
-func (p *Pool) sweep(ctx context.Context) {
+// sweepLeft removes what was left behind, by its labels. It looks again for what the engine
+// may create late.
+func (p *Pool) sweepLeft(ctx context.Context) {
 	p.mu.Lock()
 	left := maps.Clone(p.left)
 	p.mu.Unlock()

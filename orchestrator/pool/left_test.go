@@ -45,7 +45,7 @@ func TestWhatTheEngineCouldNotRemoveOfThePoolGoesLater(t *testing.T) {
 		id := y.leaving()
 		y.breaks("Create", nil)
 		y.late(id, "another")
-		y.pool.sweep(t.Context())
+		y.pool.sweepLeft(t.Context())
 		if len(y.containers(id)) != 1 {
 			t.Error("it is gone")
 		}
@@ -66,7 +66,7 @@ func TestWhatMayBeLeftAfterAnError(t *testing.T) {
 		{fault.New(fault.Deadline, "slow"), true},
 		{errors.Join(ErrNotReady, runtime.ErrLeftBehind), true},
 	} {
-		if leaves(c.err) != c.leaves {
+		if mayBeLeft(c.err) != c.leaves {
 			t.Errorf("%v: %v", c.err, !c.leaves)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are a pool's figures for Prometheus. Their labels are names of units, which are
-// the operator's own words.
+// metrics are the metrics of a pool for Prometheus. Their labels are names of units, which
+// the operator chose.
 type metrics struct {
 	hits    *prometheus.CounterVec
 	misses  *prometheus.CounterVec

@@ -38,16 +38,16 @@ func (o Options) withDefaults() Options {
 
 // Source starts the sandboxes of a pool.
 type Source interface {
-	// Wants returns how many sandboxes a unit wants to wait, whoever calls it.
+	// Wants returns how many sandboxes should wait for a unit, however often it is called.
 	Wants(u *unit.Unit) int
-	// Start makes a sandbox of a unit wait, with its program loaded or not. What it made is
-	// gone again after an error.
+	// Start starts a sandbox of a unit, with its program loaded or not, and returns when it
+	// waits for a run. After an error nothing of it is left.
 	Start(ctx context.Context, u *unit.Unit, id string, loaded bool) (*Sandbox, error)
-	// Remove removes what the engine has of a sandbox, by its label.
+	// Remove removes everything that the engine has of a sandbox, by its label.
 	Remove(ctx context.Context, id string) error
 }
 
-// Pool has the sandboxes that wait for runs. Live calls come first: see next.
+// Pool has the sandboxes that wait for runs. It starts none while that would disturb a run.
 type Pool struct {
 	opts   Options
 	source Source
@@ -76,8 +76,8 @@ func New(source Source, opts Options, logger *slog.Logger) *Pool {
 // Key names a unit's content.
 func Key(u *unit.Unit) string { return u.Name + "@" + u.Version }
 
-// Acquire returns a sandbox that waits for a run of this very unit, or nil; either way the
-// run counts as one that would like to have one.
+// Acquire returns a sandbox that waits for a run of exactly this version of a unit, or nil.
+// The run counts as a call of the unit in both cases.
 func (p *Pool) Acquire(u *unit.Unit) *Sandbox {
 	if p.opts.Size == 0 {
 		return nil
@@ -103,15 +103,15 @@ func (p *Pool) Acquire(u *unit.Unit) *Sandbox {
 	return nil
 }
 
-// Release takes back a sandbox that waits for another run of its unit. It returns false
-// where there is no room: then it is to be discarded.
+// Release takes back a sandbox that waits for another run of its unit. It returns false if
+// there is no room: then the caller discards the sandbox.
 func (p *Pool) Release(name string, back *Sandbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	units := p.unit(name)
 	delete(units.out, back.ID)
-	all, bytes := p.stock()
+	all, bytes := p.count()
 	full := len(units.waiting) >= units.wanted(now, p.opts.Idle) || all >= p.opts.Size || bytes+units.bytes() > p.opts.MemoryBytes
 	if p.emptied || full || now.Sub(back.born) > p.opts.MaxAge {
 		return false
@@ -121,7 +121,7 @@ func (p *Pool) Release(name string, back *Sandbox) bool {
 	return true
 }
 
-// Claimed remembers sandboxes that an earlier process gave to a run.
+// Claimed tells the pool of sandboxes that an earlier process gave to a run.
 func (p *Pool) Claimed(ids ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *Pool) Claimed(ids ...string) {
 	}
 }
 
-// Forget says that a run has nothing more to do with its sandboxes.
+// Forget tells the pool that a run no longer uses its sandboxes.
 func (p *Pool) Forget(ids ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *Pool) Forget(ids ...string) {
 	}
 }
 
-// ColdStart says that a run starts a container of its own, until the returned function is
-// called.
+// ColdStart tells the pool that a run starts a container of its own. The pool starts nothing
+// until the returned function is called.
 func (p *Pool) ColdStart() (done func()) {
 	p.mu.Lock()
 	p.cold++
@@ -153,14 +153,14 @@ func (p *Pool) ColdStart() (done func()) {
 	}
 }
 
-// Seen is what a run that has ended tells of the next one of its unit.
-type Seen struct {
-	Asked       bool  // its program asked for its run, so that the next one can be loaded ahead
-	MemoryBytes int64 // that it took; 0: not known
+// Observation is what the pool learns about a unit from a run that has ended.
+type Observation struct {
+	Asked       bool  // the program asked for its run, so the next one can be loaded ahead
+	MemoryBytes int64 // the peak; 0: not known
 }
 
-// Learn takes notice of a run that has ended.
-func (p *Pool) Learn(u *unit.Unit, seen Seen) {
+// Learn takes over the observation of a run that has ended.
+func (p *Pool) Learn(u *unit.Unit, seen Observation) {
 	if p.opts.Size == 0 {
 		return
 	}
@@ -186,7 +186,7 @@ func (p *Pool) unit(name string) *unitPool {
 	return u
 }
 
-// Has reports whether a sandbox is the pool's, or some run's.
+// Has reports whether the pool or a run has a sandbox.
 func (p *Pool) Has(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +211,7 @@ func (p *Pool) Waiting() (all []*Sandbox) {
 	return all
 }
 
-// Pause lets no sandbox of a unit be started before a time; zero lets them.
+// Pause stops the start of sandboxes of a unit until a time. The zero time ends the pause.
 func (p *Pool) Pause(name string, until time.Time) {
 	p.mu.Lock()
 	p.unit(name).pause = until
@@ -219,7 +219,7 @@ func (p *Pool) Pause(name string, until time.Time) {
 	p.nudge()
 }
 
-// nudge makes Run look whether there is something to do.
+// nudge makes Run check at once whether there is something to do.
 func (p *Pool) nudge() {
 	select {
 	case p.wake <- struct{}{}:
@@ -227,21 +227,21 @@ func (p *Pool) nudge() {
 	}
 }
 
-// Discard removes sandboxes that nobody needs any more.
+// Discard removes sandboxes that the pool doesn't have any more.
 func (p *Pool) Discard(ctx context.Context, gone ...*Sandbox) {
 	var all sync.WaitGroup
 	for _, waiting := range gone {
 		all.Go(func() {
 			if err := waiting.discard(ctx); errors.Is(err, runtime.ErrLeftBehind) {
 				p.logger.Warn("waiting sandbox not removed", "sandbox", waiting.ID, fault.LogAttr(err))
-				p.leave(waiting.ID)
+				p.rememberLeft(waiting.ID)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// empty removes what the pool has. It is called when Run is about to return.
+// empty removes all sandboxes of the pool. Run calls it at its end.
 func (p *Pool) empty(ctx context.Context) {
 	p.mu.Lock()
 	p.emptied = true
@@ -252,5 +252,5 @@ func (p *Pool) empty(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	p.Discard(ctx, gone...)
-	p.sweep(ctx)
+	p.sweepLeft(ctx)
 }

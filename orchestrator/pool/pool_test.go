@@ -83,7 +83,7 @@ func TestARunGetsNothingThatIsNotForIt(t *testing.T) {
 	t.Run("where there is no pool", func(t *testing.T) {
 		p := New(nil, Options{}, nil)
 		u := &unit.Unit{Name: "worker"}
-		p.Learn(u, Seen{Asked: true})
+		p.Learn(u, Observation{Asked: true})
 		if p.Acquire(u) != nil || len(p.Stats().Units) > 0 {
 			t.Errorf("%+v", p.Stats())
 		}
@@ -115,12 +115,12 @@ func TestAUnitThatWasCalledTwiceHasOneWaiting(t *testing.T) {
 func TestAProgramIsLoadedAheadUntilItIsSeenNotToAsk(t *testing.T) {
 	y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
 	first := y.stocked("worker", 1).Waiting[0]
-	y.pool.Learn(y.unit("worker"), Seen{Asked: true})
+	y.pool.Learn(y.unit("worker"), Observation{Asked: true})
 	y.within("one was to be loaded, and another waits less far", func() bool {
 		s := y.shelf("worker")
 		return s.Failures == 1 && len(s.Waiting) == 1 && s.Waiting[0].ID != first.ID
 	})
-	y.pool.Learn(y.unit("worker"), Seen{Asked: true}) // a run's program did
+	y.pool.Learn(y.unit("worker"), Observation{Asked: true}) // a run's program did
 	y.acquire("worker")
 	y.within("another waits", func() bool { return y.shelf("worker").Refills == 3 })
 	y.mu.Lock()

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// readyTime is how long a sandbox may take until it waits for its run.
+	// readyTime bounds the time from a sandbox's start until it waits for a run.
 	readyTime = 30 * time.Second
-	// readyPoll is how often somebody looks whether it still lives meanwhile.
+	// readyPoll is how often Start checks meanwhile whether the sandbox is alive.
 	readyPoll = 10 * time.Millisecond
 )
 
-// ErrNotReady says that a sandbox doesn't wait for a run.
+// ErrNotReady is the error of a sandbox that didn't come to wait for a run.
 var ErrNotReady = errors.New("the sandbox ended, or didn't ask for a run in time")
 
-// Sandbox is a sandbox that was started before its run is known. One run acquires it, or
-// nobody ever does; where its unit allows that, it waits again afterwards.
+// Sandbox is a sandbox that was started before its run is known. At most one run has it at a
+// time. Where its unit allows reuse, it waits for another run afterwards.
 type Sandbox struct {
 	ID     string // in the place of a run's, in its labels
 	Key    string // of the unit's content
@@ -51,7 +51,7 @@ type Sandbox struct {
 	Served chan struct{}      // closed when the API has ended
 }
 
-// NewSandbox returns a sandbox that nothing was started for.
+// NewSandbox returns a sandbox for which nothing is started.
 func NewSandbox(id, key string, loaded bool) *Sandbox {
 	return &Sandbox{ID: id, Key: key, Loaded: loaded, Lines: newHeldLog()}
 }
@@ -60,7 +60,7 @@ func NewSandbox(id, key string, loaded bool) *Sandbox {
 type Starter func(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error)
 
 // Start serves the sandbox's API until life ends, starts its container, and returns when it
-// waits for a run. What it made is gone again after an error.
+// waits for a run. After an error nothing of it is left.
 func (s *Sandbox) Start(ctx, life context.Context, start Starter, logger *slog.Logger) error {
 	if err := s.start(ctx, life, start, logger); err != nil {
 		return errors.Join(err, s.discard(ctx))
@@ -86,7 +86,7 @@ func (s *Sandbox) start(ctx, life context.Context, start Starter, logger *slog.L
 	return s.await(ctx)
 }
 
-// serve opens the capsule API, which knows no run yet.
+// serve opens the capsule API, which has no run yet.
 func (s *Sandbox) serve(life context.Context, logger *slog.Logger) error {
 	listener, err := s.Layout.Listen(life)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *Sandbox) close() {
 	}
 }
 
-// discard removes all of a sandbox that nobody acquired. What the engine can't remove now
-// is removed by its label, at the latest with the next start.
+// discard removes everything of a sandbox. What the engine can't remove now is removed by its
+// label later, at the latest at the next start of the server.
 func (s *Sandbox) discard(ctx context.Context) error {
 	s.close()
 	var err error
@@ -148,10 +148,10 @@ func (s *Sandbox) discard(ctx context.Context) error {
 	return errors.Join(err, safefs.RemoveTree(s.Layout.Dir))
 }
 
-// Discard removes all of a sandbox that a run acquired and couldn't use.
+// Discard removes everything of a sandbox that a run acquired and could not use.
 func (s *Sandbox) Discard(ctx context.Context) error { return s.discard(ctx) }
 
-// Slot returns the place among the sandbox's runs of its next one.
+// Slot returns the slot of the sandbox's next run.
 func (s *Sandbox) Slot() ReuseSlot {
 	if s.Runs <= 1 {
 		return ReuseSlot{}
@@ -159,8 +159,8 @@ func (s *Sandbox) Slot() ReuseSlot {
 	return ReuseSlot{Number: s.Had + 1, Remaining: s.Runs - s.Had - 1, Behind: s.Last, Told: true}
 }
 
-// ReuseSlot is a run's place in a container that serves several, one after the other. The
-// zero slot is a container of the run's own.
+// ReuseSlot is the place of a run in a container that serves several runs, one after the
+// other. The zero slot stands for a container that serves one run.
 type ReuseSlot struct {
 	Number    int    `json:"number,omitempty"`    // of the run in its container, from 1
 	Remaining int    `json:"remaining,omitempty"` // runs that may follow it there
@@ -169,11 +169,10 @@ type ReuseSlot struct {
 	Told bool `json:"-"` // its program hears of it from this process
 }
 
-// Continues reports whether the run ends when it has posted its result, and its container
-// doesn't.
+// Continues reports whether the container goes on when the run has posted its result.
 func (s ReuseSlot) Continues() bool { return s.Remaining > 0 }
 
-// Share makes a log the run's.
+// Share assigns a log to the run.
 func (s ReuseSlot) Share(log *runtime.Log, run string) {
 	if s.Number > 0 {
 		log.BeginShare(handoff.EndLine(run))

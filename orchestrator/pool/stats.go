@@ -8,13 +8,13 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Stats returns the figures of the moment.
+// Stats returns the pool's current figures.
 func (p *Pool) Stats() api.PoolStats {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stats := api.PoolStats{Size: p.opts.Size, MemoryBytes: p.opts.MemoryBytes, Units: []api.PoolUnit{}}
-	stats.Waiting, stats.UsedBytes = p.stock()
+	stats.Waiting, stats.UsedBytes = p.count()
 	for name, units := range p.units {
 		stats.Waiting -= units.coming
 		stats.Units = append(stats.Units, units.stats(name, units.wanted(now, p.opts.Idle)))

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// rateWindow is over how long a unit's calls are counted, refillTime about what it takes
-	// to have another sandbox wait: so many calls may come meanwhile.
+	// rateWindow is the time over which a unit's calls are counted. refillTime is about how
+	// long a new sandbox takes until it waits: the calls of that time need sandboxes before.
 	rateWindow = 10 * time.Second
 	refillTime = 500 * time.Millisecond
 
-	// mostAdaptive is how many sandboxes wait for a unit that asks for none.
+	// mostAdaptive bounds the sandboxes for a unit that asks for fewer.
 	mostAdaptive = 8
-	// guessedMemory is what one takes of whose unit nothing is known.
+	// guessedMemory is the memory in bytes of a sandbox whose unit has not run yet.
 	guessedMemory = 64 << 20
-	// fillPause is how long nothing is tried after a failure.
+	// fillPause is how long no sandbox of a unit is started after a failure.
 	fillPause = 30 * time.Second
 )
 
@@ -46,8 +46,8 @@ func (s *unitPool) called(now time.Time) {
 	s.calls = append(s.calls, now)
 }
 
-// wanted is how many sandboxes should wait: what the unit asks for, and as many as will
-// probably be called for before there are others. Whoever was called once isn't called again.
+// wanted returns how many sandboxes should wait: as many as the unit asks for, or as many as
+// calls will probably come before new sandboxes could wait. One call alone counts for nothing.
 func (s *unitPool) wanted(now time.Time, idle time.Duration) int {
 	recent, lately := 0, 0
 	for _, at := range s.calls {
@@ -65,7 +65,7 @@ func (s *unitPool) wanted(now time.Time, idle time.Duration) int {
 	return max(s.fixed, min(1+int(coming), mostAdaptive))
 }
 
-// lastCall is when the unit was called last.
+// lastCall returns the time of the unit's latest call.
 func (s *unitPool) lastCall() time.Time {
 	if len(s.calls) == 0 {
 		return time.Time{}
@@ -81,8 +81,9 @@ func (s *unitPool) bytes() int64 {
 	return each
 }
 
-// mutes has no program of a content loaded ahead any more, and reports whether one was.
-func (s *unitPool) mutes(key string) bool {
+// stopLoadingAhead stops loading the program of a content ahead. It reports whether that was
+// done before.
+func (s *unitPool) stopLoadingAhead(key string) bool {
 	if s.asks != key {
 		return false
 	}
@@ -94,8 +95,8 @@ func (s *unitPool) has(id string) bool {
 	return slices.ContainsFunc(s.waiting, func(p *Sandbox) bool { return p.ID == id })
 }
 
-// trim takes out what is dead, too old, of another content than the newest or loaded less
-// far than it could be, and what is more than wanted, the oldest first.
+// trim takes out sandboxes that are dead, too old, of an older content, or without a program
+// that could be loaded. If more are left than wanted, it takes out the oldest.
 func (s *unitPool) trim(now time.Time, key string, wanted int, maxAge time.Duration) (gone []*Sandbox) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(p *Sandbox) bool {
 		bad := !p.Ready() || now.Sub(p.born) > maxAge || key != "" && p.Key != key || !p.Loaded && s.asks == p.Key
@@ -122,7 +123,7 @@ func (s *unitPool) expect(p *Sandbox, now time.Time) {
 	s.out[p.ID] = now
 }
 
-// returning is how many sandboxes may come back before new ones could be ready.
+// returning returns how many sandboxes may come back before a new one could wait.
 func (s *unitPool) returning(now time.Time) int {
 	for id, since := range s.out {
 		if now.Sub(since) > refillTime {

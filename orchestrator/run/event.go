@@ -8,8 +8,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// Event is something that happens in a run while it goes on. Exactly one of the fields
-// from State to Progress is set, but for Delay.
+// Event is something that happens in a live run. Exactly one of the fields from State to
+// Progress is set. Delay belongs to Attempt.
 type Event struct {
 	Run      string
 	Unit     string

@@ -20,12 +20,12 @@ type Lineage struct {
 	Tree     *handoff.Tree
 }
 
-// NewLineage is that of a run which nobody calls.
+// NewLineage returns the lineage of a run that no other run calls.
 func NewLineage(id string, u *unit.Unit) Lineage {
 	return Lineage{Root: id, Path: []handoff.Step{stepOf(id, u)}, Tree: handoff.NewTree()}
 }
 
-// Child is the place of a run that this one calls.
+// Child returns the lineage of a run that this one calls.
 func (l Lineage) Child(id string, u *unit.Unit, deadline time.Time) Lineage {
 	path := append(slices.Clone(l.Path), stepOf(id, u))
 	return Lineage{Parent: l.self(), Root: l.Root, Path: path, Deadline: deadline, Tree: l.Tree}
@@ -37,14 +37,14 @@ func stepOf(id string, u *unit.Unit) handoff.Step {
 	return handoff.Step{Run: id, Unit: u.Name, Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion}
 }
 
-// The causes of a run's end that are no doing of its unit's.
+// The causes of a run's end that its unit is not to blame for.
 var (
 	ErrTimeout     = errors.New("the run's time is up")
 	ErrDeadline    = errors.New("its caller's time is up")
 	ErrCallerEnded = errors.New("its caller has ended")
 )
 
-// Bound ends a run's context with its caller's time.
+// Bound returns a context that ends at the caller's deadline.
 func (l Lineage) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.Deadline.IsZero() {
 		return context.WithCancel(ctx)
@@ -52,8 +52,8 @@ func (l Lineage) Bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadlineCause(ctx, l.Deadline, ErrDeadline)
 }
 
-// Deadline is when the attempt's time is up: its own, or its caller's where that is sooner.
-// The time of an attempt that was resumed began earlier.
+// Deadline returns when the attempt has to end: at its own limit, or at its caller's deadline
+// if that is sooner. The time of a resumed attempt began in the earlier process.
 func (r *Run) Deadline(limit time.Duration) time.Time {
 	began := time.Now()
 	if r.State() == api.Running && r.Record.StartedAt != nil {

@@ -24,12 +24,12 @@ type Request struct {
 	Placed  []PlacedFile  // files that have their names already
 	Timeout time.Duration // 0: the unit's, or the default
 	Lineage *Lineage      // of a run that is called; nil for a root
-	// Extra is what only the unit's kind knows of the request, see there; nil: the
-	// operator's settings.
+	// Extra is the part of the request that only the unit's kind understands. nil stands for
+	// the operator's settings.
 	Extra any
 }
 
-// InputFile is a file of the caller's for a field of the input.
+// InputFile is a file that the caller gives for a field of the input.
 type InputFile struct {
 	Field string // dotted path; a list field takes as many files as are given for it
 	Path  string // on this machine
@@ -45,14 +45,14 @@ type PlacedFile struct {
 	Ours   bool   // the source may be moved
 }
 
-// Input is the input of a run that may begin.
+// Input is an input that keeps the contract, with its files.
 type Input struct {
 	Payload contract.Payload
 	Files   []PlacedFile // until they are in the run's directory
 }
 
-// Prepare sets the file fields and checks the input against the contract, and then as the
-// unit's kind wants it. The error is a fault of kind Input with every violation.
+// Prepare sets the file fields and checks the input, first against the contract and then by
+// the unit's kind. The error is an Input fault with every violation.
 func (r Request) Prepare(kind Kind) (Input, error) {
 	payload, files, err := r.placeFiles()
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Request) Prepare(kind Kind) (Input, error) {
 	return ready, r.Check(kind, ready)
 }
 
-// Check holds what is ready against the kind and the contract.
+// Check checks a prepared input against the contract and by the kind.
 func (r Request) Check(kind Kind, ready Input) error {
 	if err := kind.Check(r, ready); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r Request) placeFiles() (contract.Payload, []PlacedFile, error) {
 	return input, files, nil
 }
 
-// regular looks at the file before anything is started for it.
+// regular returns a fault if an input file is no regular file.
 func regular(f InputFile) error {
 	info, err := os.Stat(f.Path)
 	switch {
@@ -122,7 +122,7 @@ func regular(f InputFile) error {
 	return nil
 }
 
-// isList reports whether the contract wants a list in that field.
+// isList reports whether the contract has a list in the field.
 func (r Request) isList(field string) bool {
 	value, err := r.Unit.Contract.Input.ParseField(field, "[]")
 	if err != nil {
@@ -132,8 +132,8 @@ func (r Request) isList(field string) bool {
 	return list
 }
 
-// inputName is the file's own name where that can be had; a second file of the same
-// name gets a directory of its own.
+// inputName returns the name of a file in /io/input: its own name if possible. A second file
+// with the same name gets a directory of its own.
 func inputName(f InputFile, taken map[string]bool) (string, error) {
 	base := cmp.Or(f.Name, filepath.Base(f.Path))
 	name := base
@@ -148,8 +148,8 @@ func inputName(f InputFile, taken map[string]bool) (string, error) {
 	return clean, nil
 }
 
-// checkFileRefs makes sure that every file the input names was given, and every
-// file that was given is named.
+// checkFileRefs finds files that the input names and nobody gave, and files that were given
+// and the input doesn't name.
 func (r Request) checkFileRefs(ready Input) []fault.Finding {
 	named := map[string]bool{} // the files that were given
 	for _, f := range ready.Files {
@@ -203,8 +203,8 @@ func (r Request) Limits(fallback runtime.Limits) runtime.Limits {
 	}.Or(fallback)
 }
 
-// FieldOf turns a pointer into the dotted field that --file takes. Files of a list
-// are given one by one for the list itself.
+// FieldOf converts a JSON pointer to the dotted field that --file takes. For an item of a
+// list that is the field of the list.
 func FieldOf(pointer string) string {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	if _, err := strconv.Atoi(parts[len(parts)-1]); err == nil && len(parts) > 1 {

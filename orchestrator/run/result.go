@@ -11,8 +11,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Result is how an attempt ended, and what it gave. It becomes the run's end, unless the run
-// is tried again.
+// Result is the end of an attempt with its output. It becomes the end of the run unless
+// another attempt follows.
 type Result struct {
 	State    api.State // Completed, Failed, Timeout or Cancelled
 	Outcome  api.Outcome
@@ -22,7 +22,7 @@ type Result struct {
 	Files    []api.File
 }
 
-// Reason says in a transition why it was made.
+// Reason returns the reason for the run's transition to its end.
 func (r Result) Reason() string {
 	if r.Failure != nil {
 		return r.Failure.Message
@@ -30,12 +30,12 @@ func (r Result) Reason() string {
 	return string(r.Outcome)
 }
 
-// Failed is the result of a program that ended with an exit code and not well.
+// Failed is the result of a program that failed with an exit code.
 func Failed(outcome api.Outcome, exit int, failure *api.RunError) Result {
 	return Result{State: api.Failed, Outcome: outcome, ExitCode: &exit, Failure: failure}
 }
 
-// TimedOut is the result of a run that was stopped at its own limit of time.
+// TimedOut is the result of a run that was stopped at its own time limit.
 func TimedOut(exit *int, limit time.Duration) Result {
 	return Result{State: api.Timeout, Outcome: api.TimedOut, ExitCode: exit, Failure: &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.TimedOut),
@@ -44,7 +44,7 @@ func TimedOut(exit *int, limit time.Duration) Result {
 	}}
 }
 
-// Stopped is the result of a run whose context ended, with the cause of that.
+// Stopped is the result of a run whose context ended with a cause.
 func Stopped(exit *int, cause error) Result {
 	if errors.Is(cause, ErrDeadline) {
 		return Result{State: api.Timeout, Outcome: api.TimedOut, ExitCode: exit, Failure: &api.RunError{
@@ -62,8 +62,8 @@ func Stopped(exit *int, cause error) Result {
 	}}
 }
 
-// Fault is the result of an attempt that ended with an error which is no doing of the
-// unit's: a fault, or the end of ctx before there was a program to stop.
+// Fault is the result of an attempt that ended with an error that the unit is not to blame
+// for: a fault, or the end of ctx before the program started.
 func Fault(ctx context.Context, err error) Result {
 	if ctx.Err() != nil {
 		return Stopped(nil, context.Cause(ctx))
@@ -79,8 +79,8 @@ func Fault(ctx context.Context, err error) Result {
 	}}
 }
 
-// Broken is the result of a run with which this process can't go on after a restart.
-func Broken(err error) Result {
+// Unrecoverable is the result of a run that can't go on after a restart.
+func Unrecoverable(err error) Result {
 	public := fault.Public(err)
 	return Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
 		Category: api.CategoryPermanent, Kind: public.Kind.String(),
@@ -88,7 +88,7 @@ func Broken(err error) Result {
 	}}
 }
 
-// CategoryOf says whether trying again can help after a fault.
+// CategoryOf returns whether a retry can help after a fault.
 func CategoryOf(kind fault.Kind) api.Category {
 	switch kind {
 	case fault.Unavailable, fault.Deadline, fault.Busy:

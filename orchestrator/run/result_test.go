@@ -44,7 +44,7 @@ func TestEachCauseOfAnEndHasItsResult(t *testing.T) {
 		{"an input that only the program knows to be wrong", Fault(live, fault.New(fault.Input, "no such model")), api.Failed, api.InvalidInput, api.CategoryPermanent, "invalid_input", "no such model", nil},
 		{"the end of its context before there was a program", Fault(ended(ErrDeadline), errors.New("x")), api.Timeout, api.TimedOut, api.CategoryAgent, "timeout", "when the time of the run that called it was up", nil},
 		{"a wish before there was a program", Fault(ended(Cancelled("late")), errors.New("x")), api.Cancelled, api.WasCancelled, api.CategoryPermanent, "cancelled", "the run was cancelled: late", nil},
-		{"a restart that it doesn't survive", Broken(fault.New(fault.NotFound, "no version 7")), api.Failed, api.SystemError, api.CategoryPermanent, "not_found", "can't go on after a restart: no version 7", nil},
+		{"a restart that it doesn't survive", Unrecoverable(fault.New(fault.NotFound, "no version 7")), api.Failed, api.SystemError, api.CategoryPermanent, "not_found", "can't go on after a restart: no version 7", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.got

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Run is one execution of a unit. It has exactly one end. One goroutine leads it; what is
-// told of it may come from others.
+// Run is one execution of a unit. It has exactly one end. One goroutine leads it; Log, Built
+// and Tell may be called by others.
 type Run struct {
 	ID      string
 	Unit    *unit.Unit
@@ -34,8 +34,8 @@ type Run struct {
 	Grants   []string       // units that it may call
 	Handoffs handoff.Limits // of what it calls
 
-	// Saved is what the kind has to know of the run in another process. The kind replaces it
-	// with something that can be written as JSON; it is stored with the next transition.
+	// Saved is what the kind needs to resume the run in another process. The kind sets it to
+	// a value that encoding/json can write. It is stored with the next transition.
 	Saved any
 
 	host      Host
@@ -43,7 +43,7 @@ type Run struct {
 	observing sync.Mutex // one call of the observer at a time
 }
 
-// New returns the run of a request that is ready, as it is when it was accepted.
+// New returns the run of a prepared request, in the state in which it is accepted.
 func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 	now := time.Now().UTC()
 	r := &Run{
@@ -68,15 +68,15 @@ type Host interface {
 	// Save stores the record as it is now, and the transition that made it so. It returns
 	// when both are safe, or runtime.ErrDetach at the end of the process.
 	Save(transition api.Transition) error
-	// Note keeps what would be no great loss.
+	// Note stores an event that may be lost when the process dies.
 	Note(event Event)
 	// Calls returns the child runs of an attempt.
 	Calls() ChildRuns
-	// Waiting returns a context that also ends when nothing new is to begin any more.
+	// Waiting returns a context that also ends when the admission ends.
 	Waiting(ctx context.Context) (context.Context, context.CancelFunc)
 	// Logged returns how many lines of the attempt an earlier process kept.
 	Logged() Lines
-	// CancelRequest returns why the run is to end, if an earlier process was asked for that.
+	// CancelRequest returns the cancel request that an earlier process stored, or nil.
 	CancelRequest() error
 }
 
@@ -86,18 +86,18 @@ type Lines struct {
 	Stderr int `json:"stderr,omitempty"`
 }
 
-// Minus returns the lines that came after others.
+// Minus returns the counts without those of others.
 func (l Lines) Minus(others Lines) Lines {
 	return Lines{Stdout: l.Stdout - others.Stdout, Stderr: l.Stderr - others.Stderr}
 }
 
-// LedBy says who leads the run, and who is told of it: nil is nobody.
+// LedBy sets the host that leads the run, and the observer of its events, which may be nil.
 func (r *Run) LedBy(host Host, observe func(Event)) { r.host, r.observe = host, observe }
 
 // Calls returns the child runs of the attempt.
 func (r *Run) Calls() ChildRuns { return r.host.Calls() }
 
-// Waiting returns a context that also ends when nothing new is to begin any more.
+// Waiting returns a context that also ends when the admission ends.
 func (r *Run) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return r.host.Waiting(ctx)
 }
@@ -105,20 +105,20 @@ func (r *Run) Waiting(ctx context.Context) (context.Context, context.CancelFunc)
 // Logged returns how many lines of the attempt an earlier process kept.
 func (r *Run) Logged() Lines { return r.host.Logged() }
 
-// CancelRequest returns why the run is to end, if an earlier process was asked for that.
+// CancelRequest returns the cancel request that an earlier process stored, or nil.
 func (r *Run) CancelRequest() error { return r.host.CancelRequest() }
 
 // InputDir is the directory of the run's input files.
 func (r *Run) InputDir() string { return filepath.Join(r.Dir, "input") }
 
-// OutputDir is the directory that its output files become, unless there is an OutDir.
+// OutputDir is the directory of the run's output files, unless the request has an OutDir.
 func (r *Run) OutputDir() string { return filepath.Join(r.Dir, "output") }
 
-// AttemptDir is the directory of the attempt. The kind makes it, when it needs one.
+// AttemptDir is the directory of the attempt. The kind makes it if it needs one.
 func (r *Run) AttemptDir() string { return filepath.Join(r.Dir, strconv.Itoa(r.Attempt)) }
 
-// Enter stores a transition and tells of it. What the new state is for may be done when it
-// returns without an error.
+// Enter stores a transition and tells the observer. The work of the new state may begin only
+// when Enter has returned nil.
 func (r *Run) Enter(state api.State, reason string) error {
 	if err := r.legal(state); err != nil {
 		return err
@@ -158,13 +158,13 @@ func (r *Run) Warn(format string, args ...any) {
 	r.Tell(Event{Warning: warning})
 }
 
-// Log takes a line that the unit wrote.
+// Log passes on a line that the unit wrote.
 func (r *Run) Log(line runtime.LogLine) { r.Tell(Event{Log: &line}) }
 
-// Built takes a step of the building of the unit's image.
+// Built passes on a step of the build of the unit's image.
 func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }
 
-// Tell passes on what is no transition.
+// Tell passes on an event that is no transition.
 func (r *Run) Tell(event Event) {
 	r.notify(event)
 	r.host.Note(event)
@@ -180,8 +180,8 @@ func (r *Run) notify(event Event) {
 	r.observe(event)
 }
 
-// Observer returns who is told of the run; nil is nobody.
+// Observer returns the observer of the run's events, or nil.
 func (r *Run) Observer() func(Event) { return r.observe }
 
-// Milliseconds is how records tell a duration.
+// Milliseconds converts a duration to the unit of records.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

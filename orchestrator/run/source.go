@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// Source is a reader that remembers its own error, to tell it from those of who writes.
+// Source is a reader that remembers its error. After a copy it tells a failed read from a
+// failed write.
 type Source struct {
 	io.Reader
 	Err error // the first, but for io.EOF

@@ -97,7 +97,7 @@ func whyCallsEnd(err error) error {
 // learn tells the pool of a run that has ended. An Agentic Unit's program isn't loaded
 // ahead: its arguments come with the run.
 func (x *execution) learn() {
-	seen := pool.Seen{Asked: x.program.loadsAhead() && x.attempt.api.asked()}
+	seen := pool.Observation{Asked: x.program.loadsAhead() && x.attempt.api.asked()}
 	if usage := x.Record.Usage; usage != nil {
 		seen.MemoryBytes = usage.PeakMemoryBytes
 	}

@@ -55,8 +55,8 @@ type settings struct {
 	Options
 	Containers container.Options
 	Secrets    string
-	watched    bool // see works.claiming
-	works      *works
+	watched    bool // see fixture.claiming
+	fixture    *fixture
 }
 
 // service opens a Service over an engine, with the kinds of unit that there are.
@@ -70,11 +70,11 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 	containers := container.New(engine, s.Containers)
 	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets}))
 	if s.watched {
-		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.works}
+		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.fixture}
 	}
 	service, err := NewService(s.Options)
-	if s.works != nil {
-		s.works.latest.Store(service)
+	if s.fixture != nil {
+		s.fixture.latest.Store(service)
 	}
 	return service, containers, err
 }
@@ -83,8 +83,8 @@ func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kind
 	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents}
 }
 
-// works is a world in which Services come and go over one home and one engine.
-type works struct {
+// fixture is a world in which Services come and go over one home and one engine.
+type fixture struct {
 	t            *testing.T
 	engine       *enginetest.Fake
 	opts         settings
@@ -104,9 +104,9 @@ type works struct {
 	ending func(code int) int                        // what a container does after its program's good end
 }
 
-func newWorks(t *testing.T, change ...func(*settings)) *works {
+func newFixture(t *testing.T, change ...func(*settings)) *fixture {
 	t.Helper()
-	w := &works{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*pool.Sandbox{}}
+	w := &fixture{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*pool.Sandbox{}}
 	w.engine = enginetest.NewFake(w.ended(enginetest.WithInit(w.program)))
 	w.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
 	w.engine.Hook = func(_ context.Context, method string) error {
@@ -122,7 +122,7 @@ func newWorks(t *testing.T, change ...func(*settings)) *works {
 		Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources},
 		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3,
 	}, Containers: container.Options{Units: map[string]container.UnitOptions{}}}
-	w.opts.works = w
+	w.opts.fixture = w
 	for _, c := range change {
 		c(&w.opts)
 	}
@@ -131,7 +131,7 @@ func newWorks(t *testing.T, change ...func(*settings)) *works {
 	return w
 }
 
-func (w *works) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	s, containers, err := w.opts.open(w.engine)
 	if err != nil {
@@ -145,15 +145,15 @@ func (w *works) start() {
 }
 
 // stop ends the service at once: what runs goes on without it.
-func (w *works) stop() {
+func (w *fixture) stop() {
 	w.t.Helper()
 	if err := w.service.Close(); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// dieWishing has a process die between storing a wish to cancel, "because", and acting on it.
-func (w *works) dieWishing(id string) {
+// dieCancelling has a process die between storing a request to cancel, "because", and acting on it.
+func (w *fixture) dieCancelling(id string) {
 	w.t.Helper()
 	s, err := w.opts.service(w.engine)
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *works) dieWishing(id string) {
 }
 
 // program does what its orders are.
-func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
+func (w *fixture) program(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 	dir := map[string]string{}
 	for _, m := range spec.Mounts {
 		dir[m.Target] = m.Source
@@ -225,7 +225,7 @@ func (w *works) program(ctx context.Context, spec runtime.ContainerSpec, stdout,
 	return o.Exit
 }
 
-func (w *works) gate(name string) chan struct{} {
+func (w *fixture) gate(name string) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.gates[name] == nil {
@@ -234,21 +234,21 @@ func (w *works) gate(name string) chan struct{} {
 	return w.gates[name]
 }
 
-func (w *works) open(gate string) { close(w.gate(gate)) }
+func (w *fixture) open(gate string) { close(w.gate(gate)) }
 
-func (w *works) breaks(method string, err error) {
+func (w *fixture) breaks(method string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken[method] = err
 }
 
 // submit has a run accepted.
-func (w *works) submit(o orders) string {
+func (w *fixture) submit(o orders) string {
 	w.t.Helper()
 	return w.submitTo("worker", o)
 }
 
-func (w *works) submitTo(unit string, input any) string {
+func (w *fixture) submitTo(unit string, input any) string {
 	w.t.Helper()
 	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(input)})
 	if err != nil {
@@ -263,12 +263,12 @@ func encoded(input any) json.RawMessage {
 }
 
 // await returns a run at its very end.
-func (w *works) await(id string) api.Record {
+func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
 	return w.until(id, run.Over)
 }
 
-func (w *works) until(id string, is func(api.Record) bool) api.Record {
+func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 	w.t.Helper()
 	var record api.Record
 	within(w.t, func() bool {
@@ -294,14 +294,14 @@ func within(t *testing.T, is func() bool, otherwise func() string) {
 func running(r api.Record) bool { return r.State == api.Running }
 
 // starts returns how often a program began.
-func (w *works) starts(mark string) int {
+func (w *fixture) starts(mark string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.started[mark]
 }
 
 // nothingLeft holds at the end of every test: all runs have come to theirs.
-func (w *works) nothingLeft() {
+func (w *fixture) nothingLeft() {
 	t := w.t
 	if t.Failed() {
 		return

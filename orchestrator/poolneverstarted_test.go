@@ -14,12 +14,12 @@ import (
 
 // claiming has something happen in the middle of the next claim, when its input is in place
 // and its program hears nothing yet.
-func (w *works) claiming(do func()) { w.claims = do }
+func (w *fixture) claiming(do func()) { w.claims = do }
 
 // watchedKind is a kind of unit that a test interferes with.
 type watchedKind struct {
 	run.Kind
-	w *works
+	w *fixture
 }
 
 func (k watchedKind) Execution(r *run.Run) run.Execution {
@@ -29,7 +29,7 @@ func (k watchedKind) Execution(r *run.Run) run.Execution {
 
 // watchedHost does what the test wants before the capsule API of an attempt is made.
 type watchedHost struct {
-	w  *works
+	w  *fixture
 	id string
 }
 
@@ -53,18 +53,18 @@ func (h watchedHost) Waiting(ctx context.Context) (context.Context, context.Canc
 }
 
 func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"worker": 1, "asker": 1}, watching)
+	w := newPoolFixture(t, map[string]int{"worker": 1, "asker": 1}, watching)
 	w.asking()
 	for unit, most := range map[string]int{"worker": 1, "asker": 0} { // of a killed init nobody may know how far it came
 		t.Run(unit+": the run starts one of its own", func(t *testing.T) {
-			waiting := w.awaitShelf(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 }).Waiting[0]
+			waiting := w.awaitPoolUnit(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 }).Waiting[0]
 			w.remember()
 			w.claiming(func() {
 				if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 					t.Error(err)
 				}
 				if unit == "asker" { // whose request goes with it
-					api := w.parked(waiting.ID).API
+					api := w.warmed(waiting.ID).API
 					within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 				}
 			})
@@ -84,7 +84,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 			if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 				t.Error(err)
 			}
-			api := w.parked(waiting.ID).API
+			api := w.warmed(waiting.ID).API
 			within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 		})
 		id := w.submitTo("asker", orders{Mark: "z", Until: "z"})
@@ -99,17 +99,17 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 	})
 }
 
-// parked returns a sandbox that a test has seen waiting, also when it is some run's by now.
-func (w *works) parked(id string) *pool.Sandbox { return w.known[id] }
+// warmed returns a sandbox that a test has seen waiting, also when it is some run's by now.
+func (w *fixture) warmed(id string) *pool.Sandbox { return w.known[id] }
 
-func (w *works) remember() {
+func (w *fixture) remember() {
 	for _, waiting := range w.inContainers.Pool().Waiting() {
 		w.known[waiting.ID] = waiting
 	}
 }
 
 func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
-	w := newPoolWorks(t, map[string]int{"asker": 1}, watching)
+	w := newPoolFixture(t, map[string]int{"asker": 1}, watching)
 	w.loads(func(_ context.Context, l loading) int {
 		fmt.Fprint(l.stdout, "loading\nloaded\n")
 		return 0
@@ -120,7 +120,7 @@ func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
 		if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
 			t.Error(err)
 		}
-		api := w.parked(waiting.ID).API
+		api := w.warmed(waiting.ID).API
 		within(t, func() bool { return !api.Live() }, func() string { return "its request is held" })
 	})
 	id := w.submitTo("asker", orders{Mark: "log", Until: "log", Lines: 1, After: 3})

@@ -15,11 +15,11 @@ import (
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
-// newPoolWorks are works with a pool, and with the unit "asker" beside "worker": it does the
+// newPoolFixture is a fixture with a pool, and with the unit "asker" beside "worker": it does the
 // same, but asks for its run before. Sandboxes wait for those units that warm names.
-func newPoolWorks(t *testing.T, warm map[string]int, change ...func(*settings)) *works {
+func newPoolFixture(t *testing.T, warm map[string]int, change ...func(*settings)) *fixture {
 	t.Helper()
-	return newWorks(t, append([]func(*settings){func(o *settings) {
+	return newFixture(t, append([]func(*settings){func(o *settings) {
 		for name, content := range workerFiles {
 			write(t, filepath.Join(o.Sources[0], "asker", name), strings.ReplaceAll(content, "worker", "asker"))
 		}
@@ -39,7 +39,7 @@ type loading struct {
 
 // asks does what comes before the program's work: it asks for its run until there is an
 // answer.
-func (w *works) asks(ctx context.Context, dir map[string]string, stdout io.Writer) (exit int) {
+func (w *fixture) asks(ctx context.Context, dir map[string]string, stdout io.Writer) (exit int) {
 	w.mu.Lock()
 	load := w.load
 	w.mu.Unlock()
@@ -74,14 +74,14 @@ func exists(parts ...string) bool {
 	return len(found) > 0
 }
 
-func (w *works) loads(load func(context.Context, loading) int) {
+func (w *fixture) loads(load func(context.Context, loading) int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.load = load
 }
 
 // ended lets a test say what a container does when its program has ended well.
-func (w *works) ended(program enginetest.Program) enginetest.Program {
+func (w *fixture) ended(program enginetest.Program) enginetest.Program {
 	return func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 		code := program(ctx, spec, stdout, stderr)
 		w.mu.Lock()
@@ -94,45 +94,45 @@ func (w *works) ended(program enginetest.Program) enginetest.Program {
 	}
 }
 
-// shelf returns what there is of a unit in the pool.
-func (w *works) shelf(unit string) api.PoolUnit {
-	for _, shelf := range w.service.Pool().Units {
-		if shelf.Unit == unit {
-			return shelf
+// poolUnit returns the pool's figures of a unit.
+func (w *fixture) poolUnit(unit string) api.PoolUnit {
+	for _, pooled := range w.service.Pool().Units {
+		if pooled.Unit == unit {
+			return pooled
 		}
 	}
 	return api.PoolUnit{Unit: unit}
 }
 
-func (w *works) awaitShelf(unit, what string, is func(api.PoolUnit) bool) (shelf api.PoolUnit) {
+func (w *fixture) awaitPoolUnit(unit, what string, is func(api.PoolUnit) bool) (pooled api.PoolUnit) {
 	w.t.Helper()
-	within(w.t, func() bool { shelf = w.shelf(unit); return is(shelf) }, func() string {
+	within(w.t, func() bool { pooled = w.poolUnit(unit); return is(pooled) }, func() string {
 		return what + ": " + strings.TrimSpace(string(mustJSON(w.service.Pool())))
 	})
-	return shelf
+	return pooled
 }
 
 // stocked returns when so many sandboxes of a unit wait, and no more are to come.
-func (w *works) stocked(unit string, n int) api.PoolUnit {
+func (w *fixture) stocked(unit string, n int) api.PoolUnit {
 	w.t.Helper()
-	return w.awaitShelf(unit, "sandboxes wait", func(s api.PoolUnit) bool { return len(s.Waiting) == n && s.Starting == 0 })
+	return w.awaitPoolUnit(unit, "sandboxes wait", func(s api.PoolUnit) bool { return len(s.Waiting) == n && s.Starting == 0 })
 }
 
 // loaded returns when a sandbox of the unit waits whose program is loaded.
-func (w *works) loaded(unit string) api.PoolSandbox {
+func (w *fixture) loaded(unit string) api.PoolSandbox {
 	w.t.Helper()
-	return w.awaitShelf(unit, "a program is loaded", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Waiting[0].Loaded }).Waiting[0]
+	return w.awaitPoolUnit(unit, "a program is loaded", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && s.Waiting[0].Loaded }).Waiting[0]
 }
 
 // asking has the pool learn that the unit "asker" asks for its runs.
-func (w *works) asking() api.PoolSandbox {
+func (w *fixture) asking() api.PoolSandbox {
 	w.t.Helper()
 	w.await(w.submitTo("asker", orders{Mark: "first"}))
 	return w.loaded("asker")
 }
 
 // wantWaited checks a run that was to get a waiting sandbox.
-func (w *works) wantWaited(r api.Record) {
+func (w *fixture) wantWaited(r api.Record) {
 	w.t.Helper()
 	if r.Outcome != api.Success || r.Container == nil || r.Container.WaitedMS <= 0 || states(r) != "idle starting running completed cleanup idle" {
 		w.t.Errorf("record %s", show(r))
@@ -141,7 +141,7 @@ func (w *works) wantWaited(r api.Record) {
 }
 
 // wantCold checks a run that was to start a container of its own in the end.
-func (w *works) wantCold(r api.Record) {
+func (w *fixture) wantCold(r api.Record) {
 	w.t.Helper()
 	if r.Outcome != api.Success || r.Container == nil || r.Container.WaitedMS != 0 || r.Retries != 0 {
 		w.t.Errorf("record %s", show(r))
@@ -152,7 +152,7 @@ func (w *works) wantCold(r api.Record) {
 
 // wantLegal checks a run's way through its states (specification "Agent Wrapper", State
 // Machine Rules).
-func (w *works) wantLegal(r api.Record) {
+func (w *fixture) wantLegal(r api.Record) {
 	w.t.Helper()
 	next := map[api.State]string{
 		api.Idle: "starting cancelled failed", api.Starting: "running failed cancelled timeout", api.Running: "completed failed timeout cancelled",
