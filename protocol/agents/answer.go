@@ -22,7 +22,7 @@ type Artifact struct {
 	URL    string `json:"url"` // on this server
 }
 
-// Provenance says where an answer comes from.
+// Provenance tells which unit and run an answer comes from.
 type Provenance struct {
 	Unit     string `json:"unit,omitempty"`
 	Version  string `json:"version,omitempty"`
@@ -31,20 +31,20 @@ type Provenance struct {
 	RunID    string `json:"run_id"`
 }
 
-// Usage is what a run took.
+// Usage is what a run consumed.
 type Usage struct {
 	RunMS           float64 `json:"run_ms"`
 	CPUSeconds      float64 `json:"cpu_seconds"`
 	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
 }
 
-// Failed is an answer that is no success, with the reason as a program reads it.
+// Failed is an answer without success, with a reason that a program can read.
 type Failed struct {
 	agentapi.Response
 	Error Failure `json:"error"`
 }
 
-// Failure is the reason as a program reads it.
+// Failure is a reason that a program can read.
 type Failure struct {
 	Code     string          `json:"code"` // as in a problem
 	Message  string          `json:"message"`
@@ -52,10 +52,10 @@ type Failure struct {
 	Findings []fault.Finding `json:"findings,omitempty"`
 }
 
-// StatusFailed is the status of an answer that is no success; the specification has none.
+// StatusFailed is the status of an answer without success. The specification names none.
 const StatusFailed = "error"
 
-// answer is what a run that went well answers.
+// answer returns the answer of a successful run.
 func (t *task) answer(record api.Record) agentapi.Response {
 	r := agentapi.Response{
 		RequestID: t.RequestID, TaskType: t.TaskType, Status: agentapi.StatusOK, OK: true,
@@ -73,7 +73,7 @@ func (t *task) answer(record api.Record) agentapi.Response {
 	return r
 }
 
-// outputsOf makes an object of what a unit gave: an Agentic Unit may print an array.
+// outputsOf returns a unit's output as an object. An Agentic Unit may have printed an array.
 func outputsOf(output json.RawMessage) agentapi.Object {
 	if bytes.HasPrefix(bytes.TrimSpace(output), []byte("{")) {
 		return agentapi.Object(output)
@@ -81,14 +81,14 @@ func outputsOf(output json.RawMessage) agentapi.Object {
 	return object(map[string]json.RawMessage{"output": output})
 }
 
-// object encodes a value of ours, none of which can fail.
+// object encodes a value of this package. None of them can fail.
 func object(v any) agentapi.Object {
 	raw, _ := json.Marshal(v)
 	return raw
 }
 
-// taskError says why a run is no success, nil if it is. It has none of the unit's own
-// words: they may be made of its input (section "PHI-safe logging rules").
+// taskError returns why a run did not succeed, or nil. It has no words of the unit, which may
+// be made of its input (section "PHI-safe logging rules").
 func taskError(record api.Record) error {
 	switch {
 	case !ended(record):
@@ -104,7 +104,7 @@ func taskError(record api.Record) error {
 	return &httpwire.UnitFailure{Message: message, Hint: hint}
 }
 
-// refusal is the contract's form of a problem.
+// refusal converts a problem to the contract's form.
 func (t *task) refusal(p httpwire.Problem) Failed {
 	r := Failed{
 		Response: agentapi.Response{Status: StatusFailed, Warnings: []string{p.Detail}},
@@ -124,8 +124,8 @@ func (t *task) refusal(p httpwire.Problem) Failed {
 
 var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
-// attrs are what a log may have of a task: its trace id, if it looks like one, and the
-// type that named a unit.
+// attrs returns what a log may show of a task: a valid trace id, and a task type that named a
+// unit.
 func (t *task) attrs() []slog.Attr {
 	var attrs []slog.Attr
 	if plainID.MatchString(t.RequestID) {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// timeBudgets are the members of budgets that limit a task's time, and what one of each is
-// worth. The specification gives them no names (section "Request schema"): these are usual.
+// timeBudgets are the members of budgets that limit a task's time, with their units. The
+// specification gives them no names (section "Request schema"); these are usual ones.
 var timeBudgets = map[string]time.Duration{
 	"timeout_ms":      time.Millisecond,
 	"timeout_s":       time.Second,
@@ -21,8 +21,8 @@ var timeBudgets = map[string]time.Duration{
 
 const unappliedBudget = "budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"
 
-// readBudgets returns the shortest time of all that are given, 0 for none. Who asks is told
-// when something else stands there. The error is an Input fault.
+// readBudgets returns the shortest of the given times, 0 for none, with a warning for each
+// unknown member. The error is an Input fault.
 func readBudgets(budgets agentapi.Object) (within time.Duration, warnings []string, err error) {
 	if budgets.IsZero() {
 		return 0, nil, nil
@@ -55,7 +55,7 @@ func readBudgets(budgets agentapi.Object) (within time.Duration, warnings []stri
 	return within, warnings, nil
 }
 
-// timesOf is a number of durations, a millisecond or longer.
+// timesOf reads a number of units as a duration. It has to be a millisecond or longer.
 func timesOf(each time.Duration, raw json.RawMessage) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil && !math.IsInf(n, 0) || !(n > 0) {

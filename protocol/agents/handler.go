@@ -25,13 +25,13 @@ type Service interface {
 	Get(ctx context.Context, id string) (api.Record, error)
 	// Await returns the run at its end, or as it is when ctx ends.
 	Await(ctx context.Context, id string) (api.Record, error)
-	// Events are those of a run after the given one, to its end.
+	// Events yields the events of a run after the given one, until its end.
 	Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error]
-	// Cancel asks for the end of a run; a Conflict fault says that it has ended already.
+	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
 	Cancel(ctx context.Context, id, reason string) (api.Record, error)
-	// Schema is a unit's schema.json, or a NotFound fault.
+	// Schema returns a unit's schema.json, or a NotFound fault.
 	Schema(ctx context.Context, name string) ([]byte, error)
-	// Ready is nil if a run would get anywhere.
+	// Ready returns a fault while no run can start.
 	Ready(context.Context) error
 }
 
@@ -44,17 +44,17 @@ type Submission struct {
 	TraceParent string            // the caller's W3C trace context; "" for none
 }
 
-// Options are what Handler needs beside the Service.
+// Options are the settings of a Handler.
 type Options struct {
 	Policy
 	PayloadBytes int64        // of a task's inputs; 0 is contract.DefaultMaxBytes
 	Logger       *slog.Logger // nil: nothing is logged
 }
 
-// ReadyPattern is the address that says whether a task would get anywhere, for http.ServeMux.
+// ReadyPattern is the pattern of the readiness check, for http.ServeMux.
 const ReadyPattern = "GET /health/ready"
 
-// Patterns are the addresses at which a Handler takes tasks, for http.ServeMux.
+// Patterns returns the patterns at which a Handler takes tasks, for http.ServeMux.
 func Patterns() []string {
 	return []string{
 		http.MethodPost + " " + agentapi.SyncPath,
@@ -69,7 +69,7 @@ type handler struct {
 	opts Options
 }
 
-// Handler returns the handler of the contract's addresses. Errors that are ours go to the
+// Handler returns the handler of the contract's addresses. It gives faults of AOD to the
 // httpwire.Notes of a request, for the log of the server around it.
 func Handler(svc Service, opts Options) http.Handler {
 	opts.PayloadBytes = cmp.Or(opts.PayloadBytes, contract.DefaultMaxBytes)
@@ -117,8 +117,8 @@ func (c *call) problem(err error) httpwire.Problem {
 	return p
 }
 
-// Refusal is the contract's form of a problem, for a server that refuses a request before
-// its Handler sees it.
+// Refusal converts a problem to the contract's form, for a server that refuses a request
+// before the Handler sees it.
 func Refusal(p httpwire.Problem) any { return (&task{}).refusal(p) }
 
 func (h *handler) route(c *call) error {
@@ -141,7 +141,7 @@ func (h *handler) route(c *call) error {
 	return fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s does a task", agentapi.SyncPath)
 }
 
-// ready says in the contract's words whether a task would get anywhere.
+// ready answers the readiness check.
 func (h *handler) ready(c *call) error {
 	status, word := http.StatusOK, "ready"
 	if err := h.svc.Ready(c.r.Context()); err != nil {

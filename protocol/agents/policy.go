@@ -12,30 +12,30 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Policy is what the operator says of requests of the agent HTTP contract. The zero
-// Policy takes them all.
+// Policy holds the operator's rules for requests of the agent HTTP contract. The zero Policy
+// permits all requests.
 type Policy struct {
 	Rules
 	TaskTypes map[string]string // units by the task types that stand for them, before any name does
 	Units     map[string]Rules  // by name: they take from what the others allow, and never add
 }
 
-// Rules are held against a request.
+// Rules restrict requests. Empty Rules permit all.
 type Rules struct {
 	Require   []string // fields of the contract that it must have, such as user_id
 	Modes     []string // that it may have; none: all
 	RiskTiers []string // that it may have, and must have one of; none: all, or none
 }
 
-// The fields of a request that are kept with its run. The mode of one that has none is
-// DefaultMode (section "Request schema").
+// The fields of a request that are stored with its run. DefaultMode is the mode of a request
+// that names none (section "Request schema").
 const (
 	fieldMode     = "mode"
 	fieldRiskTier = "risk_tier"
 )
 
-// metadataOf returns what of a request is kept with its run, by the fields' own names. The
-// error is an Input fault.
+// metadataOf returns the fields of a request that are stored with its run, by name. The error
+// is an Input fault.
 func metadataOf(r agentapi.Request) (map[string]string, error) {
 	metadata := map[string]string{
 		"request_id": r.RequestID, "task_type": r.TaskType, fieldMode: r.Mode, fieldRiskTier: r.RiskTier,
@@ -54,9 +54,9 @@ func metadataOf(r agentapi.Request) (map[string]string, error) {
 	return metadata, nil
 }
 
-// permit holds a request for a unit against the policy. What it refuses it names by the
-// field and the rule, and never by the value. It is an Input fault where something is
-// missing, a Forbidden one where something isn't allowed.
+// permit checks a request for a unit against the policy. Its error names fields and rules,
+// never values. It is an Input fault if a field is missing, and a Forbidden fault if a value
+// isn't allowed.
 func (p Policy) permit(unit string, metadata map[string]string) error {
 	own := p.Units[unit]
 	var missing, denied []fault.Finding
@@ -73,8 +73,8 @@ func (p Policy) permit(unit string, metadata map[string]string) error {
 	return nil
 }
 
-// missing finds what is required and not there. A limit on risk tiers is one on requests
-// that don't tell theirs too: it could be evaded else.
+// missing finds the required fields that a request lacks. A rule about risk tiers requires the
+// field: without that a request could evade the rule.
 func (r Rules) missing(metadata map[string]string) (found []fault.Finding) {
 	for _, field := range r.Require {
 		if metadata[field] == "" {
@@ -103,7 +103,7 @@ func among(field, text string, allowed []string) []fault.Finding {
 	return []fault.Finding{{Pointer: "/" + field, Message: fmt.Sprintf("it is not one of %q", allowed)}}
 }
 
-// distinct sorts findings, and leaves out what the server and the unit say alike.
+// distinct sorts findings and removes duplicates: server and unit may have the same rule.
 func distinct(found []fault.Finding) []fault.Finding {
 	slices.SortStableFunc(found, func(a, b fault.Finding) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))

@@ -12,23 +12,23 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// happening is one event of a run, or the error that ended them.
-type happening = httpwire.Item[api.Event]
+// eventOrError is one event of a run, or the error that ended its events.
+type eventOrError = httpwire.Item[api.Event]
 
-// telling tells the client of a task what happens in its run. Nothing of a run waits for
-// it: events are read from where they are stored, as fast as the client takes them.
-type telling struct {
+// progressWriter streams the events of a task's run to the client. It reads them from the
+// store, as fast as the client takes them, so that the run never waits for the client.
+type progressWriter struct {
 	*call
 	svc Service
 	run string
 	out *httpwire.EventWriter
 
 	trouble  error // why nothing more can be learnt of the run
-	panicked error // what the telling of it ended with
+	panicked error // the panic that ended the stream
 }
 
-// stream does a task and tells of it as it goes on. Whatever happens to the run or to
-// this server, the last event is the terminal one.
+// stream does a task and streams its progress. Whatever happens to the run or to this server,
+// the last event is the terminal one.
 func (h *handler) stream(c *call) error {
 	record, err := h.begin(c)
 	if err != nil {
@@ -43,7 +43,7 @@ func (h *handler) stream(c *call) error {
 		wait()
 	}()
 	httpwire.BeginStream(c.w, httpwire.TypeEvents)
-	s := &telling{call: c, svc: h.svc, run: record.ID, out: httpwire.NewEventWriter(c.w)}
+	s := &progressWriter{call: c, svc: h.svc, run: record.ID, out: httpwire.NewEventWriter(c.w)}
 	here := false
 	if s.panicked = httpwire.Catch(func() error { here = s.follow(ctx, events); return nil }); s.panicked != nil {
 		here = true // it is told of that too
@@ -70,9 +70,9 @@ type EventData struct {
 	Message string   `json:"message,omitempty"`
 }
 
-// follow tells of the run until it has its outcome, or nothing more can be learnt of it.
-// It reports whether the client is still there.
-func (s *telling) follow(ctx context.Context, events <-chan happening) bool {
+// follow streams the run's events until the run has its outcome or its events end. It reports
+// whether the client is still there.
+func (s *progressWriter) follow(ctx context.Context, events <-chan eventOrError) bool {
 	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
 	err := s.send(agentapi.Started, EventData{TaskType: s.task.TaskType, RunID: s.run})
@@ -94,12 +94,12 @@ func (s *telling) follow(ctx context.Context, events <-chan happening) bool {
 	return false
 }
 
-// ends are the states in which a run may have its outcome; there may be another attempt.
+// ends are the states in which a run may have its outcome. Another attempt may follow.
 var ends = []api.State{api.Completed, api.Failed, api.Timeout, api.Cancelled}
 
-// isLast reports whether the run has its outcome with that event. Its cleaning up comes
-// later, and is nobody's business.
-func (s *telling) isLast(ctx context.Context, event api.Event) bool {
+// isLast reports whether the run has its outcome with this event. The events of its cleaning
+// up are not streamed.
+func (s *progressWriter) isLast(ctx context.Context, event api.Event) bool {
 	if event.Type == api.EventEnd {
 		return true
 	}
@@ -110,8 +110,8 @@ func (s *telling) isLast(ctx context.Context, event api.Event) bool {
 	return err == nil && ended(record)
 }
 
-// pass hands on what a client is told of: the unit's progress, and the run's states.
-func (s *telling) pass(event api.Event) error {
+// pass sends the events that a client gets: the unit's progress and the run's states.
+func (s *progressWriter) pass(event api.Event) error {
 	e := eventOf(event)
 	if event.Type != api.EventProgress && (event.Type != api.EventState || e.State == api.Idle) {
 		return nil
@@ -119,7 +119,7 @@ func (s *telling) pass(event api.Event) error {
 	return s.send(agentapi.Progress, e)
 }
 
-// eventOf takes what a stored event has of ours. Data that can't be read has none of it.
+// eventOf converts a stored event to the data of a streamed one. Unreadable data is left out.
 func eventOf(event api.Event) EventData {
 	data, _ := event.Decode()
 	switch data := data.(type) {
@@ -131,7 +131,7 @@ func eventOf(event api.Event) EventData {
 	return EventData{}
 }
 
-func (s *telling) send(kind agentapi.EventType, e EventData) error {
+func (s *progressWriter) send(kind agentapi.EventType, e EventData) error {
 	e.RequestID = s.task.RequestID
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -140,46 +140,46 @@ func (s *telling) send(kind agentapi.EventType, e EventData) error {
 	return s.out.Write(httpwire.Event{Name: string(kind), Data: string(raw)})
 }
 
-// finish writes the terminal event, which comes after a panic too (section "Stream
-// invariant"). A client that has gone by now needs none.
-func (s *telling) finish() {
+// finish writes the terminal event, also after a panic (section "Stream invariant"), unless
+// the client has gone.
+func (s *progressWriter) finish() {
 	var last []byte
 	err := s.panicked
 	if err == nil {
 		err = httpwire.Catch(func() error { last = s.terminal(); return nil })
 	}
 	if err != nil {
-		last = s.broken(err)
+		last = s.lastResort(err)
 	}
 	_ = s.out.Write(httpwire.Event{Name: string(agentapi.Final), Data: string(last)})
 }
 
-// terminal is the run's outcome, or why it is not known.
-func (s *telling) terminal() []byte {
+// terminal returns the terminal event: the run's outcome, or why it is not known.
+func (s *progressWriter) terminal() []byte {
 	record, err := s.svc.Get(context.WithoutCancel(s.r.Context()), s.run)
 	if err == nil && !ended(record) {
 		err = s.trouble
 	}
 	if err != nil {
-		return s.broken(err)
+		return s.lastResort(err)
 	}
 	if err := taskError(record); err != nil {
 		return s.refusal(err)
 	}
 	raw, err := json.Marshal(s.task.answer(record))
 	if err != nil {
-		return s.broken(err)
+		return s.lastResort(err)
 	}
 	return raw
 }
 
-// broken is the terminal event of a stream that we can't end as we should.
-func (s *telling) broken(err error) []byte {
+// lastResort returns the terminal event of a stream whose outcome can't be sent.
+func (s *progressWriter) lastResort(err error) []byte {
 	s.notes.Report(err, true)
 	return s.refusal(err)
 }
 
-func (s *telling) refusal(err error) []byte {
+func (s *progressWriter) refusal(err error) []byte {
 	p := httpwire.ProblemOf(err)
 	p.Run = s.run
 	return object(s.task.refusal(p))

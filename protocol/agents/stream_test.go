@@ -17,25 +17,25 @@ import (
 )
 
 // watch is a stream about a run, to a recorder.
-func watch(t *testing.T, svc Service) (*telling, *httptest.ResponseRecorder, *noted) {
+func watch(t *testing.T, svc Service) (*progressWriter, *httptest.ResponseRecorder, *noted) {
 	t.Helper()
 	w, notes := httptest.NewRecorder(), newNotes()
 	c := &call{
 		w: httpwire.Watch(w), r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), notes: &notes.Notes,
 		task: &task{Request: agentapi.Request{RequestID: "r-1", TaskType: "T"}},
 	}
-	return &telling{call: c, svc: svc, run: "id", out: httpwire.NewEventWriter(w)}, w, notes
+	return &progressWriter{call: c, svc: svc, run: "id", out: httpwire.NewEventWriter(w)}, w, notes
 }
 
 func TestASilentTaskShowsThatItLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w, _ := watch(t, newFake(""))
-		events := make(chan happening)
+		events := make(chan eventOrError)
 		followed := make(chan bool)
 		go func() { followed <- s.follow(t.Context(), events) }()
 		time.Sleep(20 * time.Second)
-		events <- happening{Value: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
-		events <- happening{Value: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
+		events <- eventOrError{Value: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
+		events <- eventOrError{Value: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
 		want := "event: started\ndata: {\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
 		if here := <-followed; !here || w.Body.String() != want {
 			t.Error(cmp.Diff(want, w.Body.String()))

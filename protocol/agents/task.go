@@ -18,7 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// task is what a request of the contract asks for.
+// task is a request of the contract, read and checked.
 type task struct {
 	agentapi.Request
 	unit     string // that does it; "" until it is found
@@ -49,8 +49,8 @@ func (h *handler) sync(c *call) error {
 	return httpwire.Reply(c.w, http.StatusOK, httpwire.TypeJSON, c.task.answer(record))
 }
 
-// await returns the run at its end, or as it is when the server ends or the client has
-// gone. The run goes on in any case.
+// await returns the run at its end, or its current record when the server ends or the client
+// has gone. The run goes on in any case.
 func (h *handler) await(request context.Context, record api.Record) (api.Record, error) {
 	if ended(record) {
 		return record, nil
@@ -66,8 +66,8 @@ func ended(record api.Record) bool { return record.Outcome != "" }
 // runHeader names the run in every answer about one.
 const runHeader = "AOD-Run"
 
-// begin reads a request and starts its run. What is refused is refused here: all that
-// comes later is about a run.
+// begin reads a request and starts its run. Every refusal happens here: after it there is a
+// run.
 func (h *handler) begin(c *call) (api.Record, error) {
 	if err := h.read(c); err != nil {
 		return api.Record{}, err
@@ -77,14 +77,15 @@ func (h *handler) begin(c *call) (api.Record, error) {
 		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: httpwire.TraceParent(c.r), Metadata: t.metadata,
 	})
 	if err != nil {
-		return api.Record{}, discreet(err, t.unit, t.schema)
+		return api.Record{}, redact(err, t.unit, t.schema)
 	}
 	c.notes.Run = record.ID
 	c.w.Header().Set(runHeader, record.ID)
 	return record, nil
 }
 
-// read fills in the call's task, as far as it comes: a refusal echoes what it can.
+// read fills in the call's task as far as possible, also before an error: a refusal echoes the
+// request's ids.
 func (h *handler) read(c *call) error {
 	if err := httpwire.RequireJSON(c.r); err != nil {
 		return err
@@ -116,7 +117,8 @@ func (h *handler) read(c *call) error {
 	return nil
 }
 
-// DisconnectHeader says what becomes of the run when its client goes away before the end.
+// DisconnectHeader is the header by which a client chooses whether its run goes on when the
+// client disconnects.
 const DisconnectHeader = "AOD-On-Disconnect"
 
 func detaches(r *http.Request) (bool, error) {
@@ -130,7 +132,8 @@ func detaches(r *http.Request) (bool, error) {
 		WithHint("it is cancel, the default, or continue")
 }
 
-// findUnit finds the unit that the task type names. At the address of one unit no other is.
+// findUnit finds the unit that the task type names. At the address of a unit it has to be that
+// unit.
 func (h *handler) findUnit(c *call) error {
 	t := c.task
 	for _, name := range h.opts.unitNames(t.TaskType) {
@@ -142,14 +145,14 @@ func (h *handler) findUnit(c *call) error {
 			continue
 		}
 		t.unit, t.schema = name, schema
-		return errors.Join(err, discreet(h.namesNoFile(schema, t.Inputs), name, schema))
+		return errors.Join(err, redact(h.namesNoFile(schema, t.Inputs), name, schema))
 	}
 	return fault.New(fault.NotFound, "no unit at this address has the name that task_type gives").
 		WithHint("GET /v1/units lists the units; csv-report is CSV_REPORT as well")
 }
 
-// namesNoFile refuses inputs that name files, which can't come along. The Service would
-// refuse them as well, but by their names.
+// namesNoFile refuses inputs that name files, since a request can't bring any. The Service
+// would refuse them as well, but its error would show their names.
 func (h *handler) namesNoFile(schema []byte, inputs agentapi.Object) error {
 	known, _ := contract.Parse(schema)
 	if known == nil || inputs.IsZero() {
@@ -170,7 +173,7 @@ func (h *handler) namesNoFile(schema []byte, inputs agentapi.Object) error {
 		WithHint("POST /v1/runs takes files, in a form").WithFindings(found)
 }
 
-// contractDigest is that of a unit's contract, as its address gives it; "" is that of none.
+// contractDigest returns the digest of a unit's contract, or "" without one.
 func contractDigest(schema []byte) string {
 	if len(schema) == 0 {
 		return ""
@@ -179,8 +182,8 @@ func contractDigest(schema []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// unitNames are the names that a task type may stand for, the likeliest first. One that the
-// operator has given to a unit stands for that alone.
+// unitNames returns the names of units that a task type may stand for, the likeliest first. A
+// task type that the operator has assigned to a unit stands for that unit only.
 func (p Policy) unitNames(taskType string) []string {
 	if name, given := p.TaskTypes[taskType]; given {
 		return []string{name}
@@ -191,8 +194,8 @@ func (p Policy) unitNames(taskType string) []string {
 
 const abandonTime = 10 * time.Second
 
-// abandon ends the run of a client that has gone, unless that wanted it to go on. A server
-// that ends takes its clients with it: their runs are the next one's.
+// abandon cancels the run of a client that has gone, unless the client wanted it to go on. When
+// the server ends, the runs of its clients go on in the next process.
 func (h *handler) abandon(request context.Context, t *task, run string) {
 	if t.detached || httpwire.ServerEnds(request) {
 		return

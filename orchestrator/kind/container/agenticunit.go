@@ -18,23 +18,23 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// auFileBytes is where a file that a unit writes ends: in its tmpfs, which is no larger, and
-// as its stdout, which is allowed less.
+// auFileBytes bounds each file that a unit writes. Its tmpfs is no larger, and its stdout may
+// have less.
 const auFileBytes = 64 << 20
 
-// Extra is run.Request.Extra for the kinds of this package: what an Agentic Unit is given
-// beside its input.
+// Extra is run.Request.Extra for the kinds of this package: what an Agentic Unit gets beside
+// its input.
 type Extra struct {
-	// ModelPath is a file or directory of this machine, absolute, that the unit gets as its
-	// --model-path; "" is none.
+	// ModelPath is the absolute path of a file or directory of this machine, which the unit
+	// gets as its --model-path; "" is none.
 	ModelPath string
 	// StdinBytes is the most that the unit gets on stdin; 0 is au.DefaultStdinBytes.
 	StdinBytes int64
-	// Stream joins the unit with others, while they run; nil: with none.
+	// Stream connects the unit with others while they run; nil: with none.
 	Stream *Stream
 }
 
-// extra returns what goes with a request: its own, or the operator's.
+// extra returns the Extra of a request, or the operator's settings if it has none.
 func (c *Containers) extra(given any, name string) Extra {
 	if own, ok := given.(Extra); ok {
 		return own
@@ -42,7 +42,7 @@ func (c *Containers) extra(given any, name string) Extra {
 	return c.opts.Units[name].Extra
 }
 
-// modelDir is where a unit finds the model that its user has.
+// modelDir is where a unit finds its model in the sandbox.
 const modelDir = "/models"
 
 // agenticUnit is the program of an Agentic Unit: a filter from stdin to JSON on stdout.
@@ -50,7 +50,7 @@ type agenticUnit struct{}
 
 func (agenticUnit) noun() string { return "unit" }
 
-// check refuses more than a unit takes, before anything starts.
+// check refuses files and a stdin that no unit takes, before anything starts.
 func (agenticUnit) check(c *Containers, req run.Request, ready run.Input) error {
 	limit := cmp.Or(c.extra(req.Extra, req.Unit.Name).StdinBytes, au.DefaultStdinBytes)
 	for _, f := range ready.Files {
@@ -81,8 +81,8 @@ func (agenticUnit) waiting(c *Containers, u *unit.Unit, spec *runtime.Spec) (err
 	return err
 }
 
-// prepare makes a filter of the spec: what the unit is given is checked against its model
-// card, before anything of it starts.
+// prepare makes the sandbox a filter. It checks the arguments and the stdin against the model
+// card before the container starts.
 func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error {
 	c, extra := x.containers, x.containers.extra(x.Extra, x.Unit.Name)
 	card, err := c.card(ctx, x.Run, *spec, layout.Dir)
@@ -119,14 +119,14 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 	return nil
 }
 
-// adopt: it was started with more, which nobody needs any more.
+// adopt marks the sandbox as a filter. The rest of the filter was needed for the start only.
 func (agenticUnit) adopt(spec *runtime.Spec) { spec.Filter = &runtime.Filter{} }
 
 func (agenticUnit) join(ctx context.Context, x *execution, layout runtime.Layout) (end func()) {
 	return x.containers.extra(x.Extra, x.Unit.Name).Stream.join(ctx, layout)
 }
 
-// auCall reads the input, which keeps the contract of all Agentic Units.
+// auCall reads the input, which keeps the contract that all Agentic Units have.
 func (x *execution) auCall() (call capsule.AUCall, err error) {
 	if err := json.Unmarshal(x.Input.Payload.JSON(), &call); err != nil {
 		return call, fmt.Errorf("decode call: %w", err)
@@ -137,7 +137,7 @@ func (x *execution) auCall() (call capsule.AUCall, err error) {
 	return call, nil
 }
 
-// accepts looks at the beginning of what is to be the unit's stdin.
+// accepts checks the first bytes of the unit's stdin against the media types of its card.
 func accepts(card *au.Card, stdin string, layout runtime.Layout) error {
 	if stdin == "" {
 		return nil

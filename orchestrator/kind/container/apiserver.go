@@ -46,7 +46,7 @@ func (x *execution) openAPI(ctx context.Context, layout runtime.Layout, limits r
 	return a, nil
 }
 
-// takeAPI makes the API of a waiting sandbox the attempt's: its program hears of the run.
+// takeAPI assigns the API of a warm sandbox to the attempt: its program gets the run.
 func (x *execution) takeAPI(s *pool.Sandbox, limits runtime.Limits) (*apiServer, error) {
 	a, err := x.newAPI(s.Layout, limits)
 	if err != nil {
@@ -57,7 +57,7 @@ func (x *execution) takeAPI(s *pool.Sandbox, limits runtime.Limits) (*apiServer,
 	return a, nil
 }
 
-// newAPI makes an API that nobody hears of yet.
+// newAPI makes an API that is not served yet.
 func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
 	if err := os.MkdirAll(placedIn(layout), 0o700); err != nil {
 		return nil, run.StorageFault(err)
@@ -76,7 +76,8 @@ func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiSe
 // asked reports whether the program has asked for its run.
 func (a *apiServer) asked() bool { return a != nil && a.handler.Asked() }
 
-// done is closed when the attempt has ended and its container goes on; nil where that can't be.
+// done returns a channel that is closed when the attempt has ended and its container goes on.
+// It returns nil if the container serves one run only.
 func (a *apiServer) done() <-chan struct{} {
 	if a == nil || !a.continues {
 		return nil
@@ -104,15 +105,15 @@ func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Ca
 	return caller
 }
 
-// placedIn is where the broker remembers which files it brought back.
+// placedIn returns the path where the broker remembers which files it brought back.
 func placedIn(layout runtime.Layout) string { return filepath.Join(layout.Dir, "placed") }
 
-// until ends the calls with ctx, at the same time as their caller's container.
-func (a *apiServer) until(ctx context.Context) (stop func() bool) {
+// endCallsWith ends the calls when ctx ends, at the same time as the container.
+func (a *apiServer) endCallsWith(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { a.calls.CancelAll(context.Cause(ctx)) })
 }
 
-// close ends the API, and with it every call that goes on.
+// close ends the API and every live call.
 func (a *apiServer) close(cause error) {
 	if a == nil {
 		return
@@ -122,11 +123,11 @@ func (a *apiServer) close(cause error) {
 	a.calls.End(cause)
 }
 
-// releaseTime is what requests of the attempt's have to end that are under way.
+// releaseTime is how long the attempt's requests under way have until they must end.
 const releaseTime = 5 * time.Second
 
-// release takes the API from the attempt, and ends every call that goes on. Where it returns
-// false it has to be closed.
+// release takes the API from the attempt and ends every live call. If it returns false, the
+// caller has to close the API.
 func (a *apiServer) release(cause error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()

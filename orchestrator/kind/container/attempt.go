@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// attempt is the sandbox of one attempt, with what is needed to read its result.
+// attempt is the sandbox of one attempt, with the state that is needed to read its result.
 type attempt struct {
 	x       *execution
 	sandbox *runtime.Sandbox
@@ -36,7 +36,7 @@ const (
 	loaded               // it waited, with its program loaded
 )
 
-// ending says how much of the sandbox has ended.
+// ending tells how much of the sandbox has ended.
 type ending uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	posted                 // the run, whose result was posted; the program may serve another
 )
 
-// start makes the attempt's directory ready and starts its container.
+// start prepares the attempt's directory and starts its container.
 func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, error) {
 	layout, err := x.place(image)
 	if err != nil {
@@ -72,7 +72,7 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 	return a, nil
 }
 
-// startSandbox starts no more containers at once than the engine does well.
+// startSandbox starts a sandbox. It bounds how many starts the engine has at once.
 func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error) {
 	if err := c.starts.take(ctx); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout
 	return runtime.Start(ctx, c.engine, spec, layout, log)
 }
 
-// adopted is the attempt of a container that an earlier process started.
+// adopted returns the attempt of a container that an earlier process started.
 func (x *execution) adopted(ctx context.Context, container string) (*attempt, error) {
 	image, err := x.containers.ensureImage(ctx, x.Run)
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
 }
 
-// place makes the attempt's directory ready: /io with the input and its files.
+// place prepares the attempt's directory: /io with the input and its files.
 func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
 	initFile, err := x.containers.initFile(image.Arch)
 	if err != nil {
@@ -129,8 +129,8 @@ func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
 	return layout, layout.WriteInput(x.Input.Payload.JSON())
 }
 
-// wait enters Running and returns with the end of the container: by itself, at its
-// time limit, or stopped with ctx.
+// wait enters Running and returns the end of the container, which ends by itself, at its time
+// limit, or when ctx ends.
 func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	x := a.x
 	if x.State() != api.Running { // as it is when the container was adopted
@@ -143,7 +143,7 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	began := time.Now()
 	limited, stop := context.WithTimeoutCause(ctx, a.limits.Timeout-time.Since(*x.Record.StartedAt), run.ErrTimeout)
 	defer stop()
-	defer a.api.until(limited)()
+	defer a.api.endCallsWith(limited)()
 	defer x.program.join(ctx, x, a.layout)()
 	end, err := a.sandbox.WaitOrPosted(limited, a.api.done())
 	a.ending = endingOf(end)
@@ -167,7 +167,7 @@ func endingOf(end runtime.End) ending {
 	return exited
 }
 
-// startedAt is when the attempt's time began: a container that waited ran before that.
+// startedAt returns when the attempt's time began. A warm container ran before that.
 func (a *attempt) startedAt() time.Time {
 	started := a.sandbox.StartedAt()
 	transitions := a.x.Record.Transitions
@@ -177,14 +177,14 @@ func (a *attempt) startedAt() time.Time {
 	return started
 }
 
-// neverStarted reports whether a sandbox that was claimed ended before its program got the
-// run: nothing of that has happened then.
+// neverStarted reports whether a warm sandbox ended before its program got the run. The run
+// has had no effect then.
 func (a *attempt) neverStarted(end runtime.End) bool {
 	return a.origin != fresh && end.Cause == nil && (end.Report.Abandoned || a.origin == loaded && !a.api.asked())
 }
 
-// leaveAPI ends the API for the attempt, and for the program as well where that has no
-// other run.
+// leaveAPI ends the API for the attempt. It closes the API if the container serves no other
+// run.
 func (a *attempt) leaveAPI(cause error) {
 	if a.ending == posted && a.shared != nil && a.api.release(cause) {
 		return
@@ -193,7 +193,7 @@ func (a *attempt) leaveAPI(cause error) {
 	a.api.close(cause)
 }
 
-// noteLog takes into the record how much the program wrote.
+// noteLog records how much the program wrote.
 func (a *attempt) noteLog() {
 	stats := &a.x.Record.Log
 	stats.Bytes, stats.Truncated = a.log.Bytes()
@@ -202,8 +202,8 @@ func (a *attempt) noteLog() {
 	}
 }
 
-// settle waits for what an early end left to come, and takes it into the record: the
-// result counts, whatever the container did afterwards.
+// settle waits for what follows an early end, and records it. The result counts, whatever the
+// container did afterwards.
 func (a *attempt) settle(ctx context.Context) {
 	exit, err := a.settled(ctx)
 	a.noteLog()
@@ -215,13 +215,13 @@ func (a *attempt) settle(ctx context.Context) {
 	}
 }
 
-// vanished is the fault of a container that somebody removed under the run's hands.
+// vanished returns the fault of a container that somebody removed during the run.
 func vanished(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the run's container vanished").
 		WithHint("somebody removed it from the engine; run it again")
 }
 
-// limits are in force for the run's attempts.
+// limits returns the limits of the run's attempts.
 func (x *execution) limits() runtime.Limits { return x.program.limits(x.Limits) }
 
 func (x *execution) spec(image runtime.Image) runtime.Spec {

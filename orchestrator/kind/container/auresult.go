@@ -10,8 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// collect decides what the end of an Agentic Unit means that wasn't stopped: its exit code
-// says it, and its stdout has to be what the specification asks for.
+// collect decides what the end of an Agentic Unit means that wasn't stopped. The exit code
+// decides, and with 0 the stdout has to keep the specification.
 func (agenticUnit) collect(x *execution, end runtime.End) (run.Result, error) {
 	if end.ExitCode != 0 {
 		return unitFailed(au.ExitMeaning(end.ExitCode, x.card)), nil
@@ -37,7 +37,7 @@ func (agenticUnit) collect(x *execution, end runtime.End) (run.Result, error) {
 	return run.Result{State: api.Completed, Outcome: api.Success, ExitCode: &success, Output: output.JSON()}, nil
 }
 
-// unitFailed concludes a unit that failed by itself.
+// unitFailed is the result of a unit that failed by itself.
 func unitFailed(exit au.Exit) run.Result {
 	category := api.CategoryAgent
 	if exit.Class == au.ExitInvalidInput {
@@ -50,7 +50,7 @@ func unitFailed(exit au.Exit) run.Result {
 	})
 }
 
-// wrongStdout concludes a unit that exited with 0 without a result.
+// wrongStdout is the result of a unit that exited with 0 without a valid stdout.
 func wrongStdout(wrong *au.OutputError) run.Result {
 	return run.Failed(api.ContractViolation, exitContract, &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.ContractViolation), Type: string(wrong.Problem),
@@ -59,7 +59,7 @@ func wrongStdout(wrong *au.OutputError) run.Result {
 	})
 }
 
-// wroteTooMuch: a unit printed and printed. It counts before anything else.
+// wroteTooMuch returns the limit of a unit that wrote too much, to stdout or to a file.
 func (agenticUnit) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
 	return &runtime.LimitError{
 		Limit:   "output",

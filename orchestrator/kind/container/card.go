@@ -23,7 +23,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// describeTime is what a unit has to print its model card.
+// describeTime bounds the time in which a unit prints its model card.
 const describeTime = 10 * time.Second
 
 // Card implements run.Describer: the model card of an Agentic Unit as its program printed
@@ -58,29 +58,29 @@ func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
 	return cmp.Or(c.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil
 }
 
-// Describe returns the model card of an Agentic Unit, which its image is asked for once.
-// observe is told of the building of the image; nil is nobody. The error is a Capsule fault
-// for a unit that gives no card.
+// Describe returns the model card of an Agentic Unit. The program is asked once for each
+// image. observe gets the steps of the image's build, and may be nil. If the program prints
+// no card, the error is a Capsule fault.
 func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
 	if !isAgenticUnit(u) {
 		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).WithHint("`aod units` shows its contract")
 	}
-	err = c.aside(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+	err = c.besideRuns(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
 		card, err = c.card(ctx, r, spec, dir)
 		return err
 	})
 	return card, err
 }
 
-// aside does something with a unit beside all runs, in a directory among theirs: what is
-// left of one that belongs to no run goes at the next start.
-func (c *Containers) aside(ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error) (err error) {
+// besideRuns starts a unit without a run, in a directory among those of runs. After a crash
+// the next start removes the directory, since no run has it.
+func (c *Containers) besideRuns(ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error) (err error) {
 	id, err := run.NewID()
 	if err != nil {
 		return err
 	}
 	r := &run.Run{ID: id, Unit: u, Limits: run.Request{Unit: u}.Limits(c.opts.Limits), Record: api.Record{Unit: u.Name}}
-	r.LedBy(nobody{}, observe)
+	r.LedBy(noHost{}, observe)
 	image, err := c.ensureImage(ctx, r)
 	if err != nil {
 		return err
@@ -99,16 +99,16 @@ func (c *Containers) aside(ctx context.Context, u *unit.Unit, observe func(run.E
 	return do(r, spec, dir)
 }
 
-// nobody leads what is no run.
-type nobody struct{ run.Host }
+// noHost is the host of a run that nobody asked for. It stores nothing.
+type noHost struct{ run.Host }
 
 // Save implements run.Host.
-func (nobody) Save(api.Transition) error { return nil }
+func (noHost) Save(api.Transition) error { return nil }
 
 // Note implements run.Host.
-func (nobody) Note(run.Event) {}
+func (noHost) Note(run.Event) {}
 
-// card returns the model card of a run's unit. It is remembered with the image.
+// card returns the model card of a run's unit. It is stored for the image.
 func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {
 	known := filepath.Join(c.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".json")
 	if raw, err := os.ReadFile(known); err == nil {
@@ -129,7 +129,7 @@ func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, di
 	return card, c.remember(known, raw)
 }
 
-// remember keeps a card. Another process may do the same at the same time.
+// remember stores a card. Another process may do the same at the same time.
 func (c *Containers) remember(name string, raw []byte) error {
 	err := os.MkdirAll(c.home.Cards, 0o700)
 	if err == nil {
@@ -170,7 +170,7 @@ func describedBy(unit string, seen Observed) ([]byte, error) {
 	return output.JSON(), nil
 }
 
-// sizeOf is that of an input file.
+// sizeOf returns the size of an input file in bytes.
 func sizeOf(name string) (int64, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// claim makes a waiting sandbox the attempt's own. From the moment that it is given its run
-// it is like any other; before, an error leaves it to be discarded.
+// claim makes a warm sandbox the attempt's. After an error before the sandbox has its run,
+// the caller discards it.
 func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
 	began := time.Now()
 	if err := x.moveIn(s); err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// Exit codes that say something by themselves.
+// Exit codes with a meaning of their own.
 const (
 	exitKilled   = 137 // 128 + SIGKILL
 	exitContract = 1
 	exitFileSize = 153 // 128 + SIGXFSZ: one file went over the disk limit
 )
 
-// classify decides what the end of the sandbox means and takes the result of a program that
-// ended well. Its error is a fault of ours.
+// classify decides what the end of the sandbox means, and collects the result of a program
+// that ended well. Its error is a fault of AOD.
 func (x *execution) classify(end runtime.End) (run.Result, error) {
 	limits := x.attempt.limits
 	x.measure(end)
@@ -46,12 +46,12 @@ func (x *execution) measure(end runtime.End) {
 	}
 }
 
-// overdue reports whether the program ended when its time was up already.
+// overdue reports whether the program ended after its time limit.
 func (x *execution) overdue(end runtime.End, limits runtime.Limits) bool {
 	return x.Record.StartedAt != nil && !end.FinishedAt.Before(x.Record.StartedAt.Add(limits.Timeout))
 }
 
-// stopped is the result of a run that we ended ourselves.
+// stopped returns the result of a run that AOD stopped.
 func stopped(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 	var over *runtime.LimitError
 	switch {
@@ -65,7 +65,7 @@ func stopped(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 	return run.Stopped(&end.ExitCode, end.Cause), true
 }
 
-// died is the result of a run whose program was killed or never lived.
+// died returns the result of a run whose program was killed or never started.
 func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 	switch {
 	case end.ExitCode == 0:
@@ -109,7 +109,7 @@ func exceeded(exit int, over *runtime.LimitError) run.Result {
 	})
 }
 
-// noteLimits warns of limits that were met by a program that ended well all the same.
+// noteLimits warns of limits that a successful program reached.
 func (x *execution) noteLimits(end runtime.End) {
 	if end.Report.OOMKills > 0 {
 		x.Warn("a process of the %s was killed at the memory limit (limits.memory)", x.program.noun())

@@ -17,18 +17,18 @@ const (
 	resultPath = "/io/output.json"
 )
 
-// takeResult reads, validates and delivers what a program left that ended well.
+// takeResult reads, validates and delivers the output of a program that ended well.
 func (x *execution) takeResult(layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
 	raw, finding, err := layout.ReadResult(limits.ResultBytes)
 	if err != nil {
 		return run.Result{}, err
 	}
 	if finding != nil {
-		return violated(*finding), nil
+		return contractViolation(*finding), nil
 	}
 	output, err := contract.Decode(raw, limits.ResultBytes)
 	if err != nil {
-		return violated(run.Undecodable(err)), nil
+		return contractViolation(run.Undecodable(err)), nil
 	}
 	return x.takeOutput(output, layout, limits)
 }
@@ -47,7 +47,7 @@ func (x *execution) takeOutput(output contract.Payload, layout runtime.Layout, l
 		return run.Result{}, err
 	}
 	if len(findings) > 0 {
-		return violated(findings...), nil
+		return contractViolation(findings...), nil
 	}
 	return x.deliver(output, listing, layout)
 }
@@ -63,7 +63,7 @@ func (x *execution) checkOutput(output contract.Payload, layout runtime.Layout) 
 	return append(findings, schema.CheckFiles(output, contract.StageOutput, root)...), nil
 }
 
-// deliver moves the files out: the attempt ended well.
+// deliver moves the output files out of the attempt's directory.
 func (x *execution) deliver(output contract.Payload, listing runtime.Listing, layout runtime.Layout) (run.Result, error) {
 	delivered, err := x.moveOut(listing.Files, layout)
 	if err != nil {
@@ -80,7 +80,7 @@ func (x *execution) deliver(output contract.Payload, listing runtime.Listing, la
 	}, nil
 }
 
-// moveOut puts the files where their user wants them, or where the run keeps them.
+// moveOut moves the files to the directory that the user asked for, or to that of the run.
 func (x *execution) moveOut(found []runtime.Found, layout runtime.Layout) ([]runtime.File, error) {
 	if x.OutDir == "" {
 		return layout.Publish(found, x.OutputDir())
@@ -88,7 +88,7 @@ func (x *execution) moveOut(found []runtime.Found, layout runtime.Layout) ([]run
 	return layout.Deliver(found, x.OutDir)
 }
 
-// named says of each file which field of the output names it.
+// named returns the files, each with the field of the output that names it.
 func (x *execution) named(delivered []runtime.File, output contract.Payload) []api.File {
 	pointers := map[string]string{}
 	for _, ref := range x.Unit.Contract.Output.FileRefs(output) {
@@ -115,8 +115,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// violated concludes a run that exited 0 without a valid result.
-func violated(findings ...fault.Finding) run.Result {
+// contractViolation is the result of a run that exited with 0 without a valid result.
+func contractViolation(findings ...fault.Finding) run.Result {
 	for i := range findings {
 		if findings[i].File == "" {
 			findings[i].File = resultPath
@@ -130,8 +130,8 @@ func violated(findings ...fault.Finding) run.Result {
 	})
 }
 
-// takeError concludes a run whose program failed by itself. It may have left word in
-// /io/output.json: {"error": {"type": …, "message": …}} or {"error": "…"}.
+// takeError returns the result of a run whose program failed by itself. /io/output.json may
+// hold its reason: {"error": {"type": …, "message": …}} or {"error": "…"}.
 func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
 	failure := &api.RunError{
 		Category: api.CategoryAgent,
@@ -145,7 +145,7 @@ func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (r
 	if err != nil {
 		return run.Result{}, err
 	}
-	if kind, message := toldError(raw, limits.ResultBytes); message != "" {
+	if kind, message := reportedError(raw, limits.ResultBytes); message != "" {
 		failure.Type, failure.Message, failure.Hint = kind, message, ""
 	}
 	outcome := api.CapsuleError
@@ -156,13 +156,12 @@ func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (r
 	return run.Failed(outcome, end.ExitCode, failure), nil
 }
 
-// contractError is what a bridge calls a result that it refused itself, so that the
-// outcome is the same whoever was the first to see it.
+// contractError is the type of error that a bridge reports for a result that breaks the
+// contract. The outcome is then the same as if AOD had found it.
 const contractError = "ContractError"
 
-// toldError reads what a failed capsule says of itself; nothing of it is believed
-// beyond being shown.
-func toldError(raw []byte, limit int64) (kind, message string) {
+// reportedError reads the error that a failed capsule reports. AOD only shows it.
+func reportedError(raw []byte, limit int64) (kind, message string) {
 	payload, err := contract.Decode(raw, limit)
 	if err != nil {
 		return "", ""

@@ -24,10 +24,10 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// tracer makes the spans of an attempt; they go nowhere unless the program says where.
+// tracer makes the spans of an attempt. They are dropped unless the program sets an exporter.
 var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/container")
 
-// Engine is what the kinds need of a container engine.
+// Engine is the part of a container engine that this package needs.
 type Engine interface {
 	runtime.Images
 	runtime.Builder
@@ -45,7 +45,7 @@ type Options struct {
 	Units  map[string]UnitOptions // by name
 }
 
-// UnitOptions are what the operator says about one unit; zero fields say nothing.
+// UnitOptions are the operator's settings for one unit. A zero field leaves the default.
 type UnitOptions struct {
 	Extra      // of all its runs
 	Warm  *int // sandboxes that wait for its runs; nil: what its agent.yaml says
@@ -68,7 +68,7 @@ type Containers struct {
 	end        context.CancelFunc
 }
 
-// New returns a kind that has started nothing.
+// New returns a kind that has not started anything.
 func New(engine Engine, opts Options) *Containers {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -140,10 +140,10 @@ func (c *Containers) Warm(ctx context.Context, world run.World) {
 // Warmed implements run.Warmer.
 func (c *Containers) Warmed() api.PoolStats { return c.pool.Stats() }
 
-// Pool returns the pool of waiting sandboxes, for a look at it.
+// Pool returns the pool of warm sandboxes.
 func (c *Containers) Pool() *pool.Pool { return c.pool }
 
-// Collectors returns the figures of the pool.
+// Collectors returns the metrics of the pool.
 func (c *Containers) Collectors() []prometheus.Collector { return []prometheus.Collector{c.pool} }
 
 // Ready implements run.Sweeper.
@@ -188,7 +188,7 @@ func (c *Containers) Image(u *unit.Unit) string {
 	return recipe.Tag()
 }
 
-// gate lets a number of callers through at once; nil lets everybody.
+// gate is a semaphore; a nil gate has no bound.
 type gate chan struct{}
 
 func newGate(width int) gate {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// execution makes the attempts of one run.
+// execution implements run.Execution in sandboxes.
 type execution struct {
 	*run.Run
 	containers *Containers
@@ -28,13 +28,14 @@ type execution struct {
 	released  *pool.Sandbox // waits for another run, when it has been stored that it isn't this one's
 }
 
-// saved is what another process has to know to go on with the run.
+// saved is what another process needs to resume the run.
 type saved struct {
-	// Sandboxes are the warm sandboxes that attempts acquired, by their numbers; those that
-	// were given up and have yet to be removed have negative ones.
+	// Sandboxes are the warm sandboxes that attempts acquired, by number of attempt. A
+	// negative number marks a sandbox that was given up and has yet to be removed.
 	Sandboxes map[int]string `json:"sandboxes,omitempty"`
 	Slot      pool.ReuseSlot `json:"slot,omitzero"`
-	// Refused are the lines in the attempt's log of a sandbox that it had before its own.
+	// Refused counts the lines in the attempt's log that a warm sandbox wrote before it was
+	// given up.
 	Refused run.Lines `json:"refused,omitzero"`
 }
 
@@ -47,16 +48,15 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	return result, err
 }
 
-// Resume implements run.Execution: an execution that didn't begin the run looks first what
-// there is of it.
+// Resume implements run.Execution: open finds what an earlier process left.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) { return x.Attempt(ctx) }
 
-// carryOut starts the attempt's container, or takes over one that there is, waits for its
-// end and takes the result.
+// carryOut starts the attempt's container or adopts an existing one, waits for its end and
+// takes the result.
 func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 	end, err := x.openAndWait(ctx)
 	if err == nil && x.attempt.neverStarted(end) {
-		if err = x.refuse(ctx); err == nil {
+		if err = x.refuseWarm(ctx); err == nil {
 			end, err = x.openAndWait(ctx)
 		}
 	}
@@ -86,7 +86,8 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 	return end, err
 }
 
-// whyCallsEnd is why the calls of an attempt end that ended with err.
+// whyCallsEnd returns the reason with which the calls of an attempt end. err is the attempt's
+// error.
 func whyCallsEnd(err error) error {
 	if errors.Is(err, runtime.ErrDetach) {
 		return err
@@ -94,8 +95,7 @@ func whyCallsEnd(err error) error {
 	return run.ErrCallerEnded
 }
 
-// learn tells the pool of a run that has ended. An Agentic Unit's program isn't loaded
-// ahead: its arguments come with the run.
+// learn gives the pool the observation of a run that has ended.
 func (x *execution) learn() {
 	seen := pool.Observation{Asked: x.program.loadsAhead() && x.attempt.api.asked()}
 	if usage := x.Record.Usage; usage != nil {
@@ -111,7 +111,7 @@ func (x *execution) Discard(ctx context.Context) {
 	x.uncertain = x.begun
 }
 
-// discard removes the container that there is to hand, and reports whether it did.
+// discard removes the attempt's container, and reports whether it is gone.
 func (x *execution) discard(ctx context.Context) bool {
 	if x.attempt == nil {
 		return false
@@ -124,10 +124,10 @@ func (x *execution) discard(ctx context.Context) bool {
 	return err == nil
 }
 
-// Remove implements run.Execution. A container whose creation the engine didn't answer may
-// have come since then: what is uncertain is removed by its labels.
+// Remove implements run.Execution. If the engine didn't answer a request, it may have created
+// a container since then: those are removed by their labels.
 func (x *execution) Remove(ctx context.Context) error {
-	gone := x.giveBack(ctx)
+	gone := x.releaseSandbox(ctx)
 	retried, left := len(x.Record.Attempts) > 0, x.saved.Sandboxes[-x.Run.Attempt] != ""
 	if x.begun && (!gone && !x.discard(ctx) || x.uncertain || retried || left) {
 		if err := x.removeOthers(ctx, 0); err != nil {
@@ -150,25 +150,25 @@ func (x *execution) Release() {
 	x.forget()
 }
 
-// forget tells the pool that the run has nothing more to do with its sandboxes.
+// forget tells the pool that the run no longer uses its sandboxes.
 func (x *execution) forget() {
 	for _, id := range x.saved.Sandboxes {
 		x.containers.pool.Forget(id)
 	}
 }
 
-// probeTime bounds one question whether the engine is there.
+// probeTime bounds one check of whether the engine answers.
 const probeTime = 5 * time.Second
 
-// awaitEngine returns when the engine answers, or with the cause of ctx's end.
+// awaitEngine returns nil when the engine answers, or the cause when ctx ends.
 func (c *Containers) awaitEngine(ctx context.Context) error {
-	patience := backoff.NewExponentialBackOff()
-	patience.InitialInterval, patience.MaxInterval, patience.RandomizationFactor = lookAgain, time.Second, 0
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval, delays.RandomizationFactor = lookAgain, time.Second, 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
 		return struct{}{}, c.Ready(probe)
-	}, backoff.WithBackOff(patience), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

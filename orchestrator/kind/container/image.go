@@ -16,7 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Images are named after what they hold.
+// The names of images. A tag is made of the image's content.
 const capsuleRepository = "aod-capsule/"
 
 // The labels of the images that AOD builds, beside the unit's.
@@ -25,7 +25,7 @@ const (
 	labelBase    = "aod.base"    // digest of the base image's context
 )
 
-// ensureImage returns the run's image and builds what is missing on the way.
+// ensureImage returns the run's image, and builds it if it is missing.
 func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image, error) {
 	ctx, span := tracer.Start(ctx, "build")
 	defer span.End()
@@ -44,8 +44,8 @@ func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image
 	return image, nil
 }
 
-// findImage asks the engine nothing that it has answered for this version of the unit. One
-// that was read from a directory alone has no version, and may have changed.
+// findImage returns the image of the unit, and remembers it for the unit's version. A unit
+// that was read from a directory has no version and may have changed, so it is not remembered.
 func (c *Containers) findImage(ctx context.Context, r *run.Run) (foundImage, error) {
 	find := func() (foundImage, error) {
 		image, ref, _, err := c.Build(ctx, r.Unit, r.Built)
@@ -84,8 +84,8 @@ func (c *Containers) Build(ctx context.Context, u *unit.Unit, progress func(runt
 	return image, ref, true, err
 }
 
-// recipeOf names a capsule's image after all that goes into it: its directory, and
-// our base image where the Dockerfile builds on it.
+// recipeOf returns the recipe of a unit's image. Its digest covers everything that goes into
+// the image: the directory, and the base image of AOD if the Dockerfile builds on it.
 func recipeOf(u *unit.Unit) (runtime.Recipe, error) {
 	c, err := capsuleOf(u)
 	if err != nil {
@@ -107,8 +107,8 @@ func recipeOf(u *unit.Unit) (runtime.Recipe, error) {
 	}, nil
 }
 
-// EnsureBase makes the base image of this version and lets its short name point to
-// it. Debian below it is pulled where it isn't there.
+// EnsureBase builds the base image of this version and points its short name to it. It pulls
+// Debian if that is missing.
 func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.BuildEvent)) error {
 	recipe := runtime.Recipe{
 		Name: images.BaseName, Digest: images.BaseDigest(), AlsoTag: images.BaseName + ":latest",
@@ -127,7 +127,7 @@ func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.Build
 	return nil
 }
 
-// baseReady reports whether the short name stands for this version's base image.
+// baseReady reports whether the short name points to this version's base image.
 func (c *Containers) baseReady(ctx context.Context, recipe runtime.Recipe) (bool, error) {
 	ours, err := c.engine.Image(ctx, recipe.Tag())
 	if err == nil {
@@ -155,13 +155,13 @@ func (c *Containers) ensureDebian(ctx context.Context) error {
 	return nil
 }
 
-// initFile returns the sandbox's init for the image's architecture, installed where
-// runs can link to it.
+// initFile returns the path of the init for an architecture, in a directory from which runs
+// can link to it.
 func (c *Containers) initFile(arch string) (string, error) {
 	return c.inits.Install(c.home.Bin, arch)
 }
 
-// spec is what the sandboxes of a unit have in common.
+// spec returns the part of a spec that all sandboxes of a unit share.
 func (c *Containers) spec(u *unit.Unit, id string, image runtime.Image) runtime.Spec {
 	spec := runtime.Spec{
 		Run: id, Root: id, Unit: u.Name, Owner: c.home.Owner, Control: true, Image: image,
@@ -173,8 +173,8 @@ func (c *Containers) spec(u *unit.Unit, id string, image runtime.Image) runtime.
 	return spec
 }
 
-// programEnv says where the capsule API is (DESIGN: the capsule API), and that input and
-// output are held against the contract outside of the container, whoever does it in there.
+// programEnv tells the program where the capsule API is, and that AOD checks input and output
+// against the contract outside of the container.
 var programEnv = []string{
 	"AOD_URL=http://127.0.0.1:7070", "AOD_SOCKET=/run/aod/aod.sock", "ORCHESTRATOR_URL=http://127.0.0.1:7070",
 	"AOD_VALIDATES=1",

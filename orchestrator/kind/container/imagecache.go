@@ -7,8 +7,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// imageCache remembers the images of a Service's units, so that a run asks the engine
-// nothing that was answered before, and makes one builder of all who want an image.
+// imageCache remembers the images of units, so that a run needn't ask the engine again. Runs
+// that want the same missing image share one build.
 type imageCache struct {
 	mu    sync.Mutex
 	known map[string]foundImage // by unit and version
@@ -24,8 +24,8 @@ func newImageCache() *imageCache {
 	return &imageCache{known: map[string]foundImage{}, busy: map[string]chan struct{}{}}
 }
 
-// get returns the image that is known for key, or what find finds. Only one finds at a
-// time; whose turn doesn't come before ctx ends gets its cause.
+// get returns the image that is known for key, or the result of find. One find a key runs at a
+// time. If ctx ends before it has ended, get returns the cause.
 func (c *imageCache) get(ctx context.Context, key string, find func() (foundImage, error)) (foundImage, error) {
 	for {
 		found, mine, others := c.claim(key)
@@ -46,8 +46,8 @@ func (c *imageCache) get(ctx context.Context, key string, find func() (foundImag
 	}
 }
 
-// claim returns what is known, or makes the caller the one who finds, or says for whom
-// to wait.
+// claim returns the known image, or lets the caller find it (mine), or returns the channel to
+// wait for.
 func (c *imageCache) claim(key string) (found foundImage, mine bool, others chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

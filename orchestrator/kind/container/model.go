@@ -14,8 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// checkModels refuses models that no run could be given. The error is an Input fault with
-// all that are missing, or Unsupported.
+// checkModels refuses models that no run could get. The error is an Input fault with all
+// missing models, or an Unsupported fault.
 func checkModels(engine Engine, units map[string]UnitOptions) error {
 	var findings []fault.Finding
 	for _, name := range slices.Sorted(maps.Keys(units)) {
@@ -40,10 +40,10 @@ func checkModels(engine Engine, units map[string]UnitOptions) error {
 	return fault.New(fault.Input, "a model of the configuration can't be had").WithFindings(findings)
 }
 
-// ModelPathInside is where an Agentic Unit finds a model of this machine.
+// ModelPathInside returns the path in the sandbox of a model of this machine.
 func ModelPathInside(source string) string { return path.Join(modelDir, filepath.Base(source)) }
 
-// modelMount gives a unit its user's model. The error is mountsModels'.
+// modelMount returns the mount of a model. Its error is that of mountsModels.
 func (c *Containers) modelMount(source string) (*runtime.Mount, error) {
 	if err := mountsModels(c.engine); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (c *Containers) modelMount(source string) (*runtime.Mount, error) {
 }
 
 // mountsModels returns an Unsupported fault for an engine that doesn't see this machine's
-// files: models are far too large to be carried to it for each run.
+// files. Models are too large to be copied to it for each run.
 func mountsModels(engine Engine) error {
 	if !runtime.IsRemote(engine) {
 		return nil
@@ -61,7 +61,7 @@ func mountsModels(engine Engine) error {
 		WithHint("put the model into the unit's image, or use an engine of this machine")
 }
 
-// modelProblem says what is wrong with a model's path; "" is nothing.
+// modelProblem returns what is wrong with a model's path, or "".
 func modelProblem(path string) string {
 	info, err := os.Stat(path)
 	switch {

@@ -15,10 +15,10 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// lookAgain is how long to wait before looking again at an engine.
+// lookAgain is the wait between two requests to an engine for the same answer.
 const lookAgain = 100 * time.Millisecond
 
-// open gives the attempt its container: the one that there is already, or a new one.
+// open gives the attempt a container: the existing one, a warm one, or a new one.
 func (x *execution) open(ctx context.Context) (err error) {
 	container := ""
 	if x.uncertain {
@@ -29,7 +29,7 @@ func (x *execution) open(ctx context.Context) (err error) {
 		if !fault.Is(err, fault.Conflict) {
 			return err
 		}
-		container, err = x.appear(ctx)
+		container, err = x.awaitNamed(ctx)
 	}
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (x *execution) open(ctx context.Context) (err error) {
 	return x.adopt(ctx, container)
 }
 
-// adopt takes over the container that an earlier process started.
+// adopt goes on with the container that an earlier process started.
 func (x *execution) adopt(ctx context.Context, container string) (err error) {
 	x.containers.logger.Info("adopting container", "run", x.ID, "attempt", x.Run.Attempt, "container", container)
 	if x.attempt, err = x.adopted(ctx, container); err != nil {
@@ -53,7 +53,7 @@ func (x *execution) adopt(ctx context.Context, container string) (err error) {
 	return nil
 }
 
-// launch gives the attempt a container: one that waits for it, or else a new one.
+// launch gives the attempt a warm container, or else a new one.
 func (x *execution) launch(ctx context.Context) error {
 	x.saved.Slot = pool.ReuseSlot{}
 	var waiting *pool.Sandbox
@@ -72,14 +72,14 @@ func (x *execution) launch(ctx context.Context) error {
 		return nil
 	}
 	x.containers.logger.Warn("waiting sandbox not claimed", "run", x.ID, "sandbox", waiting.ID, fault.LogAttr(err))
-	x.giveUp(waiting.Discard(ctx) == nil)
+	x.abandonWarm(waiting.Discard(ctx) == nil)
 	if err := x.Enter(api.Failed, "the waiting sandbox could not be claimed"); err != nil {
 		return err
 	}
 	return x.launchCold(ctx)
 }
 
-// acquire remembers which warm sandbox the attempt becomes.
+// acquire remembers which warm sandbox the attempt has.
 func (x *execution) acquire(waiting *pool.Sandbox) {
 	if x.saved.Sandboxes == nil {
 		x.saved.Sandboxes = map[int]string{}
@@ -89,9 +89,9 @@ func (x *execution) acquire(waiting *pool.Sandbox) {
 	x.begun = true
 }
 
-// giveUp: the attempt is to have a sandbox of its own. What could not be removed of the
-// acquired one is removed at the run's end.
-func (x *execution) giveUp(removed bool) {
+// abandonWarm forgets the attempt's warm sandbox. If that was not removed, the end of the run
+// removes it.
+func (x *execution) abandonWarm(removed bool) {
 	id := x.saved.Sandboxes[x.Run.Attempt]
 	delete(x.saved.Sandboxes, x.Run.Attempt)
 	x.saved.Slot = pool.ReuseSlot{}
@@ -103,16 +103,17 @@ func (x *execution) giveUp(removed bool) {
 	x.saved.Sandboxes[-x.Run.Attempt] = id
 }
 
-// refuse gives up a sandbox whose program never got the run: nothing has happened yet.
-func (x *execution) refuse(ctx context.Context) error {
+// refuseWarm gives up a warm sandbox whose program never got the run. The run has had no
+// effect yet.
+func (x *execution) refuseWarm(ctx context.Context) error {
 	const reason = "the waiting sandbox ended before its run began"
 	x.containers.logger.Warn(reason, "run", x.ID, "sandbox", x.saved.Sandboxes[x.Run.Attempt])
-	x.giveUp(x.discard(ctx))
+	x.abandonWarm(x.discard(ctx))
 	x.saved.Refused = x.Logged()
 	return x.Enter(api.Failed, reason)
 }
 
-// launchCold starts a container for the attempt.
+// launchCold starts a new container for the attempt.
 func (x *execution) launchCold(ctx context.Context) error {
 	defer x.containers.pool.ColdStart()()
 	if err := x.Enter(api.Starting, ""); err != nil {
@@ -138,11 +139,11 @@ func (x *execution) launchNew(ctx context.Context) error {
 	return err
 }
 
-// appear waits for the container whose name is taken: an earlier process asked for it,
+// awaitNamed waits for the container whose name is taken: an earlier process asked for it,
 // and the engine has yet to finish it.
-func (x *execution) appear(ctx context.Context) (container string, err error) {
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (x *execution) awaitNamed(ctx context.Context) (container string, err error) {
+	const wait = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
 		if container, err = x.reconcile(ctx); err != nil || container != "" {
@@ -156,8 +157,8 @@ func (x *execution) appear(ctx context.Context) (container string, err error) {
 	}
 }
 
-// makeDir makes the attempt's directory, empty: of what a dead process began here nothing
-// was ever started.
+// makeDir makes an empty directory for the attempt. If a dead process left one, nothing was
+// started in it.
 func (x *execution) makeDir() error {
 	x.begun = true
 	if err := safefs.RemoveTree(x.AttemptDir()); err != nil {
@@ -169,8 +170,8 @@ func (x *execution) makeDir() error {
 	return nil
 }
 
-// reconcile finds what the engine has of the run, when it answers again: the container
-// of this attempt, which is returned, and those of earlier ones, which go.
+// reconcile waits for the engine, returns the container of this attempt if there is one, and
+// removes those of earlier attempts.
 func (x *execution) reconcile(ctx context.Context) (container string, err error) {
 	waiting, stop := x.Waiting(ctx)
 	defer stop()
@@ -187,7 +188,7 @@ func (x *execution) reconcile(ctx context.Context) (container string, err error)
 		}
 	}
 	if container == "" {
-		if container, err = x.acquired(ctx); err != nil {
+		if container, err = x.findAcquired(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -201,8 +202,8 @@ func (x *execution) reconcile(ctx context.Context) (container string, err error)
 	return container, nil
 }
 
-// removeOthers removes what the engine has of other attempts than one, the warm sandboxes
-// that they acquired included; there is no attempt 0.
+// removeOthers removes what the engine has of all attempts but one, with the warm sandboxes
+// that they acquired. There is no attempt 0.
 func (x *execution) removeOthers(ctx context.Context, one int) error {
 	engine, owner := x.containers.engine, x.containers.home.Owner
 	err := runtime.RemoveOthers(ctx, engine, x.ID, owner, one)
@@ -214,9 +215,10 @@ func (x *execution) removeOthers(ctx context.Context, one int) error {
 	return err
 }
 
-// acquired finds the container of a warm sandbox that an earlier process made the attempt's.
-// Where that process had not come so far, it goes, and the attempt begins anew.
-func (x *execution) acquired(ctx context.Context) (container string, err error) {
+// findAcquired returns the container of the warm sandbox that an earlier process claimed for
+// the attempt. If the claim was not complete, the sandbox is removed and the attempt begins
+// anew.
+func (x *execution) findAcquired(ctx context.Context) (container string, err error) {
 	id := x.saved.Sandboxes[x.Run.Attempt]
 	if id == "" {
 		return "", nil
@@ -230,7 +232,7 @@ func (x *execution) acquired(ctx context.Context) (container string, err error) 
 		return refs[0].ID, nil
 	}
 	err = runtime.RemoveAll(ctx, engine, id, owner)
-	x.giveUp(err == nil)
+	x.abandonWarm(err == nil)
 	return "", err
 }
 
@@ -240,8 +242,8 @@ func (x *execution) isOurs() bool {
 	return err == nil
 }
 
-// hasResult reports whether the program has posted its result, and may ask for another run:
-// it gets no input then.
+// hasResult reports whether the program has posted its result. It gets no input then, since
+// it may be waiting for another run.
 func (x *execution) hasResult() bool {
 	_, err := os.Stat(runtime.OpenLayout(x.AttemptDir(), "").PostedResult())
 	return err == nil && x.saved.Slot.Continues()

@@ -8,28 +8,28 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// program is what a unit's program does its own way: a capsule's works on /io, an Agentic
-// Unit's from stdin to stdout.
+// program is how the program of a unit gets its input and gives its result: a capsule works on
+// /io, an Agentic Unit from stdin to stdout.
 type program interface {
-	// noun is what a person calls the unit.
+	// noun is the word for the unit in messages.
 	noun() string
 	// check refuses a request before anything starts.
 	check(c *Containers, req run.Request, ready run.Input) error
-	// limits returns what is in force, of what the run's are.
+	// limits returns the limits in force, given those of the run.
 	limits(of runtime.Limits) runtime.Limits
-	// loadsAhead reports whether a program that asks for its run may be loaded before it.
+	// loadsAhead reports whether the program may be loaded before its run is known.
 	loadsAhead() bool
-	// waiting completes the spec of a sandbox whose run is to come.
+	// waiting completes the spec of a warm sandbox.
 	waiting(c *Containers, u *unit.Unit, spec *runtime.Spec) error
-	// prepare completes the spec of an attempt, whose directory is layout.
+	// prepare completes the spec of an attempt, whose directory is that of layout.
 	prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error
 	// adopt completes the spec of a sandbox that an earlier process started.
 	adopt(spec *runtime.Spec)
-	// join passes on what comes and goes while the program runs, until end is called.
+	// join copies the program's streams while it runs, until end is called.
 	join(ctx context.Context, x *execution, layout runtime.Layout) (end func())
 	// collect takes the result of a program that was not stopped.
 	collect(x *execution, end runtime.End) (run.Result, error)
-	// wroteTooMuch says which limit a program met that was stopped while it wrote.
+	// wroteTooMuch returns the limit of a program that was stopped because it wrote too much.
 	wroteTooMuch(limits runtime.Limits) *runtime.LimitError
 }
 

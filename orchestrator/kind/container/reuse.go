@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// lastLineTime is how long the end of a run's log may take to come, askTime how long its
-	// program may take until it asks for another run.
+	// lastLineTime bounds the wait for the last lines of a run's log, askTime the wait until
+	// the program asks for another run.
 	lastLineTime = 2 * time.Second
 	askTime      = 5 * time.Second
-	// reusePoll is how often somebody looks meanwhile.
+	// reusePoll is the interval of checks during these waits.
 	reusePoll = 2 * time.Millisecond
 )
 
-// Settle implements run.Execution. A sandbox that may serve another run waits for that
-// afterwards: it is given back when that is stored.
+// Settle implements run.Execution. It prepares a sandbox that may serve another run; Remove
+// gives it back to the pool.
 func (x *execution) Settle(ctx context.Context) {
 	a := x.attempt
 	if a == nil {
@@ -45,19 +45,19 @@ func (x *execution) settlePosted(ctx context.Context) {
 	if !whole || a.shared == nil || x.Record.Outcome != api.Success {
 		return
 	}
-	if err := x.renew(ctx); err != nil {
+	if err := x.reset(ctx); err != nil {
 		x.containers.logger.Warn("container not used again", "run", x.ID, "container", a.sandbox.ID(), fault.LogAttr(err))
 		return
 	}
 	x.released = a.shared
 }
 
-// waitFor reports whether something comes to be so in time, while the sandbox lives and
-// this process goes on.
-func (a *attempt) waitFor(ctx context.Context, patience time.Duration, is func() bool) bool {
+// waitFor waits until is returns true, and reports whether it did. It gives up at the limit,
+// when the sandbox has ended, or when ctx ends.
+func (a *attempt) waitFor(ctx context.Context, limit time.Duration, is func() bool) bool {
 	tick := time.NewTicker(reusePoll)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !is(); {
+	for end := time.Now().Add(limit); !is(); {
 		if !a.sandbox.Running() || time.Now().After(end) {
 			return false
 		}
@@ -79,9 +79,9 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// renew makes the run's sandbox as new, when its program waits for another run and does
-// nothing else any more. After an error it has to be discarded.
-func (x *execution) renew(ctx context.Context) error {
+// reset removes everything of the run from its sandbox, once the program waits for another
+// run. After an error the sandbox has to be discarded.
+func (x *execution) reset(ctx context.Context) error {
 	s := x.attempt.shared
 	if !x.attempt.waitFor(ctx, askTime, s.Ready) {
 		return pool.ErrNotReady
@@ -101,9 +101,8 @@ func (x *execution) renew(ctx context.Context) error {
 	return nil
 }
 
-// giveBack puts a sandbox that waits again where the next run finds it. It reports whether
-// there was one.
-func (x *execution) giveBack(ctx context.Context) bool {
+// releaseSandbox gives a sandbox that waits again back to the pool. It reports whether it did.
+func (x *execution) releaseSandbox(ctx context.Context) bool {
 	s := x.released
 	if s == nil {
 		return false

@@ -16,8 +16,8 @@ import (
 // source starts the sandboxes of the pool.
 type source struct{ *Containers }
 
-// canWait reports whether a unit's sandboxes can be started before their runs are known.
-// An isolation runtime may keep the init from reaching us.
+// canWait reports whether a unit's sandboxes can be started before their runs are known. Under
+// an isolation runtime they can't: the init may be unable to reach AOD.
 func canWait(u *unit.Unit) bool {
 	c, err := capsuleOf(u)
 	return err == nil && c.Agent.Runtime == ""
@@ -38,7 +38,7 @@ func (s source) Wants(u *unit.Unit) int {
 // Start implements pool.Source.
 func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool) (*pool.Sandbox, error) {
 	r := &run.Run{ID: id, Unit: u}
-	r.LedBy(nobody{}, nil)
+	r.LedBy(noHost{}, nil)
 	image, err := s.ensureImage(ctx, r)
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (s source) place(waiting *pool.Sandbox, image runtime.Image) error {
 // Remove implements pool.Source.
 func (s source) Remove(ctx context.Context, id string) error { return s.SweepRun(ctx, id) }
 
-// runsOf is how many runs a waiting sandbox may serve. An image's volumes are directories
-// that nobody empties.
+// runsOf returns how many runs a warm sandbox may serve. It is one if the image has volumes,
+// since those are not emptied between runs.
 func runsOf(u *unit.Unit, image runtime.Image, loaded bool) int {
 	c, err := capsuleOf(u)
 	if err != nil || !loaded || len(image.Volumes) > 0 {

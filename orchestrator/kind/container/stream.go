@@ -10,24 +10,24 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// Stream is how an Agentic Unit stands between others: its stdin is what another writes at
-// the same time, and so is its stdout for the next one. It isn't for an engine elsewhere.
+// Stream connects an Agentic Unit with others that run at the same time: it reads what one
+// writes, and writes what the next one reads. A remote engine can't do that.
 type Stream struct {
-	// Stdin is the JSON of the unit before; nil is the request's own stdin. It is closed
+	// Stdin is the output of the unit before; nil is the request's own stdin. It is closed
 	// when the unit has ended.
 	Stdin io.ReadCloser
-	// Stdout gets what the unit prints, all of it before its run is over, and isn't closed:
-	// whether it is a result is known when the run is. nil is nobody.
+	// Stdout gets everything that the unit prints, before its run is over. It isn't closed:
+	// only the run's end tells whether it is a result. It may be nil.
 	Stdout io.Writer
 }
 
 // streamName is the pipe in /io/input.
 const streamName = "stream"
 
-// feeds reports whether the unit's stdin comes from another one.
+// feeds reports whether the unit's stdin comes from another unit.
 func (s *Stream) feeds() bool { return s != nil && s.Stdin != nil }
 
-// prepare makes the pipe, for a unit that takes what all units print.
+// prepare makes the pipe. The unit has to accept JSON, which all units print.
 func (s *Stream) prepare(card *au.Card, layout runtime.Layout) error {
 	const printed = "application/json"
 	if !card.Accepts(printed) {
@@ -37,8 +37,7 @@ func (s *Stream) prepare(card *au.Card, layout runtime.Layout) error {
 	return layout.MakePipe(streamName)
 }
 
-// join passes on what comes and goes, until the function that it returns is called; that
-// returns when all is passed on.
+// join copies both streams until end is called. end returns when everything is copied.
 func (s *Stream) join(ctx context.Context, layout runtime.Layout) (end func()) {
 	if s == nil {
 		return func() {}

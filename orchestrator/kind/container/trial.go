@@ -17,13 +17,12 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Trial is one start of an Agentic Unit, to see what it does. Nothing of it is held
+// Trial is one start of an Agentic Unit that shows what the unit does. It is not checked
 // against the unit's model card.
 type Trial struct {
 	Stdin io.Reader // read to its end before the unit starts; nil is no input
-	// Open gives the unit a stdin that says nothing and doesn't end, instead of none. It is
-	// a pipe, which doesn't lead to an engine elsewhere, nor into every other isolation
-	// runtime: there it is none all the same.
+	// Open gives the unit a stdin that stays open and empty, instead of none. It is a pipe: a
+	// remote engine and some isolation runtimes can't have one, and give none.
 	Open        bool
 	Args        []string      // as they follow the program's name
 	Env         []string      // NAME=value
@@ -33,7 +32,7 @@ type Trial struct {
 	Observe     func(run.Event)
 }
 
-// Observed is what a trial showed.
+// Observed is the result of a trial.
 type Observed struct {
 	check.Run
 	Signal      int    // that ended the program; 0 is none
@@ -41,13 +40,13 @@ type Observed struct {
 	MemoryLimit int64  // bytes
 }
 
-// Try starts a unit once, without a network whatever it asks for, and tells what came of
-// it. How the unit ends is never an error.
+// Try starts a unit once, always without a network, and returns what it did. A failure of the
+// unit is no error.
 func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen Observed, err error) {
 	if !isAgenticUnit(u) {
 		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)
 	}
-	err = c.aside(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+	err = c.besideRuns(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {
 		spec.Purpose, spec.Network = "trial", "none"
 		seen, err = c.try(ctx, r, spec, filepath.Join(dir, "trial"), trial)
 		return err
@@ -55,7 +54,7 @@ func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen O
 	return seen, err
 }
 
-// try makes a trial in a directory of its own, which is gone afterwards.
+// try makes a trial in a directory of its own, which it removes.
 func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir string, trial Trial) (seen Observed, err error) {
 	layout, err := c.trialLayout(spec, dir)
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir
 	if err != nil {
 		return seen, err
 	}
-	seen = Observed{Run: ranTo(end, spec.Limits), Signal: end.Report.Signal, StartError: end.Report.StartError, MemoryLimit: spec.Limits.MemoryBytes}
+	seen = Observed{Run: observedRun(end, spec.Limits), Signal: end.Report.Signal, StartError: end.Report.StartError, MemoryLimit: spec.Limits.MemoryBytes}
 	_, cut := log.Bytes()
 	seen.StderrTail, seen.StderrBytes = stderr.bytes(cut)
 	seen.StdinBytes = stdin.size
@@ -86,7 +85,8 @@ func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir
 	return seen, err
 }
 
-// startToEnd returns when the container has ended and is gone, and its log is whole.
+// startToEnd starts a container, and returns when it has ended and is removed and its log is
+// complete.
 func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log, timeout time.Duration) (runtime.End, error) {
 	sandbox, err := c.startSandbox(ctx, spec, layout, log)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout r
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, run.ErrTimeout)
 	defer cancel()
 	end, err := sandbox.Wait(limited)
-	return end, errors.Join(err, sandbox.Remove(ctx), broughtAbout(end))
+	return end, errors.Join(err, sandbox.Remove(ctx), endedByOthers(end))
 }
 
 func (c *Containers) trialLayout(spec runtime.Spec, dir string) (runtime.Layout, error) {
@@ -109,7 +109,7 @@ func (c *Containers) trialLayout(spec runtime.Spec, dir string) (runtime.Layout,
 	return runtime.NewLayout(dir, initFile)
 }
 
-// trialSpec makes a trial of the spec of a run.
+// trialSpec converts the spec of a run to that of a trial.
 func (c *Containers) trialSpec(spec runtime.Spec, trial Trial) (runtime.Spec, error) {
 	spec.Durable, spec.Park = false, false // that of a run may be a waiting sandbox's
 	spec.Limits.MemoryBytes = cmp.Or(trial.MemoryBytes, spec.Limits.MemoryBytes)

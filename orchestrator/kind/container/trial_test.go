@@ -26,11 +26,11 @@ func TestAPeakOfFilesIsNoMemoryOfTheProgram(t *testing.T) {
 }
 
 func TestWhatNobodyCountedProvesNothing(t *testing.T) {
-	run := ranTo(runtime.End{Reported: true, Report: initreport.Report{NetAttempts: initreport.NotCounted, FilesLeft: 3}}, runtime.Limits{})
+	run := observedRun(runtime.End{Reported: true, Report: initreport.Report{NetAttempts: initreport.NotCounted, FilesLeft: 3}}, runtime.Limits{})
 	if run.NetworkAttempts != nil || run.FilesWritten == nil || *run.FilesWritten != 3 {
 		t.Errorf("%+v", run)
 	}
-	if run := ranTo(runtime.End{}, runtime.Limits{}); run.NetworkAttempts != nil || run.FilesWritten != nil || run.PeakMemory != nil {
+	if run := observedRun(runtime.End{}, runtime.Limits{}); run.NetworkAttempts != nil || run.FilesWritten != nil || run.PeakMemory != nil {
 		t.Errorf("%+v", run)
 	}
 }

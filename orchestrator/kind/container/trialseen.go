@@ -14,7 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
-// stderrText is what a program wrote to its stderr, up to the limit of the log.
+// stderrText collects a program's stderr, up to the limit of the log.
 type stderrText struct {
 	limit int64
 	text  bytes.Buffer
@@ -26,7 +26,8 @@ func (s *stderrText) add(line runtime.LogLine) {
 	}
 }
 
-// bytes returns the text, and how much there was, which nobody knows of what was cut.
+// bytes returns the text and its size in bytes. If the log was cut, the size is only known to
+// exceed the limit, and is the least such number.
 func (s *stderrText) bytes(cut bool) (text []byte, size int64) {
 	size = int64(s.text.Len())
 	if cut {
@@ -35,8 +36,9 @@ func (s *stderrText) bytes(cut bool) (text []byte, size int64) {
 	return s.text.Bytes(), size
 }
 
-// broughtAbout returns why a trial shows nothing: its caller, or somebody outside, ended it.
-func broughtAbout(end runtime.End) error {
+// endedByOthers returns an error if the caller or somebody outside ended the trial, which
+// then shows nothing.
+func endedByOthers(end runtime.End) error {
 	var over *runtime.LimitError
 	switch {
 	case end.Outside:
@@ -47,8 +49,8 @@ func broughtAbout(end runtime.End) error {
 	return end.Cause
 }
 
-// ranTo is what the end of a sandbox says of its program.
-func ranTo(end runtime.End, limits runtime.Limits) check.Run {
+// observedRun converts the end of a sandbox to an observation of its program.
+func observedRun(end runtime.End, limits runtime.Limits) check.Run {
 	run := check.Run{
 		ExitCode: end.ExitCode,
 		TimedOut: errors.Is(end.Cause, run.ErrTimeout),
@@ -71,9 +73,8 @@ func ranTo(end runtime.End, limits runtime.Limits) check.Run {
 	return run
 }
 
-// peakMemory is what the program took. The container's peak has the files that were read in
-// it, which the kernel keeps in memory as long as nobody else wants that: a peak at the limit
-// proves nothing when nothing was killed for it.
+// peakMemory returns the program's peak of memory in bytes. The container's peak includes the
+// page cache of files, so a peak at the limit proves nothing if no process was killed for it.
 func peakMemory(report initreport.Report, limit int64) int64 {
 	if report.PeakMemoryBytes >= limit && report.OOMKills == 0 {
 		return min(report.MaxRSSBytes, report.PeakMemoryBytes)
@@ -89,7 +90,7 @@ func counted(n int64) *int {
 	return &count
 }
 
-// printed reads a unit's stdout, up to one byte more than it may have.
+// printed reads a unit's stdout, up to one byte more than the limit.
 func printed(layout runtime.Layout) ([]byte, error) {
 	f, err := layout.OpenStdout()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// trialStdin is what a trial's unit has as its stdin.
+// trialStdin is the stdin of the unit of a trial.
 type trialStdin struct {
 	size int64
 	open *os.File // the other end of a pipe that stays open
@@ -60,7 +60,7 @@ func spoolStdin(root *os.Root, from io.Reader) (int64, error) {
 	return size, nil
 }
 
-// openPipe makes a pipe that nothing comes through as long as its other end is open.
+// openPipe makes a pipe that stays open and empty until the returned end is closed.
 func openPipe(layout runtime.Layout, name string) (*os.File, error) {
 	if err := layout.MakePipe(stdinName); err != nil {
 		return nil, err

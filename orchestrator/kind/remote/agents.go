@@ -14,26 +14,26 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// tracer makes the spans of an attempt; they go nowhere unless the program says where.
+// tracer makes the spans of an attempt. They are dropped unless the program sets an exporter.
 var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/remote")
 
 // Options are the settings of Agents.
 type Options struct {
 	Logger *slog.Logger // ids, sizes and times only; nil discards
-	// Secrets is a directory of secrets, a file each; "" is `secrets` in Data, or none where
-	// that is "" as well.
+	// Secrets is a directory with a file for each secret. "" stands for `secrets` in Data, or
+	// for no directory if Data is "" as well.
 	Secrets     string
 	Data        string
 	SecretFiles map[string]string // paths of single secrets, by name, which go before those of Secrets
 }
 
-// Agents runs units that are agents elsewhere.
+// Agents is the kind of remote units: agents that run elsewhere.
 type Agents struct {
-	*agents
+	*clients
 	logger *slog.Logger
 }
 
-// New returns a kind that has connected to nothing.
+// New returns a kind that has not connected to anything.
 func New(opts Options) *Agents {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -42,7 +42,7 @@ func New(opts Options) *Agents {
 	if opts.Data != "" {
 		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
 	}
-	return &Agents{agents: newAgents(secrets{dir: dir, files: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
+	return &Agents{clients: newClients(secrets{dir: dir, files: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
 }
 
 // Open implements run.Opener: there is nothing to open.
@@ -54,14 +54,14 @@ func (a *Agents) Close() error {
 	return nil
 }
 
-// Check implements run.Kind: the contract says it all.
+// Check implements run.Kind. It refuses nothing beyond the contract.
 func (*Agents) Check(run.Request, run.Input) error { return nil }
 
 // Execution implements run.Kind.
 func (a *Agents) Execution(r *run.Run) run.Execution { return &execution{Run: r, agents: a} }
 
-// Accept implements run.Acceptor. An upload gets no secret of the operator's: whoever may
-// upload could have it sent anywhere.
+// Accept implements run.Acceptor. It refuses an upload that names a secret of the operator:
+// its author could have the secret sent anywhere.
 func (*Agents) Accept(_ context.Context, u *unit.Unit) error {
 	if agent, err := agentOf(u); err == nil && agent.Auth != nil {
 		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", u.Name).
@@ -70,7 +70,7 @@ func (*Agents) Accept(_ context.Context, u *unit.Unit) error {
 	return nil
 }
 
-// agentOf returns where a unit's agent is.
+// agentOf returns the address and the settings of a unit's agent.
 func agentOf(u *unit.Unit) (*capsule.Remote, error) {
 	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Remote != nil {
 		return c.Remote, nil

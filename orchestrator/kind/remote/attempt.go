@@ -15,13 +15,13 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// execution makes the attempts of one run.
+// execution implements run.Execution by calls of an agent.
 type execution struct {
 	*run.Run
 	agents *Agents
 }
 
-// Attempt implements run.Execution: no engine has a part in it.
+// Attempt implements run.Execution.
 func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	if err := x.Enter(api.Starting, ""); err != nil {
 		return run.Result{}, err
@@ -29,9 +29,9 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	return x.call(ctx)
 }
 
-// Resume implements run.Execution. An attempt that an earlier process had under way is over,
-// since its connection is: whether the agent did the task, nobody can say. One that was only
-// starting had sent nothing yet.
+// Resume implements run.Execution. If an earlier process had sent the request, the attempt is
+// over: its connection is lost, and nobody knows whether the agent did the task. An attempt
+// that was only starting had sent nothing, and is made again.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if x.State() != api.Running {
 		return x.Attempt(ctx)
@@ -41,7 +41,7 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 		asked = context.Cause(ctx)
 	}
 	if asked != nil {
-		return brokenOff(asked, x.Limits)
+		return interrupted(asked, x.Limits)
 	}
 	return unanswered(), nil
 }
@@ -58,8 +58,8 @@ func (*execution) Remove(context.Context) error { return nil }
 // Release implements run.Execution: the connection ends with the attempt.
 func (*execution) Release() {}
 
-// call asks the run's agent once, and returns what came of that. The error is the end of
-// this process: then it isn't known.
+// call sends one request to the run's agent and returns its result. It returns an error only
+// when this process ends: the result isn't known then.
 func (x *execution) call(ctx context.Context) (run.Result, error) {
 	client, err := x.client()
 	if err != nil {
@@ -78,7 +78,7 @@ func (x *execution) call(ctx context.Context) (run.Result, error) {
 	answered := time.Now()
 	x.Record.Timings.Run = run.Milliseconds(answered.Sub(began))
 	if err != nil && limited.Err() != nil {
-		return brokenOff(context.Cause(limited), x.Limits)
+		return interrupted(context.Cause(limited), x.Limits)
 	}
 	result := x.classify(answer, err)
 	x.Record.Timings.Collect = run.Milliseconds(time.Since(answered))
@@ -93,8 +93,8 @@ func (x *execution) client() (*agentapi.Client, error) {
 	return x.agents.client(x.Unit.Name, agent, x.Limits)
 }
 
-// brokenOff is the result of a call that we ended ourselves.
-func brokenOff(cause error, limits runtime.Limits) (run.Result, error) {
+// interrupted is the result of a call that AOD ended.
+func interrupted(cause error, limits runtime.Limits) (run.Result, error) {
 	switch {
 	case errors.Is(cause, runtime.ErrDetach):
 		return run.Result{}, cause
@@ -121,9 +121,9 @@ func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.
 	})
 }
 
-// request is what the agent is asked for. The request's id is the run's, the same in
-// all attempts, so that the other side can tell that they are one task. What the run is
-// about goes before what the unit says: a task for the mode DEMO stays one.
+// request returns the request to the agent. Its id is that of the run in all attempts, so that
+// the agent can recognise the task. The run's metadata wins over the unit's settings: a task
+// in the mode DEMO stays one.
 func (x *execution) request(ctx context.Context) (asked agentapi.Request, streamed bool, err error) {
 	agent, err := agentOf(x.Unit)
 	if err != nil {
@@ -138,7 +138,7 @@ func (x *execution) request(ctx context.Context) (asked agentapi.Request, stream
 	}, agent.Stream, nil
 }
 
-// budgetsOf tells the agent how much time there is.
+// budgetsOf returns the budgets of a request: the time that is left.
 func budgetsOf(ctx context.Context) agentapi.Object {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -147,8 +147,7 @@ func budgetsOf(ctx context.Context) agentapi.Object {
 	return agentapi.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
 }
 
-// progressOf reads what an agent says of how far it is. What it says wrongly counts as not
-// said.
+// progressOf reads the progress from an event of an agent. It ignores invalid values.
 func progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
 	var members map[string]any
 	if e.Type != agentapi.Progress || json.Unmarshal(e.Data, &members) != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// agents calls agents elsewhere. What it keeps of each unit is the connections, for the
-// next call: the secret is read anew.
-type agents struct {
+// clients makes a client for each call of an agent. It keeps the connections of each unit for
+// the next call. The secret is read anew for each call.
+type clients struct {
 	secrets secrets
 	logger  *slog.Logger
 
@@ -31,20 +31,20 @@ type connections struct {
 	transport *http.Transport
 }
 
-func newAgents(s secrets, logger *slog.Logger) *agents {
-	return &agents{secrets: s, logger: logger, known: map[string]*connections{}}
+func newClients(s secrets, logger *slog.Logger) *clients {
+	return &clients{secrets: s, logger: logger, known: map[string]*connections{}}
 }
 
-// client returns a client for one request to a unit's agent. The time is the run's; its own
-// bounds only lie behind that. The error is a fault about the secret.
-func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agentapi.Client, error) {
+// client returns a client for one request to a unit's agent. The run's limit of time ends the
+// request; the client's own timeouts are longer. The error is a fault about the secret.
+func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agentapi.Client, error) {
 	opts := agentapi.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
-		Limits: answerLimits(limits), HTTP: &http.Client{Transport: a.transport(unit, remote)}, Log: a.logger,
+		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(unit, remote)}, Log: c.logger,
 	}
 	if auth := remote.Auth; auth != nil {
-		secret, err := a.secrets.read(auth.Secret)
+		secret, err := c.secrets.read(auth.Secret)
 		if err != nil {
 			return nil, err
 		}
@@ -56,19 +56,19 @@ func (a *agents) client(unit string, remote *capsule.Remote, limits runtime.Limi
 	return agentapi.New(opts)
 }
 
-// answerLimits leaves room for what stands beside the outputs of an answer.
+// answerLimits returns limits with room for the members beside the outputs of an answer.
 func answerLimits(limits runtime.Limits) agentapi.Limits {
 	const beside = 1 << 20
 	one := limits.ResultBytes + beside
 	return agentapi.Limits{Answer: one, Line: one, Event: one, Stream: max(agentapi.DefaultLimits().Stream, 2*one)}
 }
 
-// transport returns the connections of a unit, new ones when it has another address or
-// other certificates now.
-func (a *agents) transport(unit string, remote *capsule.Remote) *http.Transport {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	old := a.known[unit]
+// transport returns the connections of a unit. If its address or its certificates have
+// changed, they are new ones.
+func (c *clients) transport(unit string, remote *capsule.Remote) *http.Transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.known[unit]
 	if old != nil && old.url == remote.URL && bytes.Equal(old.ca, remote.CA) {
 		return old.transport
 	}
@@ -77,14 +77,14 @@ func (a *agents) transport(unit string, remote *capsule.Remote) *http.Transport 
 	}
 	made := &connections{url: remote.URL, ca: remote.CA, transport: agentapi.NewTransport()}
 	if len(remote.CA) > 0 {
-		made.transport.TLSClientConfig = &tls.Config{RootCAs: trusting(remote.CA), MinVersion: tls.VersionTLS12}
+		made.transport.TLSClientConfig = &tls.Config{RootCAs: certPool(remote.CA), MinVersion: tls.VersionTLS12}
 	}
-	a.known[unit] = made
+	c.known[unit] = made
 	return made.transport
 }
 
-// trusting are the certificates of the system and some more.
-func trusting(pem []byte) *x509.CertPool {
+// certPool returns the certificates of the system and those of a unit.
+func certPool(pem []byte) *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // the system has none
@@ -94,10 +94,10 @@ func trusting(pem []byte) *x509.CertPool {
 }
 
 // close closes the connections that nobody uses.
-func (a *agents) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range a.known {
-		c.transport.CloseIdleConnections()
+func (c *clients) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, each := range c.known {
+		each.transport.CloseIdleConnections()
 	}
 }

@@ -19,7 +19,7 @@ const (
 	maxRemoteWarning  = 1 << 10 // bytes
 )
 
-// classify decides what an answer means, or that there was none.
+// classify decides what an answer or its error means.
 func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 	var broken *agentapi.Violation
 	var refused *agentapi.Refusal
@@ -39,12 +39,12 @@ func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 	return unreachable(err)
 }
 
-// remoteEnd is the result of a run of an agent elsewhere, which has no exit code.
+// remoteEnd is a result without an exit code.
 func remoteEnd(outcome api.Outcome, failure api.RunError) run.Result {
 	return run.Result{State: api.Failed, Outcome: outcome, Failure: &failure}
 }
 
-// takeOutputs holds what the agent gave against the unit's contract.
+// takeOutputs checks the agent's outputs against the unit's contract.
 func (x *execution) takeOutputs(outputs agentapi.Object) run.Result {
 	output, err := contract.Decode(outputs, x.Limits.ResultBytes)
 	if err != nil {
@@ -66,19 +66,20 @@ func outputsBreak(findings ...fault.Finding) run.Result {
 	return c
 }
 
-// contractViolation is the result of a run whose agent broke a contract: that of all agents, or the unit's.
+// contractViolation is the result of a run whose agent broke the agent HTTP contract or the
+// unit's contract.
 func contractViolation(message, hint string) run.Result {
 	return remoteEnd(api.ContractViolation, api.RunError{Category: api.CategoryAgent, Kind: string(api.ContractViolation), Message: message, Hint: hint})
 }
 
-// remoteFailed is the result of a run whose agent says that it failed.
+// remoteFailed is the result of a run whose agent reports a failure.
 func remoteFailed(answer agentapi.Response) run.Result {
 	return remoteEnd(api.RemoteError, api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: inItsWords("the agent says that it failed", answer),
 	})
 }
 
-// inItsWords adds what the agent itself said, which is for the record alone.
+// inItsWords adds the agent's own message, which only the record shows.
 func inItsWords(message string, answer agentapi.Response) string {
 	words := cmp.Or(answer.Reason, strings.Join(answer.Warnings, "; "))
 	if words == "" {
@@ -87,7 +88,7 @@ func inItsWords(message string, answer agentapi.Response) string {
 	return message + ": " + run.Bounded(words, run.MaxMessage)
 }
 
-// refusedWith is the result of a run whose agent answered with a status that is no success.
+// refusedWith is the result of a run whose agent answered with a status other than success.
 func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) run.Result {
 	failure := api.RunError{
 		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
@@ -108,7 +109,7 @@ func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) run.Result
 	return remoteEnd(api.RemoteError, failure)
 }
 
-// unreachable is the result of a run that has no answer, or not the whole of one.
+// unreachable is the result of a run that got no complete answer.
 func unreachable(err error) run.Result {
 	public := fault.Public(err)
 	failure := api.RunError{Category: run.CategoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
@@ -122,7 +123,8 @@ func unreachable(err error) run.Result {
 	return remoteEnd(api.SystemError, failure)
 }
 
-// reasonOf is a fault of package agentapi with its cause, which is in words of ours.
+// reasonOf returns the message of a fault of package agentapi with its cause. Both are in
+// AOD's own words.
 func reasonOf(err error) string {
 	public := fault.Public(err)
 	if public.Err == nil {
@@ -131,7 +133,7 @@ func reasonOf(err error) string {
 	return public.Msg + ": " + public.Err.Error()
 }
 
-// noSecret is the result of a run for whose agent there is no secret.
+// noSecret is the result of a run whose secret can't be read.
 func noSecret(err error) run.Result {
 	public := fault.Public(err)
 	return remoteEnd(api.SystemError, api.RunError{Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable, Message: public.Msg, Hint: public.Hint})
@@ -146,7 +148,7 @@ func unanswered() run.Result {
 	})
 }
 
-// passOn makes warnings of the agent's those of the run, as far as anybody would read them.
+// passOn adds the agent's warnings to those of the run, up to a bound.
 func (x *execution) passOn(warnings []string) {
 	for i, text := range warnings {
 		if i == maxRemoteWarnings {

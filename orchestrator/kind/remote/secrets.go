@@ -15,15 +15,15 @@ import (
 // maxSecret bounds a secret in bytes.
 const maxSecret = 64 << 10
 
-// secrets are values that units name and that their operator keeps in files. They are read
-// when they are needed, so that a new one is in force at once.
+// secrets reads the secrets that units name and the operator keeps in files. Each use reads
+// the file, so that a new secret is in force at once.
 type secrets struct {
 	dir   string            // a file a secret; "" is none
 	files map[string]string // paths of single ones, by name: they go before those of dir
 }
 
-// read returns a secret. No error of it has a part of the value. It is Forbidden for a file
-// that others can read, NotFound for one that isn't there, else Input.
+// read returns a secret. No error has a part of the value. It is a Forbidden fault for a file
+// that others can read, NotFound for a missing file, else Input.
 func (s secrets) read(name string) (agentapi.Secret, error) {
 	file, info, err := s.open(name)
 	var special *safefs.Irregular
@@ -41,7 +41,7 @@ func (s secrets) read(name string) (agentapi.Secret, error) {
 	return agentapi.Secret(value), err
 }
 
-// open opens the file of a secret. A pipe in its place doesn't hold us.
+// open opens the file of a secret. It doesn't block on a pipe.
 func (s secrets) open(name string) (*os.File, fs.FileInfo, error) {
 	if path, given := s.files[name]; given {
 		return safefs.OpenNamed(path)

@@ -18,13 +18,13 @@ func TestFindingsTellWhatTheContractHas(t *testing.T) {
 		{Message: `the field "list" stands twice`, Foreign: `"list"`}:                               {Message: `the field "list" stands twice`},
 		{Message: "too large"}: {Message: "too large"},
 	} {
-		err := discreet(errors.Join(fault.New(fault.Input, "no %s of %q", fault.QuoteForeign("x"), "u").WithFindings([]fault.Finding{said})), "u", schema)
+		err := redact(errors.Join(fault.New(fault.Input, "no %s of %q", fault.QuoteForeign("x"), "u").WithFindings([]fault.Finding{said})), "u", schema)
 		diff := gocmp.Diff([]fault.Finding{told}, fault.Public(err).Findings)
 		if diff != "" || !fault.Is(err, fault.Input) || fault.Public(err).Msg != `no "*" of "u"` {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	if err := errors.New("x"); !errors.Is(discreet(err, "u", schema), err) || discreet(nil, "u", nil) != nil {
+	if err := errors.New("x"); !errors.Is(redact(err, "u", schema), err) || redact(nil, "u", nil) != nil {
 		t.Error("other errors are changed")
 	}
 }

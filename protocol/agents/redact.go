@@ -10,10 +10,10 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// discreet takes out of an Input fault what only the inputs have: names of fields are data
-// too where a contract leaves them open (section "PHI-safe logging rules"). The unit's name
-// and what stands in its contract are no secrets, and stay.
-func discreet(err error, unit string, schema []byte) error {
+// redact removes from an Input fault every text that comes from the inputs. Names of fields
+// are data too where a contract leaves them open (section "PHI-safe logging rules"). The name
+// of the unit and the texts of its contract stay.
+func redact(err error, unit string, schema []byte) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Kind != fault.Input {
 		return err
@@ -27,7 +27,7 @@ func discreet(err error, unit string, schema []byte) error {
 	return told
 }
 
-// words are texts that anybody may know.
+// words are the texts that an error may show.
 type words map[string]bool
 
 // wordsOf collects every name and text of a contract.
@@ -55,10 +55,10 @@ func (w words) add(v any) {
 	}
 }
 
-// unknownPart stands for a name that isn't told.
+// unknownPart stands for a name that is removed.
 const unknownPart = "*"
 
-// pointer returns a JSON pointer (RFC 6901) with the parts that are known, and the indexes.
+// pointer returns a JSON pointer (RFC 6901) in which unknown names are replaced. Indexes stay.
 func (w words) pointer(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts[1:] {
@@ -69,7 +69,7 @@ func (w words) pointer(pointer string) string {
 	return strings.Join(parts, "/")
 }
 
-// quoted reports whether a quoted text is one that is known.
+// quoted reports whether an error may show a quoted text.
 func (w words) quoted(text string) bool {
 	plain, err := strconv.Unquote(text)
 	return err == nil && w[plain]
