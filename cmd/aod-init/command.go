@@ -63,7 +63,7 @@ func (c command) files() (fds [3]uintptr, err error) {
 	return fds, nil
 }
 
-// close closes what files opened, since the program has its own, but for its stdin.
+// close closes what files opened, except stdin: the program has its own.
 func (command) close(fds [3]uintptr) {
 	for _, fd := range fds[1:] {
 		if fd > 2 {
@@ -72,9 +72,9 @@ func (command) close(fds [3]uintptr) {
 	}
 }
 
-// taken returns how far the program has read in its stdin, which is one open file with
-// ours. What has no places, such as a pipe, tells nothing, nor does what we didn't open.
-func taken(stdin uintptr) int64 {
+// bytesTaken returns how far the program has read in its stdin, which shares its open file
+// with us. It is NotCounted for a stdin that can't seek, such as a pipe, or isn't ours.
+func bytesTaken(stdin uintptr) int64 {
 	if stdin <= 2 {
 		return initreport.NotCounted
 	}

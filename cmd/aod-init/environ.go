@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// environ is our environment with entries in it, each in the place of what had its name.
-// Setenv would do it too, with a copy of every entry and an eye on what is meant for the
-// program (GODEBUG).
+// environ returns our environment with the entries added. An entry replaces one of the same
+// name. Setenv would copy every entry, and obey those meant for the program (GODEBUG).
 func environ(entries []string) []string {
 	all := syscall.Environ()
 	if len(entries) == 0 {

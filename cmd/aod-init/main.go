@@ -15,7 +15,7 @@ const exitUsage = 125
 func main() { syscall.Exit(run(os.Args)) }
 
 func run(args []string) int {
-	// Anywhere else the kill of all that is left would mean the whole machine.
+	// Anywhere else, killRest would kill every process of the machine.
 	if syscall.Getpid() != 1 {
 		complain("must be process 1 of a container")
 		return exitUsage
@@ -64,9 +64,9 @@ func supervise(command command, host control, signals <-chan os.Signal) ending {
 	}
 	end := wait(pid)
 	end.terminated = terminated.Load()
-	end.processesLeft, end.stdinTaken = killRest(), taken(stdin)
+	end.processesLeft, end.stdinTaken = killRest(), bytesTaken(stdin)
 	return end
 }
 
-// complain writes one line to stderr. A stderr that nobody reads is no reason to fail.
+// complain writes one line to stderr. It ignores errors: stderr may be closed.
 func complain(text string) { _, _ = syscall.Write(2, []byte("aod-init: "+text+"\n")) }

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// abandoned is the end of a container that nobody will claim any more.
+// abandoned is the end of a container whose host closed the connection before a start.
 var abandoned = ending{code: exitUsage, abandoned: true}
 
-// park waits until the host says what to run, which completes the command. Otherwise it
-// returns how we end: by a signal as a program without handlers would, at once when the
-// host has gone, or because of what it sent.
+// park waits for the host's start message and completes the command with it. Where none
+// comes, it returns how we end: by a signal, as a program without handlers would; at once
+// when the host has gone; or because the message is not valid.
 func park(c *command, host control, signals <-chan os.Signal) *ending {
 	if host < 0 {
 		return &ending{code: exitUsage, startError: "-park: nobody listens at the control socket"}
@@ -41,12 +41,12 @@ func park(c *command, host control, signals <-chan os.Signal) *ending {
 	}
 }
 
-// endedBy is the end by a signal while there is no program to pass it on to.
+// endedBy is our end by a signal while there is no program to pass it on to.
 func endedBy(s syscall.Signal) *ending {
 	return &ending{code: 128 + int(s), signal: int(s), terminated: asksToEnd(s)}
 }
 
-// reapAll reaps what has ended by now.
+// reapAll reaps every process that has ended.
 func reapAll() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

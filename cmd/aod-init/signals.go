@@ -22,7 +22,8 @@ var (
 	}
 )
 
-// terminated is set before the program can end by what it tells of.
+// terminated says that a signal asked for the end. It is set before the program gets the
+// signal.
 var terminated atomic.Bool
 
 // catchSignals catches from now on; what arrives before forward runs is kept. The
@@ -35,7 +36,7 @@ func catchSignals() <-chan os.Signal {
 	return signals
 }
 
-// asksToEnd tells the signals of somebody who wants an end from those of a terminal.
+// asksToEnd reports whether a signal asks for the program's end; others come from a terminal.
 func asksToEnd(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
 
 // forward never returns; it ends with the process.

@@ -1,8 +1,8 @@
-// Package initreport is the one message that the sandbox's init program leaves
-// behind: how the main program ended and what the container used; and what else both
-// sides must agree on: where they meet, what init says first, what a start message takes.
+// Package initreport is the report that the sandbox's init leaves behind: how the main program
+// ended and what the container used. It also has the paths, words and limits on which the init
+// and its host must agree.
 //
-// Both sides use it. cmd/aod-init fills a Report and calls Append; the host reads it
-// with initbin.ParseReport, from the file or from the connection. The package must stay without encoding/json, fmt and the
-// like: all that it imports becomes part of every sandbox's PID 1.
+// cmd/aod-init fills a Report and calls Append. The host reads it with initbin.ParseReport, from
+// the file or from the connection. The package must not import encoding/json, fmt and the like:
+// everything that it imports becomes part of every sandbox's PID 1.
 package initreport

@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Path is where init looks for the report file in the container. It writes no report
-// when nothing is there, nor at RemotePath.
+// Path is the report file in the container. Without a file there, and at RemotePath, init
+// writes no report.
 const Path = "/run/aod/report"
 
-// RemotePath is where it looks then: with an engine that doesn't see the orchestrator's
-// files a directory can be written to, and no single file.
+// RemotePath is the report file with an engine that doesn't see the orchestrator's files: a
+// directory can be mounted there, but no single file.
 const RemotePath = "/run/aod/reach/report"
 
-// ControlPath is where a host listens for the init that is told to connect (-control,
-// -park), beside the capsule API's socket.
+// ControlPath is the socket at which a host listens for the init (-control, -park), beside
+// the capsule API's socket.
 const ControlPath = "/run/aod/init.sock"
 
-// Ready is the first that init says there, before the program can exist. The last is its
+// Ready is the first message of init there, before the program exists. Its last message is the
 // report, when everything else in the container is dead; then it closes the connection.
 const Ready = "ready\n"
 
-// What a start message to a parked init takes: a length, and behind it at most so many
-// bytes and so many texts, since init keeps all of them in 6 MB.
+// The limits of a start message to a parked init: the size of its length field, and how many
+// bytes and texts may follow. Init keeps all of them in 6 MB.
 const (
 	StartHeadBytes = 4
 	MaxStartBytes  = 1 << 20
@@ -33,20 +33,20 @@ const (
 // Version is the format's version.
 const Version = 1
 
-// Begun is what stands in the file from the start of init until the report does. An init
-// that finds anything there runs nothing: its container ran before.
+// Begun is the file's content from the start of init until the report. An init that finds any
+// content runs nothing: its container ran before.
 const Begun = "begun"
 
 // MaxStartError is the longest StartError in bytes; Append cuts a longer one.
 const MaxStartError = 512
 
-// MaxBytes is more than any report takes.
+// MaxBytes is larger than any report.
 const MaxBytes = 64 << 10
 
 // NotCounted stands in Report.StdinTaken, NetAttempts and FilesLeft where the kernel doesn't tell.
 const NotCounted = -1
 
-// MaxFilesLeft is where counting Report.FilesLeft ends.
+// MaxFilesLeft is the largest Report.FilesLeft: counting ends there.
 const MaxFilesLeft = 1000
 
 // Source says who counted Report.CPUSeconds.
@@ -86,9 +86,8 @@ type Report struct {
 	// of one that it opened by its name.
 	StdinTaken    int64 `json:"stdin_taken"`
 	ProcessesLeft int64 `json:"processes_left"` // that ran on when the main program had ended, and were killed
-	// NetAttempts counts what tried the network: connections that were opened or had no
-	// route, and datagrams that were sent or had none, those to the container itself
-	// among them.
+	// NetAttempts counts the attempts to use the network: connections and datagrams, with or
+	// without a route, also to the container itself.
 	NetAttempts int64  `json:"net_attempts"`
 	FilesLeft   int64  `json:"files_left"` // entries in /tmp and /dev/shm at the end, at most MaxFilesLeft
 	Source      Source `json:"source"`
