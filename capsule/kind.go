@@ -54,6 +54,9 @@ type Directory struct{ *loader }
 // Contract reads schema.json. It returns nil where that isn't in order, which is reported.
 func (d *Directory) Contract() *contract.Contract { return d.readContract() }
 
+// Tools reads tools.yaml, which may be missing: what the unit may call.
+func (d *Directory) Tools() []Tool { return d.readTools() }
+
 // ReadFile reads a file that has to be there, of at most 1 MiB. What is wrong is reported,
 // with the hint where the file is missing.
 func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -35,7 +34,7 @@ func testKinds() []unitKind {
 
 // readSteps reads steps.txt, a word to greet with.
 func readSteps(d *capsule.Directory, c *capsule.Capsule) {
-	c.Contract = d.Contract()
+	c.Contract, c.Tools = d.Contract(), d.Tools()
 	word, ok := d.ReadFile("steps.txt", "write a word into it")
 	if !ok {
 		return
@@ -117,19 +116,12 @@ func (x *stepsExecution) ask(ctx context.Context, name string) (string, error) {
 	}
 	calls := x.Calls()
 	defer calls.End(run.ErrCallerEnded)
-	target, err := calls.Unit(ctx, name)
+	broker := x.Broker(calls, nil)
+	id, err := broker.Start(ctx, handoff.Request{Target: name, Key: "once"})
 	if err != nil {
 		return "", err
 	}
-	args, err := contract.NewPayload(map[string]any{})
-	if err != nil {
-		return "", err
-	}
-	id, err := calls.Start(ctx, handoff.Call{Target: target, Args: args, Key: "once"})
-	if err != nil {
-		return "", err
-	}
-	result, err := calls.Await(ctx, id)
+	result, err := broker.Await(ctx, id)
 	return string(result.Output), err
 }
 
@@ -160,6 +152,7 @@ func writeSteps(t *testing.T, units, name string) {
 	write(t, "name: "+name+"\nkind: steps\n", units, name, "agent.yaml")
 	write(t, "hello\n", units, name, "steps.txt")
 	write(t, stepsSchema, units, name, "schema.json")
+	write(t, "- {name: other, capsule: other}\n", units, name, "tools.yaml")
 }
 
 // aodWithKind runs a command line of the program that knows the kind, without an engine.
@@ -187,6 +180,13 @@ func TestAKindThatIsAddedRunsByCommand(t *testing.T) {
 		out, errs, code := aodWithKind(t, data, "run", filepath.Join(units, "count"), "--set", "ask=other")
 		if code != 0 || strings.TrimSpace(out) != `{"answer":"{\"answer\":\"\",\"begun\":1}","begun":1}` {
 			t.Errorf("code %d: %s%s", code, out, errs)
+		}
+	})
+	t.Run("which its tools.yaml names", func(t *testing.T) {
+		writeSteps(t, units, "stranger")
+		_, errs, code := aodWithKind(t, data, "run", filepath.Join(units, "count"), "--set", "ask=stranger")
+		if code == 0 || !strings.Contains(errs, "tools.yaml") {
+			t.Errorf("code %d: %s", code, errs)
 		}
 	})
 	t.Run("its time is its own", func(t *testing.T) {

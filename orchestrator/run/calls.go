@@ -1,6 +1,11 @@
 package run
 
-import "github.com/agent-on-demand/aod/handoff"
+import (
+	"log/slog"
+	"time"
+
+	"github.com/agent-on-demand/aod/handoff"
+)
 
 // ChildRuns are the runs that one attempt asks for. A kind offers them to its program by the
 // capsule API, or asks for them itself.
@@ -13,4 +18,22 @@ type ChildRuns interface {
 	// End is called when the attempt is over: after it nothing of its calls goes on, unless
 	// they outlive this process as the caller does.
 	End(cause error)
+}
+
+// Caller describes the run to a broker, as one that has no directories. Its calls end at the
+// deadline.
+func (r *Run) Caller(deadline time.Time) handoff.Caller {
+	return handoff.Caller{
+		Run: r.ID, Root: r.Lineage.Root, Parent: r.Lineage.Parent, Unit: r.Record.Unit,
+		Path: r.Lineage.Path, Tree: r.Lineage.Tree, Deadline: deadline, Grants: r.Grants,
+		Input: r.Input.Payload.JSON(),
+	}
+}
+
+// Broker returns the broker of an attempt that calls without a sandbox, within the time of
+// its unit. A nil logger drops what it gets.
+func (r *Run) Broker(calls ChildRuns, logger *slog.Logger) *handoff.Broker {
+	broker := handoff.NewBroker(r.Caller(r.Deadline(r.Limits.Timeout)), calls, r.Handoffs, logger)
+	broker.Remember(calls.Keys()...)
+	return broker
 }

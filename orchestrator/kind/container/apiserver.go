@@ -87,12 +87,9 @@ func (a *apiServer) done() <-chan struct{} {
 
 // caller describes the run to the broker.
 func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
-	caller := handoff.Caller{
-		Run: x.ID, Root: x.Lineage.Root, Parent: x.Lineage.Parent, Unit: x.Record.Unit,
-		Path: x.Lineage.Path, Tree: x.Lineage.Tree, Deadline: deadline, Grants: x.Grants,
-		Outgoing: layout.Outgoing(), Incoming: layout.Incoming(), Placed: placedIn(layout),
-		Input: x.Input.Payload.JSON(), Result: layout.PostedResult(),
-	}
+	caller := x.Caller(deadline)
+	caller.Outgoing, caller.Incoming, caller.Placed = layout.Outgoing(), layout.Incoming(), placedIn(layout)
+	caller.Result = layout.PostedResult()
 	if slot := x.saved.Slot; slot.Continues() {
 		caller.Reuse = true
 		if slot.Told {
