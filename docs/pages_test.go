@@ -19,7 +19,7 @@ const (
 )
 
 // narrow are pages without wide tables.
-var narrow = []string{readme, index}
+var narrow = []string{readme, index, architecture}
 
 // pages lists the project's own pages: those of its root, of docs and of docs/adr.
 func pages(t *testing.T) []string {

@@ -1,0 +1,193 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+const (
+	architecture = "../ARCHITECTURE.md"
+	module       = "github.com/agent-on-demand/aod/"
+)
+
+var (
+	// placed are functions and types with their file: `a`, `T.b` (file).
+	placed = regexp.MustCompile("((?:`[^`]+`(?:,\\s)?)+)\\s+\\(([^()` ]+\\.(?:go|py))\\)")
+	named  = regexp.MustCompile("`(?:(\\w+)\\.)?(\\w+)`")
+)
+
+func TestTheFunctionsOfTheWalksAreThere(t *testing.T) {
+	text, _ := readGuide(t, architecture)
+	found := 0
+	for _, m := range placed.FindAllStringSubmatch(text, -1) {
+		source, err := os.ReadFile(filepath.Join("..", m[2]))
+		if err != nil {
+			t.Errorf("%s: %v", m[0], err)
+			continue
+		}
+		for _, name := range named.FindAllStringSubmatch(m[1], -1) {
+			found++
+			if !definition(name[1], name[2]).Match(source) {
+				t.Errorf("%s doesn't define %s", m[2], name[0])
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%s names %d functions with their file: has its form changed?", architecture, found)
+	}
+}
+
+var pathOfFile = regexp.MustCompile(`^[\w-]+(?:/[\w.-]+)+\.(?:go|py|sh|json|md)$`)
+
+// The decisions name files as well.
+func TestTheFilesNamedAreThere(t *testing.T) {
+	decisions, err := filepath.Glob("adr/*.md")
+	if err != nil || len(decisions) < 7 {
+		t.Fatalf("%d decisions: %v", len(decisions), err)
+	}
+	for _, page := range append(decisions, architecture) {
+		text, _ := readGuide(t, page)
+		for _, span := range spans.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join("..", span[1])); pathOfFile.MatchString(span[1]) && err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
+
+// definition finds a function, a type or, where there is one, a type's method.
+func definition(of, name string) *regexp.Regexp {
+	if of != "" {
+		return regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?` + of + `\) ` + name + `\(`)
+	}
+	return regexp.MustCompile(`(?m)^(?:func|def|type) ` + name + `[[( ]`)
+}
+
+func TestTheWalksHaveAsManyFilesAsTheySay(t *testing.T) {
+	text, _ := readGuide(t, architecture)
+	said := regexp.MustCompile(`(?m)^(?:.* )?(\d+) files\b[^:]*:\n\n((?:\d+\. .*\n(?:   .*\n)*)+)`).FindAllStringSubmatch(text, -1)
+	if len(said) != 3 {
+		t.Fatalf("%d walks say of how many files they are", len(said))
+	}
+	for _, m := range said {
+		files := map[string]bool{}
+		for _, place := range placed.FindAllStringSubmatch(m[2], -1) {
+			files[place[2]] = true
+		}
+		if strconv.Itoa(len(files)) != m[1] {
+			t.Errorf("%s files are said, %d are named: %v", m[1], len(files), files)
+		}
+	}
+}
+
+func TestTheStatesShownAreThoseThatThereAre(t *testing.T) {
+	text, _ := readGuide(t, architecture)
+	shown := map[[2]string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*) \\|$").FindAllStringSubmatch(sectionOf(t, text, "The states of a run"), -1) {
+		for _, to := range spans.FindAllStringSubmatch(row[2], -1) {
+			shown[[2]string{row[1], to[1]}] = true
+		}
+	}
+	states := []api.State{api.Idle, api.Starting, api.Running, api.Completed, api.Failed, api.Timeout, api.Cancelled, api.Cleanup}
+	for _, from := range states {
+		for _, to := range states {
+			if run.Follows(from, to) != shown[[2]string{string(from), string(to)}] {
+				t.Errorf("from %s to %s: %v, but the page says otherwise", from, to, run.Follows(from, to))
+			}
+		}
+	}
+}
+
+// Every package has its place in the house, and imports what lies below it.
+func TestTheFloorsAreTrue(t *testing.T) {
+	text, _ := readGuide(t, architecture)
+	var rows []string
+	for _, m := range regexp.MustCompile("(?m)^\\| (\\d| ) \\| `([^`]+)` ").FindAllStringSubmatch(sectionOf(t, text, "The floors"), -1) {
+		if m[1] == " " { // beside the house
+			rows = slices.Insert(rows, 0, m[2])
+			continue
+		}
+		rows = append(rows, m[2])
+	}
+	for dir, imports := range packages(t) {
+		at := slices.Index(rows, dir)
+		if at < 0 {
+			t.Errorf("the floors have no `%s`", dir)
+		}
+		for _, below := range imports {
+			if slices.Index(rows, below) <= at {
+				t.Errorf("%s imports %s, which isn't below it", dir, below)
+			}
+		}
+	}
+	for _, dir := range rows {
+		if _, there := packages(t)[dir]; !there {
+			t.Errorf("there is no package %s", dir)
+		}
+	}
+}
+
+// packages returns what the packages of the main module import of it, tests left out, by
+// their directory from its root. Examples are none of the house's.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path != ".." && isElsewhere(path) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		dir := strings.TrimPrefix(filepath.Dir(path), "../")
+		imports, err := importsOf(path)
+		all[dir] = append(all[dir], imports...)
+		return err
+	})
+	if err != nil || len(all) < 40 {
+		t.Fatalf("%d packages: %v", len(all), err)
+	}
+	return all
+}
+
+// isElsewhere tells directories of the house from those of other modules and of none.
+func isElsewhere(dir string) bool {
+	name := filepath.Base(dir)
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return name[0] == '.' || name == "testdata" || name == "examples" || err == nil
+}
+
+// importsOf lists the packages of the module that a file imports, unless it is a test's.
+func importsOf(path string) (imports []string, err error) {
+	if strings.HasSuffix(path, "_test.go") {
+		return nil, nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, fmt.Errorf("imports: %w", err)
+	}
+	for _, spec := range file.Imports {
+		if dir, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); ours {
+			imports = append(imports, dir)
+		}
+	}
+	return imports, nil
+}
