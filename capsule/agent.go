@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -26,28 +27,15 @@ var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(sche
 
 // agentYAML is agent.yaml as it stands there: what has a unit is not yet read.
 type agentYAML struct {
+	Agent
 	Name        *string     `json:"name"`
 	Kind        string      `json:"kind"`
 	Remote      *remoteYAML `json:"remote"`
 	Version     string      `json:"version"`
 	Description string      `json:"description"`
-	Model       string      `json:"model"`
-	Models      []string    `json:"models"`
-	Temperature *float64    `json:"temperature"`
-	MaxTokens   int64       `json:"max_tokens"`
 	Limits      limitsYAML  `json:"limits"`
-	Network     string      `json:"network"`
 	ReadOnly    *bool       `json:"read_only"`
-	Runtime     string      `json:"runtime"`
-	Egress      []string    `json:"egress"`
-	Budgets     Budgets     `json:"budgets"`
-	Concurrency int         `json:"concurrency"`
-	Warm        int         `json:"warm"`
-	Reuse       int         `json:"reuse"`
 	Cache       any         `json:"cache"`
-	Recursion   int         `json:"recursion"`
-	Retries     *int        `json:"retries"`
-	Secrets     []string    `json:"secrets"`
 }
 
 type limitsYAML struct {
@@ -63,16 +51,16 @@ type limitsYAML struct {
 var notYet = []string{"egress", "cache", "secrets"}
 
 // readAgent reads agent.yaml into the capsule, and returns the kind that it names.
-func (l *loader) readAgent(c *Capsule) Kind {
+func (d *Directory) readAgent(c *Capsule) Kind {
 	c.Kind = KindCapsule
-	raw, ok := l.readFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
+	raw, ok := d.ReadFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
 	if !ok {
-		return l.kinds[c.Kind]
+		return d.kinds[c.Kind]
 	}
 	doc, findings := strictyaml.Parse(agentFile, raw)
 	if doc == nil {
-		l.findings = append(l.findings, findings...)
-		return l.kinds[c.Kind]
+		d.findings = append(d.findings, findings...)
+		return d.kinds[c.Kind]
 	}
 	object, ok := doc.Value.(map[string]any)
 	if !ok && doc.Value != nil {
@@ -81,9 +69,9 @@ func (l *loader) readAgent(c *Capsule) Kind {
 	if object == nil {
 		object = map[string]any{}
 	}
-	kind, problems := fillAgent(c, object, l.kinds)
+	kind, problems := fillAgent(c, object, d.kinds)
 	findings = append(findings, placed(problems, doc, "")...)
-	l.findings = append(l.findings, byLine(findings)...)
+	d.findings = append(d.findings, byLine(findings)...)
 	return kind
 }
 
@@ -166,20 +154,11 @@ func decodeAgent(object map[string]any) agentYAML {
 }
 
 func (f agentYAML) agent(u *units) Agent {
-	a := Agent{
-		Model: f.Model, Models: f.Models, Temperature: f.Temperature, MaxTokens: f.MaxTokens,
-		Limits: f.Limits.limits(u), Network: f.Network, ReadOnly: true, Runtime: f.Runtime,
-		Egress: f.Egress, Budgets: f.Budgets, Concurrency: f.Concurrency, Warm: f.Warm,
-		Reuse: f.Reuse,
-		Cache: u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour), Recursion: f.Recursion,
-		Retries: f.Retries, Secrets: f.Secrets,
-	}
-	if a.Network == "" {
-		a.Network = "none"
-	}
-	if f.ReadOnly != nil {
-		a.ReadOnly = *f.ReadOnly
-	}
+	a := f.Agent
+	a.Limits = f.Limits.limits(u)
+	a.Cache = u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour)
+	a.Network = cmp.Or(f.Network, "none")
+	a.ReadOnly = f.ReadOnly == nil || *f.ReadOnly
 	return a
 }
 

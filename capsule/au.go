@@ -47,14 +47,14 @@ func readAU(d *Directory, c *Capsule) {
 	c.dockerfile = d.checkDockerfile()
 	c.Contract, c.schema = auContract(), auSchema
 	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, auTime)
-	d.refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile)
+	d.Refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile)
 }
 
-// refuse reports files that have no meaning here.
-func (l *loader) refuse(message, hint string, names ...string) {
+// Refuse reports files that have no meaning in such a directory.
+func (d *Directory) Refuse(message, hint string, names ...string) {
 	for _, name := range names {
-		if _, err := l.source.read(name, maxFileBytes); !errors.Is(err, fs.ErrNotExist) {
-			l.report(name, 0, message, hint)
+		if _, err := d.source.read(name, maxFileBytes); !errors.Is(err, fs.ErrNotExist) {
+			d.report(name, 0, message, hint)
 		}
 	}
 }

@@ -30,26 +30,26 @@ type Capsule struct {
 // Agent is what agent.yaml says beside the capsule's name. A zero field was not set,
 // except where a default is named here.
 type Agent struct {
-	Model       string
-	Models      []string
-	Temperature *float64 // nil: not set; 0 is a temperature
-	MaxTokens   int64
-	Limits      Limits
-	Network     string // "none" (the default) or "bridge"
-	ReadOnly    bool   // the root file system; default true
-	Runtime     string // isolation runtime, by the engine's name for it
-	Concurrency int    // runs at once under a server; 0 is no bound of its own
-	Budgets     Budgets
-	Recursion   int  // how often it may stand again on the path of calls to it
-	Retries     *int // under a server, after an attempt that failed for a reason that may pass; nil: not set
-	Warm        int  // sandboxes that a server keeps started for its next runs; 0: as it is called
-	Reuse       int  // runs that one container may serve under a server, one after the other; 0 and 1: one
+	Model       string   `json:"model"`
+	Models      []string `json:"models"`
+	Temperature *float64 `json:"temperature"` // nil: not set; 0 is a temperature
+	MaxTokens   int64    `json:"max_tokens"`
+	Limits      Limits   `json:"-"`
+	Network     string   `json:"network"`     // "none" (the default) or "bridge"
+	ReadOnly    bool     `json:"-"`           // the root file system; default true
+	Runtime     string   `json:"runtime"`     // isolation runtime, by the engine's name for it
+	Concurrency int      `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
+	Budgets     Budgets  `json:"budgets"`
+	Recursion   int      `json:"recursion"` // how often it may stand again on the path of calls to it
+	Retries     *int     `json:"retries"`   // under a server, after an attempt that failed for a reason that may pass; nil: not set
+	Warm        int      `json:"warm"`      // sandboxes that a server keeps started for its next runs; 0: as it is called
+	Reuse       int      `json:"reuse"`     // runs that one container may serve under a server, one after the other; 0 and 1: one
 
 	// What follows is read, and each setting is named in Capsule.Warnings, because
 	// this version doesn't act on it.
-	Egress  []string
-	Cache   time.Duration
-	Secrets []string
+	Egress  []string      `json:"egress"`
+	Cache   time.Duration `json:"-"`
+	Secrets []string      `json:"secrets"`
 }
 
 // Limits are what a capsule asks for. Zero means not set: the defaults, and the caps

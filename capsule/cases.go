@@ -40,19 +40,19 @@ type Case struct {
 // Expect is what must hold of a run. What is zero isn't asked for; a case without
 // Outcome, Error and ExitCode asks for success.
 type Expect struct {
-	Output   json.RawMessage       // nil: anything
-	Subset   bool                  // Output may be a part of the result
-	Files    map[string]ExpectFile // by field of the output
-	Error    *ExpectError
-	ExitCode *int
-	Outcome  string
+	Output   json.RawMessage       `json:"output"` // nil: anything
+	Subset   bool                  `json:"-"`      // Output may be a part of the result
+	Files    map[string]ExpectFile `json:"files"`  // by field of the output
+	Error    *ExpectError          `json:"error"`
+	ExitCode *int                  `json:"exit_code"`
+	Outcome  string                `json:"outcome"`
 }
 
 // ExpectFile is what must be true of an output file.
 type ExpectFile struct {
-	SHA256   string // lower-case hex
-	MinBytes int64
-	SameAs   string // absolute path of an existing file with the same bytes
+	SHA256   string `json:"sha256"` // lower-case hex
+	MinBytes int64  `json:"min_bytes"`
+	SameAs   string `json:"same_as"` // absolute path of an existing file with the same bytes
 }
 
 // ExpectError is the error with which the capsule has to fail.
@@ -131,20 +131,12 @@ type caseJSON struct {
 	Input       json.RawMessage   `json:"input"`
 	Files       map[string]string `json:"files"`
 	Timeout     any               `json:"timeout"`
-	Expect      struct {
-		Output   json.RawMessage           `json:"output"`
-		Match    string                    `json:"match"`
-		Files    map[string]expectFileJSON `json:"files"`
-		Error    *ExpectError              `json:"error"`
-		ExitCode *int                      `json:"exit_code"`
-		Outcome  string                    `json:"outcome"`
-	} `json:"expect"`
+	Expect      expectJSON        `json:"expect"`
 }
 
-type expectFileJSON struct {
-	SHA256   string `json:"sha256"`
-	MinBytes int64  `json:"min_bytes"`
-	SameAs   string `json:"same_as"`
+type expectJSON struct {
+	Expect
+	Match string `json:"match"`
 }
 
 func (r *caseReader) read(file string) Case {
@@ -212,11 +204,9 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 		Name: strings.TrimSuffix(path.Base(file), ".json"), File: file,
 		Description: parsed.Description, Input: parsed.Input, Files: map[string]string{},
 		Timeout: timeout,
-		Expect: Expect{
-			Output: parsed.Expect.Output, Subset: parsed.Expect.Match == "subset", Files: map[string]ExpectFile{},
-			Error: parsed.Expect.Error, ExitCode: parsed.Expect.ExitCode, Outcome: parsed.Expect.Outcome,
-		},
+		Expect:  parsed.Expect.Expect,
 	}
+	c.Expect.Subset, c.Expect.Files = parsed.Expect.Match == "subset", map[string]ExpectFile{}
 	if c.Input == nil {
 		c.Input = json.RawMessage("{}")
 	}
@@ -224,10 +214,9 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 		c.Files[field] = r.file(file, "/files/"+strictjson.Escape(field), parsed.Files[field])
 	}
 	for _, field := range slices.Sorted(maps.Keys(parsed.Expect.Files)) {
-		f := parsed.Expect.Files[field]
-		want := ExpectFile{SHA256: f.SHA256, MinBytes: f.MinBytes}
-		if f.SameAs != "" {
-			want.SameAs = r.file(file, "/expect/files/"+strictjson.Escape(field)+"/same_as", f.SameAs)
+		want := parsed.Expect.Files[field]
+		if want.SameAs != "" {
+			want.SameAs = r.file(file, "/expect/files/"+strictjson.Escape(field)+"/same_as", want.SameAs)
 		}
 		c.Expect.Files[field] = want
 	}

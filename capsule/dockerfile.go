@@ -142,19 +142,19 @@ func (c *Capsule) UsesBase() bool {
 }
 
 // checkDockerfile reads the Dockerfile and reports what is wrong with it.
-func (l *loader) checkDockerfile() dockerfile {
-	raw, ok := l.readFile("Dockerfile", "add one; FROM "+baseImage+" and COPY . /capsule are enough")
+func (d *Directory) checkDockerfile() dockerfile {
+	raw, ok := d.ReadFile("Dockerfile", "add one; FROM "+baseImage+" and COPY . /capsule are enough")
 	if !ok {
 		return dockerfile{starts: true} // one missing file is one finding, not two
 	}
-	d := parseDockerfile(raw)
+	file := parseDockerfile(raw)
 	switch {
 	case len(instructions(string(raw))) == 0:
-		l.report("Dockerfile", 0, "it is empty", "FROM "+baseImage+" and COPY . /capsule are enough")
-	case len(d.bases) == 0:
-		l.report("Dockerfile", 1, "it has no FROM", "begin with FROM "+baseImage)
+		d.report("Dockerfile", 0, "it is empty", "FROM "+baseImage+" and COPY . /capsule are enough")
+	case len(file.bases) == 0:
+		d.report("Dockerfile", 1, "it has no FROM", "begin with FROM "+baseImage)
 	}
-	return d
+	return file
 }
 
 var (
@@ -164,20 +164,20 @@ var (
 
 // checkProgram checks the bridge and the logic behind it, as far as they are asked for:
 // a Dockerfile that says itself what to start may start anything, in any language.
-func (l *loader) checkProgram(d dockerfile) {
+func (d *Directory) checkProgram(file dockerfile) {
 	const bridge, logic = "run.py", "src/main.py"
 	var raw []byte
 	var ok bool
-	if d.starts {
-		raw, ok = l.readOptional(bridge)
+	if file.starts {
+		raw, ok = d.readOptional(bridge)
 	} else {
-		raw, ok = l.readFile(bridge, "add it (two lines: import aod, aod.run()), or set CMD in the Dockerfile")
+		raw, ok = d.ReadFile(bridge, "add it (two lines: import aod, aod.run()), or set CMD in the Dockerfile")
 	}
 	if !ok || !callsBridge.Match(raw) {
 		return
 	}
-	raw, ok = l.readFile(logic, "add it with a function: def execute(payload: dict) -> dict")
+	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict")
 	if ok && !definesExecute.Match(raw) {
-		l.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
+		d.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
 	}
 }

@@ -1,10 +1,5 @@
 package capsule
 
-import (
-	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-)
-
 // The kinds of unit that a directory can hold, beside those that a Reader is told of.
 const (
 	KindCapsule = "capsule"
@@ -48,31 +43,10 @@ func NewReader(more ...Kind) *Reader {
 // Reader.Load.
 func Load(dir string) (*Capsule, error) { return NewReader().Load(dir) }
 
-// Directory is a unit's directory that is being read.
-type Directory struct{ *loader }
-
-// Contract reads schema.json. It returns nil where that isn't in order, which is reported.
-func (d *Directory) Contract() *contract.Contract { return d.readContract() }
-
-// Tools reads tools.yaml, which may be missing: what the unit may call.
-func (d *Directory) Tools() []Tool { return d.readTools() }
-
-// ReadFile reads a file that has to be there, of at most 1 MiB. What is wrong is reported,
-// with the hint where the file is missing.
-func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {
-	return d.readFile(name, missing)
-}
-
-// Refuse reports files that have no meaning in such a directory.
-func (d *Directory) Refuse(message, hint string, names ...string) { d.refuse(message, hint, names...) }
-
-// Report adds a problem: the unit can't be run until it is mended, unless it is a warning.
-func (d *Directory) Report(finding fault.Finding) { d.findings = append(d.findings, finding) }
-
 // readCapsule reads what makes a directory a capsule's.
 func readCapsule(d *Directory, c *Capsule) {
 	c.dockerfile = d.checkDockerfile()
-	c.Tools = d.readTools()
-	c.Contract = d.readContract()
+	c.Tools = d.Tools()
+	c.Contract = d.Contract()
 	d.checkProgram(c.dockerfile)
 }

@@ -29,14 +29,14 @@ func (r *Reader) Load(dir string) (*Capsule, error) {
 	}
 	defer src.close()
 
-	l := &loader{source: src, kinds: r.kinds}
+	d := &Directory{source: src, kinds: r.kinds}
 	c := &Capsule{Dir: abs}
-	kind := l.readAgent(c)
-	kind.Read(&Directory{l}, c)
-	if errs := fault.Errors(l.findings); len(errs) > 0 {
-		return nil, invalid(dir, l.findings, len(errs))
+	kind := d.readAgent(c)
+	kind.Read(d, c)
+	if errs := fault.Errors(d.findings); len(errs) > 0 {
+		return nil, invalid(dir, d.findings, len(errs))
 	}
-	c.Warnings = l.findings
+	c.Warnings = d.findings
 	return c, nil
 }
 
@@ -76,50 +76,55 @@ func bounded(findings []fault.Finding) []fault.Finding {
 	return append(findings[:maxFindings:maxFindings], more)
 }
 
-// loader gathers the problems of one directory.
-type loader struct {
+// Directory is a unit's directory that is being read. It gathers what is wrong there.
+type Directory struct {
 	source   source
 	kinds    map[string]Kind
 	findings []fault.Finding
 }
 
-func (l *loader) readContract() *contract.Contract {
-	raw, ok := l.readFile("schema.json", `add one: {"input": {"type": "object"}, "output": {"type": "object"}} takes and gives anything`)
+// Report adds a problem: the unit can't be run until it is mended, unless it is a warning.
+func (d *Directory) Report(finding fault.Finding) { d.findings = append(d.findings, finding) }
+
+// Contract reads schema.json. It returns nil where that isn't in order, which is reported.
+func (d *Directory) Contract() *contract.Contract {
+	raw, ok := d.ReadFile("schema.json", `add one: {"input": {"type": "object"}, "output": {"type": "object"}} takes and gives anything`)
 	if !ok {
 		return nil
 	}
 	c, findings := contract.Parse(raw)
-	l.findings = append(l.findings, findings...)
+	d.findings = append(d.findings, findings...)
 	return c
 }
 
-func (l *loader) report(file string, line int, message, hint string) {
-	l.findings = append(l.findings, fault.Finding{File: file, Line: line, Message: message, Hint: hint})
+func (d *Directory) report(file string, line int, message, hint string) {
+	d.findings = append(d.findings, fault.Finding{File: file, Line: line, Message: message, Hint: hint})
 }
 
-// readFile reads a file that has to be there; what is wrong becomes a finding.
-func (l *loader) readFile(name, missing string) (raw []byte, ok bool) {
-	raw, err := l.source.read(name, maxFileBytes)
+// ReadFile reads a file that has to be there, of at most 256 KiB. What is wrong is reported,
+// with the hint where the file is missing.
+func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {
+	raw, err := d.source.read(name, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.report(name, 0, "it is missing", missing)
+		d.report(name, 0, "it is missing", missing)
 		return nil, false
 	}
-	return raw, l.readable(name, err)
+	return raw, d.readable(name, err)
 }
 
 // readOptional reads a file that may be missing; what else is wrong becomes a finding.
-func (l *loader) readOptional(name string) (raw []byte, ok bool) {
-	raw, err := l.source.read(name, maxFileBytes)
+func (d *Directory) readOptional(name string) (raw []byte, ok bool) {
+	raw, err := d.source.read(name, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
-	return raw, l.readable(name, err)
+	return raw, d.readable(name, err)
 }
 
-func (l *loader) readable(name string, err error) bool {
+func (d *Directory) readable(name string, err error) bool {
 	var p *problem
 	if errors.As(err, &p) {
-		l.report(name, 0, p.message, p.hint)
+		d.report(name, 0, p.message, p.hint)
 	}
 	return err == nil
 }

@@ -26,10 +26,12 @@ func TestSchemaAndCodeKnowTheSameKeys(t *testing.T) {
 		{"agent.yaml", agent, agentYAML{}},
 		{"its limits", subschema(agent, "limits"), limitsYAML{}},
 		{"its budgets", subschema(agent, "budgets"), Budgets{}},
+		{"its agent elsewhere", subschema(agent, "remote"), remoteYAML{}},
+		{"how that learns who asks", subschema(subschema(agent, "remote"), "auth"), authYAML{}},
 		{"a tool", tool, Tool{}},
 		{"a case", testcase, caseJSON{}},
 		{"what a case expects", expect, caseJSON{}.Expect},
-		{"what it expects of a file", subschema(subschema(expect, "files"), "x"), expectFileJSON{}},
+		{"what it expects of a file", subschema(subschema(expect, "files"), "x"), ExpectFile{}},
 		{"what it expects of an error", subschema(expect, "error"), ExpectError{}},
 	}
 	for _, c := range cases {
@@ -37,7 +39,9 @@ func TestSchemaAndCodeKnowTheSameKeys(t *testing.T) {
 			want := slices.Sorted(maps.Keys(c.schema["properties"].(map[string]any)))
 			var got []string
 			for _, f := range reflect.VisibleFields(reflect.TypeOf(c.value)) {
-				got = append(got, f.Tag.Get("json"))
+				if key := f.Tag.Get("json"); !f.Anonymous && key != "-" {
+					got = append(got, key)
+				}
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -25,19 +25,19 @@ var toolShape = sync.OnceValue(func() shape {
 	return mustShape(items, true)
 })
 
-// readTools reads tools.yaml. Without the file a capsule has no tools.
-func (l *loader) readTools() []Tool {
-	raw, ok := l.readOptional(toolsFile)
+// Tools reads tools.yaml, which may be missing: what the unit may call.
+func (d *Directory) Tools() []Tool {
+	raw, ok := d.readOptional(toolsFile)
 	if !ok {
 		return nil
 	}
 	doc, findings := strictyaml.Parse(toolsFile, raw)
 	if doc == nil {
-		l.findings = append(l.findings, findings...)
+		d.findings = append(d.findings, findings...)
 		return nil
 	}
 	tools, more := toolsOf(doc)
-	l.findings = append(l.findings, byLine(append(findings, more...))...)
+	d.findings = append(d.findings, byLine(append(findings, more...))...)
 	return tools
 }
 
