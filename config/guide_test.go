@@ -119,7 +119,7 @@ func againstSchema(t *testing.T, text string) []gojsonschema.ResultError {
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
-	result, err := gojsonschema.Validate(gojsonschema.NewBytesLoader(schemas.Config()), gojsonschema.NewGoLoader(document))
+	result, err := gojsonschema.Validate(gojsonschema.NewBytesLoader(schemas.Get("config")), gojsonschema.NewGoLoader(document))
 	if err != nil {
 		t.Fatal(err)
 	}

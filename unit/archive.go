@@ -110,11 +110,9 @@ func (u *unpacker) tooMany() *fault.Error {
 	return tooLarge("the archive holds more than %d entries", u.most.entries)
 }
 
-// kindOf names what an entry is, with its article.
+// kindOf names what an entry that is refused is, with its article.
 func kindOf(typeflag byte) string {
 	switch typeflag {
-	case tar.TypeDir:
-		return "a directory"
 	case tar.TypeLink:
 		return "a hard link"
 	case tar.TypeChar, tar.TypeBlock:
