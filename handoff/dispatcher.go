@@ -29,7 +29,7 @@ type Dispatcher struct {
 // assignment is the run that has claimed a sandbox, and its requests.
 type assignment struct {
 	*Handler
-	life     context.Context // of its requests; it ends with Release
+	life     context.Context //nolint:containedctx // of the requests of a run: it ends with Release
 	end      context.CancelFunc
 	underway sync.WaitGroup
 }

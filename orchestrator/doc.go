@@ -9,7 +9,7 @@
 //	job.drive                  leads the run through its states, in one goroutine
 //	job.runToOutcome           makes attempts, and stores the outcome
 //	job.tryOnce                waits for a slot, and lets the kind make one attempt
-//	job.finalize               removes everything of the run that isn't kept
+//	job.finalise               removes everything of the run that isn't kept
 //
 // Service.Start calls recover for each run that an earlier process did not finish.
 //

@@ -36,7 +36,7 @@ type job struct {
 	log           *logFile
 	pending       []run.Event // to be stored with the next transition
 
-	life    context.Context // of the run in this process
+	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the outcome is stored
 	outcome api.Record    // what is stored with it; set before
@@ -73,7 +73,7 @@ func (j *job) drive() {
 		j.loop.countEnd(j)
 		j.publishOutcome()
 	}
-	if j.finalize(context.WithoutCancel(ctx)) != nil {
+	if j.finalise(context.WithoutCancel(ctx)) != nil {
 		j.release()
 		return
 	}
@@ -259,9 +259,9 @@ func (j *job) Logged() run.Lines { return j.log.seen(j.Attempt) }
 // CancelRequest implements run.Host.
 func (j *job) CancelRequest() error { return j.asked }
 
-// finalize removes everything of the run that isn't kept. It returns an error only when this
+// finalise removes everything of the run that isn't kept. It returns an error only when this
 // process has to stop.
-func (j *job) finalize(ctx context.Context) error {
+func (j *job) finalise(ctx context.Context) error {
 	j.execution.Settle(j.loop.life)
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (j *job) finalize(ctx context.Context) error {
 	err := j.loop.persist("remove containers", j.ID, func() error { return j.execution.Remove(ctx) })
 	switch {
 	case err == nil:
-		j.finalizeFiles()
+		j.finaliseFiles()
 	case j.loop.durable:
 		return err
 	default: // the next process finds the directory and sweeps
@@ -286,9 +286,9 @@ func (j *job) warnOfLeftovers(err error) {
 	}
 }
 
-// finalizeFiles moves the attempt's directory away if the request says so, and removes
+// finaliseFiles moves the attempt's directory away if the request says so, and removes
 // everything from the run's directory that isn't kept.
-func (j *job) finalizeFiles() {
+func (j *job) finaliseFiles() {
 	if err := errors.Join(j.keep(), keepOnly(j.Dir)); err != nil {
 		j.loop.logger.Error("run's directory can't be cleaned", "run", j.ID, fault.LogAttr(err))
 	}

@@ -33,9 +33,9 @@ type loop struct {
 	durable bool   // another process may go on with the runs
 	kept    string // where directories of attempts go that are to be kept; "" is nowhere
 
-	life   context.Context // of the runs; its end detaches from them
+	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach context.CancelCauseFunc
-	begin  context.Context // of what waits to begin; it ends with the admission
+	begin  context.Context //nolint:containedctx // of what waits to begin; it ends with the admission
 	hold   context.CancelCauseFunc
 	jobs   sync.WaitGroup
 

@@ -13,7 +13,7 @@ import (
 // fakeContainer is one container of a Fake. It exits once.
 type fakeContainer struct {
 	spec          runtime.ContainerSpec
-	ctx           context.Context // the program's, which outlives the call that starts it
+	ctx           context.Context //nolint:containedctx // the program's, which outlives the call that starts it
 	kill          context.CancelFunc
 	terminateOnce func()
 

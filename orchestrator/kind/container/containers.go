@@ -63,8 +63,8 @@ type Containers struct {
 	images *imageCache
 	pool   *pool.Pool
 
-	describing gate // one unit at a time is asked for its card: whoever else wants that finds it remembered
-	life       context.Context
+	describing gate            // one unit at a time is asked for its card: whoever else wants that finds it remembered
+	life       context.Context //nolint:containedctx // of what belongs to no run; Close ends it
 	end        context.CancelFunc
 }
 
