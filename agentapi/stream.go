@@ -45,7 +45,7 @@ func (f *follower) follow(ctx context.Context, body io.Reader) (Response, error)
 	most := f.client.opts.Silence
 	quiet := time.AfterFunc(most, func() { f.end(errSilent) })
 	defer quiet.Stop()
-	alive := &pulse{from: body, beat: func() { quiet.Reset(most) }}
+	alive := &readNotifier{from: body, notify: func() { quiet.Reset(most) }}
 	f.messages = httpwire.NewEventReader(alive, f.client.opts.Limits.Events())
 	for {
 		event, err := f.next(ctx)
@@ -53,9 +53,9 @@ func (f *follower) follow(ctx context.Context, body io.Reader) (Response, error)
 			return Response{}, err
 		}
 		if event.Type.Terminal() {
-			alive.beat = func() {}
+			alive.notify = func() {}
 			quiet.Stop()
-			return f.conclude(ctx, event)
+			return f.readTerminal(ctx, event)
 		}
 		f.each(event)
 	}
@@ -77,8 +77,8 @@ func (f *follower) next(ctx context.Context) (Event, error) {
 	return Event{}, broken("stream-terminal", "the stream ended without a terminal event, which is final, complete or done")
 }
 
-// conclude reads the terminal event, and sees that it is the last.
-func (f *follower) conclude(ctx context.Context, terminal Event) (Response, error) {
+// readTerminal reads the terminal event, and sees that it is the last.
+func (f *follower) readTerminal(ctx context.Context, terminal Event) (Response, error) {
 	response, err := final(terminal, f.asked)
 	if err != nil {
 		return Response{}, err
@@ -107,16 +107,16 @@ func final(terminal Event, asked Request) (Response, error) {
 	return responseOf(f, asked, terminalRules)
 }
 
-// pulse tells of every read that brings something.
-type pulse struct {
-	from io.Reader
-	beat func()
+// readNotifier calls notify after each read that brings bytes.
+type readNotifier struct {
+	from   io.Reader
+	notify func()
 }
 
-func (p *pulse) Read(b []byte) (int, error) {
-	n, err := p.from.Read(b)
+func (r *readNotifier) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
 	if n > 0 {
-		p.beat()
+		r.notify()
 	}
 	return n, err
 }

@@ -73,8 +73,8 @@ func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return "", unwritten(err, "the output file %q can't be written", name)
 	}
-	partial := path.Join(path.Dir(name), ".aod-"+rand.Text())
-	file, err := root.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	temp := path.Join(path.Dir(name), ".aod-"+rand.Text())
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", unwritten(err, "the output file %q can't be written", name)
 	}
@@ -83,12 +83,12 @@ func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root
 		err = unwritten(closed, "the output file %q can't be written", name)
 	}
 	if err == nil {
-		if renamed := root.Rename(partial, name); renamed != nil {
+		if renamed := root.Rename(temp, name); renamed != nil {
 			err = unwritten(renamed, "the output file %q can't be written", name)
 		}
 	}
 	if err != nil {
-		return "", errors.Join(err, root.Remove(partial))
+		return "", errors.Join(err, root.Remove(temp))
 	}
 	return filepath.Join(root.Name(), filepath.FromSlash(name)), nil
 }

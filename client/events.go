@@ -32,7 +32,7 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[a
 			yield(api.Event{}, err)
 			return
 		}
-		f := follower{client: c, id: id, after: after, patience: c.newPatience()}
+		f := follower{client: c, id: id, after: after, retries: c.newRetrier()}
 		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
 		for {
 			over, err := f.connection(ctx)
@@ -43,7 +43,7 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[a
 				yield(api.Event{}, err)
 				return
 			}
-			if err := f.patience.wait(ctx, err); err != nil {
+			if err := f.retries.wait(ctx, err); err != nil {
 				yield(api.Event{}, err)
 				return
 			}
@@ -53,11 +53,11 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[a
 
 // follower reads the events of a run over as many connections as it takes.
 type follower struct {
-	client   *Client
-	id       string
-	after    int64
-	patience *patience
-	emit     func(api.Event) bool // whether there shall be more
+	client  *Client
+	id      string
+	after   int64
+	retries *retrier
+	emit    func(api.Event) bool // whether there shall be more
 }
 
 // connection reads one connection to its end. It is over when no more is wanted.
@@ -85,17 +85,17 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 			continue
 		}
 		f.after = event.Seq
-		f.patience.renew()
+		f.retries.renew()
 		if !f.emit(event) {
 			return true, nil
 		}
 	}
 }
 
-// steady renews the patience after a connection that has lasted.
+// steady renews the retries after a connection that has lasted.
 func (f *follower) steady(since time.Time) {
 	if time.Since(since) > steadyTime {
-		f.patience.renew()
+		f.retries.renew()
 	}
 }
 

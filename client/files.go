@@ -39,7 +39,7 @@ func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
 	}
 	d := download{client: c, id: id, file: file, w: w, sum: sha256.New()}
-	patience := c.newPatience()
+	retries := c.newRetrier()
 	for {
 		before := d.got
 		err := d.connection(ctx)
@@ -47,12 +47,12 @@ func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer
 			return d.check()
 		}
 		if d.got > before {
-			patience.renew()
+			retries.renew()
 		}
 		if !isLost(err) {
 			return err
 		}
-		if err := patience.wait(ctx, err); err != nil {
+		if err := retries.wait(ctx, err); err != nil {
 			return err
 		}
 	}

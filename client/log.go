@@ -19,7 +19,7 @@ func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.
 			yield(api.LogEntry{}, err)
 			return
 		}
-		l := logReader{client: c, id: id, follow: follow, patience: c.newPatience(), yield: yield}
+		l := logReader{client: c, id: id, follow: follow, retries: c.newRetrier(), yield: yield}
 		if err := l.read(ctx); err != nil {
 			yield(api.LogEntry{}, err)
 		}
@@ -29,13 +29,13 @@ func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.
 // logReader reads a log over as many connections as it takes. The server begins each
 // one with the first line, so those that were read are left out.
 type logReader struct {
-	client   *Client
-	id       string
-	follow   bool
-	seen     int
-	over     bool // no more is wanted
-	patience *patience
-	yield    func(api.LogEntry, error) bool
+	client  *Client
+	id      string
+	follow  bool
+	seen    int
+	over    bool // no more is wanted
+	retries *retrier
+	yield   func(api.LogEntry, error) bool
 }
 
 func (l *logReader) read(ctx context.Context) error {
@@ -51,7 +51,7 @@ func (l *logReader) read(ctx context.Context) error {
 		if err != nil && !isLost(err) {
 			return err
 		}
-		if err := l.patience.wait(ctx, err); err != nil {
+		if err := l.retries.wait(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (l *logReader) connection(ctx context.Context) error {
 			return l.client.strange(err)
 		}
 		l.seen++
-		l.patience.renew()
+		l.retries.renew()
 		if !l.yield(entry, nil) {
 			l.over = true
 			return nil

@@ -10,15 +10,15 @@ import (
 // Prune removes finished runs with their files, or says with DryRun which would go.
 func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	var report api.PruneReport
-	wish := struct {
+	options := struct {
 		OlderThan string `json:"older_than,omitempty"`
 		MaxBytes  int64  `json:"max_bytes,omitempty"`
 		DryRun    bool   `json:"dry_run"`
 	}{MaxBytes: opts.MaxBytes, DryRun: opts.DryRun}
 	if opts.OlderThan > 0 {
-		wish.OlderThan = opts.OlderThan.String()
+		options.OlderThan = opts.OlderThan.String()
 	}
-	body, err := jsonBody(wish)
+	body, err := jsonBody(options)
 	if err != nil {
 		return report, err
 	}

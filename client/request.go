@@ -44,13 +44,13 @@ func (c *Client) call(ctx context.Context, r request, into any) (status int, err
 		ctx, done = context.WithTimeoutCause(ctx, answerTime, errSilent)
 		defer done()
 	}
-	patience := c.newPatience()
+	retries := c.newRetrier()
 	for {
 		status, err = c.callOnce(ctx, r, into)
 		if err == nil || r.once || !isLost(err) {
 			return status, err
 		}
-		if err := patience.wait(ctx, err); err != nil {
+		if err := retries.wait(ctx, err); err != nil {
 			return status, err
 		}
 	}

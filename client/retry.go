@@ -20,32 +20,32 @@ const (
 	steadyTime = 10 * time.Second
 )
 
-// patience counts the tries in a row that brought nothing.
-type patience struct {
+// retrier counts the failed tries in a row, and waits between them.
+type retrier struct {
 	pause  func(context.Context, time.Duration) error
 	pauses backoff.ExponentialBackOff
 	tries  int
 	most   int
 }
 
-func (c *Client) newPatience() *patience {
+func (c *Client) newRetrier() *retrier {
 	pauses := backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: maxPause}
 	pauses.Reset()
-	return &patience{pause: c.pause, pauses: pauses, most: callTries}
+	return &retrier{pause: c.pause, pauses: pauses, most: callTries}
 }
 
-// renew starts from the beginning, now that something came.
-func (p *patience) renew() {
-	p.tries, p.most = 0, streamTries
-	p.pauses.Reset()
+// renew resets the count, since something came.
+func (r *retrier) renew() {
+	r.tries, r.most = 0, streamTries
+	r.pauses.Reset()
 }
 
 // wait returns nil when it is time for the next try, and the given error when there is none.
-func (p *patience) wait(ctx context.Context, err error) error {
-	if p.tries++; p.tries >= p.most {
+func (r *retrier) wait(ctx context.Context, err error) error {
+	if r.tries++; r.tries >= r.most {
 		return err
 	}
-	if over := p.pause(ctx, p.pauses.NextBackOff()); errors.Is(over, errSilent) {
+	if over := r.pause(ctx, r.pauses.NextBackOff()); errors.Is(over, errSilent) {
 		return err // which says more
 	} else if over != nil {
 		return over

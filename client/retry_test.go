@@ -16,15 +16,15 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 		return nil
 	}}
 	lost := errors.New("lost")
-	p := c.newPatience()
-	for p.wait(t.Context(), lost) == nil {
+	r := c.newRetrier()
+	for r.wait(t.Context(), lost) == nil {
 	}
 	if diff := cmp.Diff([]int64{100, 200, 400}, made); diff != "" {
 		t.Error("a call:", diff)
 	}
 	made = nil
-	p.renew()
-	for p.wait(t.Context(), lost) == nil {
+	r.renew()
+	for r.wait(t.Context(), lost) == nil {
 	}
 	want := []int64{100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000, 5000, 5000}
 	if diff := cmp.Diff(want, made); diff != "" {
