@@ -40,6 +40,9 @@ func (m *memory) Insert(_ context.Context, r store.Run, key store.Key, _ ...stor
 func (m *memory) Save(_ context.Context, r store.Run, _ ...store.Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, there := m.runs[r.ID]; !there {
+		return unknown(r.ID)
+	}
 	m.runs[r.ID] = r
 	return nil
 }
@@ -54,8 +57,10 @@ func (m *memory) Run(_ context.Context, id string) (store.Run, error) {
 	if r, there := m.runs[id]; there {
 		return r, nil
 	}
-	return store.Run{}, fault.New(fault.NotFound, "there is no run %.64s", id)
+	return store.Run{}, unknown(id)
 }
+
+func unknown(id string) error { return fault.New(fault.NotFound, "there is no run %.64s", id) }
 
 // Runs implements journal for the fields Parent and Root of a filter, newest first.
 func (m *memory) Runs(_ context.Context, f store.Filter) (page store.Page, err error) {

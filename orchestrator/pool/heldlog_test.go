@@ -61,6 +61,10 @@ func TestNobodyIsCalledWhileTheStateIsLocked(t *testing.T) {
 	h.add(line(1))
 	asked := 0
 	to := func(runtime.LogLine) {
+		if h.passing.TryLock() {
+			h.passing.Unlock()
+			t.Error("another line may overtake this one")
+		}
 		done := make(chan struct{})
 		go func() { // whoever is called may ask, and may give the sandbox back
 			defer close(done)
