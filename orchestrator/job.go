@@ -193,12 +193,14 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 
 // attemptOnce resumes the attempt of an earlier process, or makes a new one.
 func (j *job) attemptOnce(ctx context.Context) (run.Result, error) {
-	switch j.State() {
-	case api.Starting, api.Running:
+	if j.resumes() {
 		return j.execution.Resume(ctx)
 	}
 	return j.execution.Attempt(ctx)
 }
+
+// resumes reports whether an earlier process began the attempt.
+func (j *job) resumes() bool { return j.State() == api.Starting || j.State() == api.Running }
 
 // detached returns an error when the process lets its runs go on without it.
 func detached(ctx context.Context, err error) error {
@@ -212,6 +214,9 @@ var errQueueWait = errors.New("waited too long in the queue")
 
 // takeSlot waits until the run has a slot. Its error is the reason why the run gets none.
 func (j *job) takeSlot(ctx context.Context) error {
+	if j.resumes() {
+		return nil // it occupies its slot, and hears of a wish to cancel from its kind
+	}
 	if j.permit == nil {
 		j.permit = j.loop.queue.Reenter(j.Record.Unit, j.private.Concurrency)
 	}
