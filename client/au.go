@@ -17,10 +17,10 @@ type AUCall struct {
 	Unit    string
 	Stdin   io.Reader     // sent as it is read; nil is no input
 	Prompt  string        // "" is none
-	Args    []string      // as they would follow the program's name
-	Timeout time.Duration // 0: the unit's, or the server's
-	// Key makes the call idempotent, as Submission's does. It isn't sent a second time by
-	// itself: its stdin is gone then.
+	Args    []string      // without the program's name
+	Timeout time.Duration // 0: the unit's own, or else the server's
+	// Key makes the call idempotent, as Submission's does. The client doesn't repeat the
+	// call by itself: its stdin has been read by then.
 	Key string
 }
 
@@ -31,8 +31,8 @@ type AUResult struct {
 }
 
 // RunAU runs an Agentic Unit and returns at its end, however long that takes. The error is
-// an Input fault for what the unit doesn't take, Capsule for a unit that failed; RunOf says
-// which run it is about. When ctx ends before, the run goes on.
+// an Input fault for input that the unit refuses, Capsule for a unit that failed; RunOf
+// returns the id of its run. If ctx ends first, the run goes on.
 func (c *Client) RunAU(ctx context.Context, call AUCall) (AUResult, error) {
 	if err := api.CheckUnitName(call.Unit); err != nil {
 		return AUResult{}, err
@@ -68,12 +68,12 @@ func (call AUCall) request() request {
 	return r
 }
 
-// runError says which run a fault is about.
+// runError is a fault with the id of its run.
 type runError struct{ id string }
 
 func (e *runError) Error() string { return "run " + e.id }
 
-// RunOf returns the id of the run that a server's refusal is about; "" where it names none.
+// RunOf returns the id of the run that a server's refusal is about, or "" if it names none.
 func RunOf(err error) string {
 	var about *runError
 	if errors.As(err, &about) {

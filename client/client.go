@@ -11,15 +11,15 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// Options say which server to speak to, and as whom.
+// Options name the server and how to reach it.
 type Options struct {
-	// Server is the server's address: http://HOST:PORT or https://…, with the path
-	// below which a proxy serves it, if any.
+	// Server is the server's address: http://HOST:PORT or https://…, with the path below
+	// which a proxy serves it, if any.
 	Server string
 	// Token is sent to this server alone; "" sends none.
 	Token string
-	// HTTP is used for its transport, without its rule for redirects: none is
-	// followed. A Timeout in it also ends the streams. nil makes one.
+	// HTTP is used for its transport. Its rule for redirects is ignored: none is followed.
+	// A Timeout in it also ends the streams. nil makes one.
 	HTTP *http.Client
 }
 
@@ -28,11 +28,11 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
-	pause func(context.Context, time.Duration) error // sleep, but in tests
+	pause func(context.Context, time.Duration) error // sleep, replaced in tests
 }
 
-// New returns a client that has not connected yet. The error, an Input fault, is for an
-// address or a token that can't be one.
+// New returns a client that has not connected yet. The error is an Input fault for an
+// invalid address or token.
 func New(opts Options) (*Client, error) {
 	base, err := parseServer(opts.Server)
 	if err != nil {
@@ -57,7 +57,7 @@ func parseServer(address string) (*url.URL, error) {
 	const form = "write http://HOST:PORT or https://HOST"
 	base, err := url.Parse(address)
 	switch {
-	case err != nil: // which may show a password
+	case err != nil: // the error may show a password
 		return nil, fault.New(fault.Input, "the server's address can't be read").WithHint(form)
 	case base.User != nil:
 		return nil, fault.New(fault.Input, "the server's address must not hold a password").
@@ -72,7 +72,8 @@ func parseServer(address string) (*url.URL, error) {
 	return base, nil
 }
 
-// newTransport waits a second for the refusal of an upload before it sends the upload.
+// newTransport makes a transport that waits a second for the refusal of an upload before it
+// sends the upload.
 func newTransport() *http.Transport {
 	transport := httpwire.NewTransport()
 	transport.ExpectContinueTimeout = time.Second

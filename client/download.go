@@ -13,16 +13,16 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Download fetches output files of a run into a directory, which is made when there is
-// something to put there, and returns them with their absolute paths. A file appears
-// under its name when it is whole, and replaces one of that name. Nothing is written
-// outside the directory, whatever the names are and where links stand in it. The error
-// comes with the files that were fetched before it.
+// Download fetches output files of a run into a directory and returns them with their
+// absolute paths. The directory is made if there is a file to write. A file appears under
+// its name when it is complete, and replaces a file of that name. Nothing is written
+// outside the directory, whatever the names and links in it are. With an error, the files
+// fetched before it are returned too.
 func (c *Client) Download(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	for _, f := range files { // before anything is written
+	for _, f := range files { // check all before anything is written
 		if err := checkName(f); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func unwritten(err error, format string, args ...any) error {
 		WithHint("is the disk full, or something in the way? another directory may do")
 }
 
-// fetch fills a file of its own name, so that nobody sees half of the result.
+// fetch writes to a temporary name, so that a half-written result is never visible.
 func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root) (string, error) {
 	name := f.Name
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// silence is how long an event stream may say nothing: the server's heart beats every
-// 15 seconds.
+// silence is the longest time without a byte on an event stream: the server sends a
+// heartbeat every 15 seconds.
 const silence = time.Minute
 
-// Events follows what happens in a run, from the event after the given one (0: from the
+// Events follows the events of a run, from the event after the given one (0: from the
 // first), each once and in order, and ends after the event of type EventEnd. A lost
-// connection is made again and goes on where it was; what a server that is away for
-// longer than about 40 seconds leaves is an Unavailable fault. Types that the caller
-// doesn't know are to be left alone.
+// connection is made again and continues from the last event. A server that is away for
+// longer than about 40 seconds is an Unavailable fault. Callers ignore types that they
+// don't know.
 func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		if err := checkID(id); err != nil {
@@ -57,10 +57,10 @@ type follower struct {
 	id      string
 	after   int64
 	retries *retrier
-	emit    func(api.Event) bool // whether there shall be more
+	emit    func(api.Event) bool // returns whether the caller wants more
 }
 
-// connection reads one connection to its end. It is over when no more is wanted.
+// connection reads one connection to its end. over is true when the caller wants no more.
 func (f *follower) connection(ctx context.Context) (over bool, err error) {
 	s, err := f.client.openStream(ctx, request{
 		method: http.MethodGet, path: []string{"v1", "runs", f.id, "events"},
@@ -92,14 +92,14 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// steady renews the retries after a connection that has lasted.
+// steady resets the retries after a connection that has lasted.
 func (f *follower) steady(since time.Time) {
 	if time.Since(since) > steadyTime {
 		f.retries.renew()
 	}
 }
 
-// broken says why a stream ended that had not come to its last event.
+// broken says why a stream ended before its last event.
 func (f *follower) broken(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = errCut
@@ -107,7 +107,7 @@ func (f *follower) broken(ctx context.Context, err error) error {
 	return f.client.streamFault(ctx, err)
 }
 
-// streamFault tells what can't be read from what didn't come.
+// streamFault tells an unreadable stream from a lost connection.
 func (c *Client) streamFault(ctx context.Context, err error) error {
 	if errors.Is(err, bufio.ErrTooLong) || fault.Is(err, fault.TooLarge) {
 		return c.strange(errNotEvents)
@@ -115,13 +115,14 @@ func (c *Client) streamFault(ctx context.Context, err error) error {
 	return c.lost(ctx, err)
 }
 
-// errNotEvents says that an answer is not what its media type promises.
+// errNotEvents is the error for an answer that isn't of its media type.
 var errNotEvents = errors.New("it is no stream of ours")
 
-// eventLimits leave room for the name and the id of an event. A stream is as long as its run.
+// eventLimits leave room for the name and the id of an event. The length of a stream isn't
+// bounded: it lasts as long as its run.
 var eventLimits = httpwire.EventLimits{Line: maxLine, Event: maxLine + 1<<10, Stream: math.MaxInt64, Whose: "the stream"}
 
-// eventOf reads an event of a stream as one of a run.
+// eventOf converts an event of a stream into an event of a run.
 func eventOf(told httpwire.Event) (api.Event, error) {
 	seq, err := strconv.ParseInt(told.LastID, 10, 64)
 	event := api.Event{Seq: seq, Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}

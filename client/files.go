@@ -16,7 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Files lists the output files of a run. Their names and sizes are what the server says.
+// Files lists the output files of a run. Names and sizes are the server's claims.
 func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -28,9 +28,8 @@ func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
 	return list.Files, err
 }
 
-// File writes one output file of a run to w, as it comes: only when the error is nil is
-// it the file that the record tells of, in size and SHA-256. After a lost connection the
-// rest is asked for.
+// File writes one output file of a run to w, as it comes. Only if the error is nil is it
+// the recorded file, in size and SHA-256. After a lost connection File requests the rest.
 func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -58,7 +57,7 @@ func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer
 	}
 }
 
-// download is a file on its way.
+// download is a file in transfer.
 type download struct {
 	client *Client
 	id     string
@@ -69,8 +68,7 @@ type download struct {
 	failed error // of w
 }
 
-// connection fetches what is missing. Its error is the server's or the connection's,
-// or w's.
+// connection fetches the missing bytes. Its error is the server's, the connection's or w's.
 func (d *download) connection(ctx context.Context) error {
 	response, err := d.client.ask(ctx, d.request())
 	if err != nil {
@@ -104,7 +102,8 @@ func (d *download) request() request {
 	return r
 }
 
-// catchUp reads past what is there already, where the server begins anew.
+// catchUp skips the bytes that are there already, if the server starts again from the
+// beginning.
 func (d *download) catchUp(ctx context.Context, response *http.Response) error {
 	if d.got == 0 {
 		return nil
@@ -125,7 +124,7 @@ func (d *download) catchUp(ctx context.Context, response *http.Response) error {
 	return nil
 }
 
-// Write hands on what came, and keeps its failure apart from the connection's.
+// Write passes the bytes to w, and keeps w's error apart from the connection's.
 func (d *download) Write(p []byte) (int, error) {
 	n, err := d.w.Write(p)
 	_, _ = d.sum.Write(p[:n]) // a hash never fails

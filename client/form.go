@@ -14,14 +14,14 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// piece is a part of a multipart body: a text, or the content of a file after it.
+// piece is a part of a multipart body: a text, then the content of a file if there is one.
 type piece struct {
 	text []byte
 	file *InputFile
 }
 
-// form returns the submission as a multipart body that reads its files as it is read,
-// and its media type.
+// form returns the submission as a multipart body, and its media type. The body reads its
+// files while it is read.
 func (s Submission) form() (func() (io.ReadCloser, int64, error), string, error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -86,7 +86,7 @@ func openPieces(pieces []piece) (io.ReadCloser, int64, error) {
 	return &body, length, nil
 }
 
-// openRegular never waits for the other end of a FIFO.
+// openRegular opens a regular file. It never waits for the other end of a FIFO.
 func openRegular(f InputFile) (*os.File, int64, error) {
 	file, err := os.OpenFile(f.Path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *exactly) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF) && r.left > 0:
 		return n, fault.New(fault.Input, "the file %q became shorter while it was sent", r.name).
 			WithHint("try again when nothing writes to it")
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed): // closed: the sending has ended
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed): // closed: the request has ended
 		return n, err
 	}
 	return n, fault.Wrap(fault.Input, err, "the file %q can't be read", r.name)

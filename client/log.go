@@ -10,9 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Log returns what a run has written, line by line, and with follow also what it writes
-// from now on, to its end. A lost connection is made again and goes on where it was, as
-// with Events.
+// Log returns the lines that a run has written, and with follow also those to come, to its
+// end. A lost connection is made again and continues after the last line, as with Events.
 func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
 		if err := checkID(id); err != nil {
@@ -26,14 +25,14 @@ func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.
 	}
 }
 
-// logReader reads a log over as many connections as it takes. The server begins each
-// one with the first line, so those that were read are left out.
+// logReader reads a log over as many connections as it takes. The server begins each one
+// with the first line, so logReader skips the lines that it has read.
 type logReader struct {
 	client  *Client
 	id      string
 	follow  bool
 	seen    int
-	over    bool // no more is wanted
+	over    bool // the caller wants no more
 	retries *retrier
 	yield   func(api.LogEntry, error) bool
 }
@@ -57,7 +56,7 @@ func (l *logReader) read(ctx context.Context) error {
 	}
 }
 
-// ended tells the end of a run from that of a server, which ends its streams as well.
+// ended tells the end of a run from the end of a server, which closes its streams as well.
 func (l *logReader) ended(ctx context.Context) (bool, error) {
 	if !l.follow {
 		return true, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Prune removes finished runs with their files, or says with DryRun which would go.
+// Prune removes finished runs with their files. With DryRun it only reports which would go.
 func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	var report api.PruneReport
 	options := struct {
@@ -36,7 +36,7 @@ func (c *Client) Pool(ctx context.Context) (api.PoolStats, error) {
 	return stats, err
 }
 
-// Ready returns nil when the server takes runs, else the fault that says why it doesn't.
+// Ready returns nil if the server accepts runs, else the fault that says why it doesn't.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"readyz"}}, nil)
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// refusal turns an answer that is no success into the fault that the server made.
+// refusal turns an error response into the fault that the server made.
 func (c *Client) refusal(response *http.Response) error {
 	if response.StatusCode/100 == 3 {
 		return c.redirected(response)
@@ -25,7 +25,7 @@ func (c *Client) refusal(response *http.Response) error {
 	return refused
 }
 
-// mute is the fault for an error without a word, as proxies give them.
+// mute is the fault for an error response without a problem document, as proxies send them.
 func (c *Client) mute(response *http.Response) error {
 	f := fault.New(fault.Unavailable, "%s answers %d without a reason", c.base, response.StatusCode).
 		WithHint("is it a server of AOD, or a proxy before one?")
@@ -35,7 +35,7 @@ func (c *Client) mute(response *http.Response) error {
 	return f
 }
 
-// redirected refuses to go elsewhere: the token is for this server.
+// redirected refuses a redirect: the token is for this server alone.
 func (c *Client) redirected(response *http.Response) error {
 	f := fault.New(fault.Unsupported, "%s sends us elsewhere, which is not followed", c.base)
 	if target, err := url.Parse(response.Header.Get("Location")); err == nil && target.Host != "" {

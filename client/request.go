@@ -19,25 +19,25 @@ const (
 	// maxAnswer bounds the JSON of one answer in bytes: a record with its output and
 	// the names of its files is far below it.
 	maxAnswer = 64 << 20
-	// answerTime is how long a question may take that needs no upload and no build.
+	// answerTime bounds a request that needs no upload and no build.
 	answerTime = time.Minute
 )
 
-// request is one question to the server.
+// request is one request to the server.
 type request struct {
 	method string
-	path   []string // its parts, as they are
+	path   []string // its segments, unescaped
 	query  url.Values
 	header map[string]string
-	// body opens the body anew for every try, with its length, -1 where that isn't
-	// known; nil is no body.
+	// body opens the body anew for every try, with its length, or -1 if that isn't known;
+	// nil is no body.
 	body func() (io.ReadCloser, int64, error)
 	once bool // it must not be sent a second time
-	slow bool // it takes as long as it takes
+	slow bool // answerTime doesn't bound it
 }
 
-// call asks, again where that is safe, and reads the answer into the given value, nil for
-// one without interest. It returns the answer's status.
+// call sends a request, again if that is safe, and decodes the answer into the given value;
+// nil ignores the answer. It returns the answer's status.
 func (c *Client) call(ctx context.Context, r request, into any) (status int, err error) {
 	if !r.slow {
 		var done context.CancelFunc
@@ -99,7 +99,7 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 		if req.Body, req.ContentLength, err = r.body(); err != nil {
 			return nil, err
 		}
-		if r.slow { // a refusal comes before the upload then, not in the middle of it
+		if r.slow { // so that a refusal comes before the upload, not in the middle of it
 			req.Header.Set("Expect", "100-continue")
 		}
 	}
@@ -140,7 +140,7 @@ func (c *Client) decode(ctx context.Context, body io.Reader, into any) error {
 	return nil
 }
 
-// strange is the fault for an answer that no AOD server gives.
+// strange is the fault for an answer that no AOD server sends.
 func (c *Client) strange(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the answer of %s can't be understood", c.base).
 		WithHint("is %s a server of AOD, and of this version?", c.base)
@@ -157,7 +157,7 @@ func jsonBody(document any) (func() (io.ReadCloser, int64, error), error) {
 	}, nil
 }
 
-// lostError marks a fault for which asking again may help: no answer came, or half of one.
+// lostError marks a fault that a retry may cure: no answer came, or half of one.
 type lostError struct{ err error }
 
 func (e *lostError) Error() string { return e.err.Error() }
@@ -169,11 +169,11 @@ func isLost(err error) bool {
 	return errors.As(err, &lost)
 }
 
-// errSilent is the cause of the end of a connection on which nothing comes any more.
+// errSilent is the cause when a silent connection is closed.
 var errSilent = errors.New("it has been silent for too long")
 
-// lost says what a broken connection means: nothing, if its user let go of it; what our
-// own side of it told, if that was the reason; else that the server is away.
+// lost explains a broken connection. If ctx ended, except for silence, the error is its
+// cause. If our own side failed, it is that fault. Else the server is away.
 func (c *Client) lost(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause != nil && !errors.Is(cause, errSilent) {

@@ -11,10 +11,11 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 5 * time.Second
-	// callTries bounds a call: less than a second, since somebody waits for an answer.
+	// callTries bounds the tries of a call: less than a second, since a person waits for
+	// the answer.
 	callTries = 4
-	// streamTries bounds what has been connected already: about 40 seconds, in which
-	// a server is started anew.
+	// streamTries bounds the tries of a stream that was connected before: about 40 seconds,
+	// enough for a restart of the server.
 	streamTries = 13
 	// steadyTime is how long a connection has to last to count as a good one.
 	steadyTime = 10 * time.Second
@@ -34,26 +35,26 @@ func (c *Client) newRetrier() *retrier {
 	return &retrier{pause: c.pause, pauses: pauses, most: callTries}
 }
 
-// renew resets the count, since something came.
+// renew resets the count after a success.
 func (r *retrier) renew() {
 	r.tries, r.most = 0, streamTries
 	r.pauses.Reset()
 }
 
-// wait returns nil when it is time for the next try, and the given error when there is none.
+// wait returns nil when it is time for the next try, or the given error if no try is left.
 func (r *retrier) wait(ctx context.Context, err error) error {
 	if r.tries++; r.tries >= r.most {
 		return err
 	}
 	if over := r.pause(ctx, r.pauses.NextBackOff()); errors.Is(over, errSilent) {
-		return err // which says more
+		return err // it says more than the context's
 	} else if over != nil {
 		return over
 	}
 	return nil
 }
 
-// sleep returns after that time, or with the context's error.
+// sleep returns after d, or with the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// idRule is what may stand in a path; the server knows which ids there are.
+// idRule is the form of an id in a path. Only the server knows which ids exist.
 var idRule = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
 
 func checkID(id string) error {
@@ -34,8 +34,8 @@ func (c *Client) Run(ctx context.Context, id string) (api.Record, error) {
 	return c.record(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id}})
 }
 
-// Output returns the result of a run that has ended well: a JSON object. A Conflict
-// fault says that the run goes on, NotFound that it has no result.
+// Output returns the result of a run that succeeded: a JSON object. A Conflict fault says
+// that the run goes on, NotFound that it has no result.
 func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error)
 	return output, err
 }
 
-// Cancel asks for the end of a run and doesn't wait for it. The reason may be empty. A
+// Cancel requests the end of a run and doesn't wait for it. The reason may be empty. A
 // Conflict fault says that the run has ended already.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
 	if err := checkID(id); err != nil {
@@ -63,9 +63,8 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (api.Record, err
 	})
 }
 
-// Runs lists the runs that the filter chooses, newest first. It asks for a page of
-// Filter.Limit runs at a time and for the next one as it is needed, until there are no
-// more. It ends after an error.
+// Runs lists the runs that match the filter, newest first. It requests pages of
+// Filter.Limit runs as they are needed, until there are no more. It ends after an error.
 func (c *Client) Runs(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
 	return func(yield func(api.Summary, error) bool) {
 		for {
@@ -92,7 +91,7 @@ func (c *Client) Runs(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, 
 	}
 }
 
-// queryOf leaves out what chooses nothing.
+// queryOf encodes a filter. It omits zero fields.
 func queryOf(f api.Filter) url.Values {
 	q := url.Values{}
 	set := func(key, value string) {
@@ -130,7 +129,7 @@ func timeText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// record asks for something that is answered with a run's record.
+// record sends a request whose answer is a run's record.
 func (c *Client) record(ctx context.Context, r request) (api.Record, error) {
 	var record api.Record
 	if _, err := c.call(ctx, r, &record); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// maxLine bounds a line of a stream in bytes: far more than the longest line that a
+// maxLine bounds a line of a stream in bytes. It is far more than the longest line that a
 // server keeps of a log.
 const maxLine = 1 << 20
 
@@ -22,12 +22,12 @@ var (
 type stream struct {
 	body  io.ReadCloser
 	stop  context.CancelFunc
-	quiet *time.Timer   // ends the connection; nil lets it be silent
+	quiet *time.Timer   // ends a silent connection; nil never does
 	most  time.Duration // of silence
 }
 
-// openStream opens a stream that ends with ctx, or when nothing has come for the given
-// time; 0 waits for ever.
+// openStream opens a stream that ends with ctx, or when nothing has come for the time of
+// silence; 0 waits for ever.
 func (c *Client) openStream(ctx context.Context, r request, silence time.Duration) (*stream, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &stream{stop: func() { end(nil) }, most: silence}
@@ -52,7 +52,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lines reads whole lines without their ends. Its error nil is the orderly end of the stream.
+// lines reads complete lines without their line ends. Its Err is nil at the orderly end of
+// the stream.
 func (s *stream) lines() *bufio.Scanner {
 	lines := bufio.NewScanner(s)
 	lines.Buffer(make([]byte, 4<<10), maxLine)
@@ -73,7 +74,7 @@ func (s *stream) stopQuiet() {
 	}
 }
 
-// wholeLine is a bufio.SplitFunc that never takes the half of a line for a line.
+// wholeLine is a bufio.SplitFunc that never returns half a line.
 func wholeLine(data []byte, atEOF bool) (int, []byte, error) {
 	if end := bytes.IndexByte(data, '\n'); end >= 0 {
 		return end + 1, bytes.TrimSuffix(data[:end], []byte("\r")), nil

@@ -14,11 +14,11 @@ import (
 type Submission struct {
 	Unit  string
 	Input json.RawMessage // a JSON object; nil is {}
-	// Files are read while they are sent, one after the other. They must be regular
-	// files that hold still meanwhile.
+	// Files are read while they are sent, one after the other. They must be regular files
+	// and must not change meanwhile.
 	Files   []InputFile
-	Timeout time.Duration // 0: the unit's, or the server's
-	// Metadata says what the run is about, to find it by: see api.CheckMetadata.
+	Timeout time.Duration // 0: the unit's own, or else the server's
+	// Metadata describes the run, to find it by: see api.CheckMetadata.
 	Metadata map[string]string
 	// Key makes the submission idempotent for as long as the server remembers it: a
 	// second one with the same key joins the run of the first. "" makes one for this
@@ -26,15 +26,15 @@ type Submission struct {
 	Key string
 }
 
-// InputFile is a file of the caller's for a field of the input.
+// InputFile is a local file for a field of the input.
 type InputFile struct {
-	Field string // dotted path; a list field takes as many files as are given for it
+	Field string // dotted path; a list field takes any number of files
 	Path  string // on this machine
 }
 
 // Submit starts a run and returns its record as it is then. It waits for the server to
-// accept it, not for its end: see Events. When ctx ends before Submit returns, the run
-// may have been started all the same.
+// accept the run, not for the run's end: see Events. If ctx ends before Submit returns, the
+// run may have started all the same.
 func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	r := request{
 		method: http.MethodPost, path: []string{"v1", "runs"},
@@ -54,8 +54,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	return c.record(ctx, r)
 }
 
-// Rerun starts a finished run once more, with the same input and files, and returns the
-// new one's record.
+// Rerun starts a finished run again, with the same input and files, and returns the new
+// run's record.
 func (c *Client) Rerun(ctx context.Context, id string) (api.Record, error) {
 	if err := checkID(id); err != nil {
 		return api.Record{}, err
@@ -66,7 +66,7 @@ func (c *Client) Rerun(ctx context.Context, id string) (api.Record, error) {
 	})
 }
 
-// keyOr makes a key where there is none, so that asking again is safe.
+// keyOr makes a key if there is none, so that a retry is safe.
 func keyOr(key string) string {
 	if key == "" {
 		return rand.Text()

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Units lists what the server can run, also what is broken (UnitInfo.Problem).
+// Units lists the server's units, including broken ones (UnitInfo.Problem).
 func (c *Client) Units(ctx context.Context) ([]api.Unit, error) {
 	var list struct {
 		Units []api.Unit `json:"units"`
@@ -18,7 +18,7 @@ func (c *Client) Units(ctx context.Context) ([]api.Unit, error) {
 	return list.Units, err
 }
 
-// Unit returns what the server tells of one unit, with its contract.
+// Unit returns the server's description of one unit, with its contract.
 func (c *Client) Unit(ctx context.Context, name string) (api.Unit, error) {
 	var info api.Unit
 	if err := api.CheckUnitName(name); err != nil {
@@ -28,7 +28,7 @@ func (c *Client) Unit(ctx context.Context, name string) (api.Unit, error) {
 	return info, err
 }
 
-// Schema returns the schema.json of a unit as it is.
+// Schema returns the schema.json of a unit unchanged.
 func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
@@ -38,11 +38,11 @@ func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
 	return schema, err
 }
 
-// PutUnit gives the server a capsule's directory as a tar, plain or with gzip, to be run
-// by that name from now on, and reports whether it is a new version. It returns when the
-// image is built. A Capsule fault tells every problem of the directory. Where the archive
-// can't be read, and its error is a fault, that is the error. A refused archive may be read
-// for a moment after PutUnit has returned.
+// PutUnit uploads a capsule's directory as a tar, plain or with gzip, as the unit of that
+// name, and reports whether it is a new version. It returns when the image is built. A
+// Capsule fault lists every problem of the directory. If reading the archive fails with a
+// fault, that fault is the error. PutUnit may go on reading a refused archive for a moment
+// after it has returned.
 func (c *Client) PutUnit(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
 	var info api.Unit
 	if err := api.CheckUnitName(name); err != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// busyTime is how long another process's writing is waited for.
+// busyTime is the longest wait for another process's write.
 const busyTime = 10 * time.Second
 
-// The pragmas of every connection. A writer of another process is waited for; a commit is on
-// the disk when it returns; the write-ahead log doesn't stay as large as it once was (64 MiB).
+// The pragmas of every connection. A connection waits for a writer of another process; a
+// commit is on the disk when it returns; the write-ahead log shrinks again to 64 MiB.
 var pragmas = []string{
 	fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()),
 	"synchronous(FULL)",
@@ -31,8 +31,8 @@ var pragmas = []string{
 	"journal_size_limit(67108864)",
 }
 
-// makeFile makes the file unless it is there. An existing file isn't opened: closing
-// it would take away the locks that this process may hold on it by another Store.
+// makeFile makes the file unless it exists. An existing file isn't opened: closing it would
+// release the locks that this process may hold on it by another Store.
 func makeFile(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -61,7 +61,7 @@ func syncDir(path string) error {
 	return dir.Sync()
 }
 
-// prepare returns the writer's database, checked and of this version.
+// prepare returns the writer's database, checked and migrated to this version.
 func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
 	db, err := connect(path, 1)
 	if err != nil {
@@ -73,9 +73,9 @@ func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
 	return db, nil
 }
 
-// patiently does something until no other process is in its way, or busyTime is over. While
-// one changes a database's way of writing, or closes it as the last one, SQLite refuses
-// others at once, in spite of busy_timeout.
+// patiently retries an operation until no other process is in its way, or busyTime is over.
+// While a process changes a database's journal mode, or closes it as the last one, SQLite
+// refuses others at once, in spite of busy_timeout.
 func patiently(do func() error) error {
 	const pause = 10 * time.Millisecond
 	for end := time.Now().Add(busyTime); ; time.Sleep(pause) {
@@ -87,7 +87,7 @@ func patiently(do func() error) error {
 	}
 }
 
-// bringUp looks before it changes anything: the file may not be ours.
+// bringUp checks the file before it changes anything: the file may not be ours.
 func bringUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
 	if _, err := versionOf(ctx, db); err != nil {
 		return err
@@ -98,7 +98,7 @@ func bringUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
 	return migrate(ctx, db, logger)
 }
 
-// useWAL lets readers and the writer work side by side. The file remembers it.
+// useWAL lets readers and the writer work side by side. The file keeps this mode.
 func useWAL(ctx context.Context, db *sql.DB) error {
 	var mode string
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
@@ -115,7 +115,7 @@ func openReaders(path string) (*sql.DB, error) {
 	return connect(path, max(4, runtime.NumCPU()), "query_only(ON)")
 }
 
-// connect returns a pool of at most n connections. They are kept, not made anew.
+// connect returns a pool of at most n connections, which stay open.
 func connect(path string, n int, more ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": append(more, pragmas...)}
 	file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}

@@ -26,7 +26,7 @@ func (p position) cursor() string {
 	return cursorText.EncodeToString(b)
 }
 
-// parseCursor takes a cursor from anybody. The error is an Input fault.
+// parseCursor reads a cursor from an untrusted client. The error is an Input fault.
 func parseCursor(text string) (position, error) {
 	if len(text) != cursorText.EncodedLen(cursorSize) {
 		return position{}, errCursor()

@@ -1,19 +1,19 @@
-// Package store is the durable record of runs and of what happened in them, in one
-// embedded SQLite database. What Insert, Save, Append or Delete have returned nil for
-// survives kill -9 and a loss of power.
+// Package store is the durable record of runs and their events, in one embedded SQLite
+// database. A write for which Insert, Save, Append or Delete has returned nil survives
+// kill -9 and a loss of power.
 //
 // It knows the columns that it searches by. The documents of a run (record, input,
 // output, data of an event) are bytes to it, and it must not know what a run is.
 //
 // The path of a write, in call order:
 //
-//	Insert, Save, Append, Delete  what to do, as a function of a transaction
+//	Insert, Save, Append, Delete  each a function of a transaction
 //	writer.do                     hands it to the one writer, waits for its commit
-//	writer.loop                   takes all that is waiting, up to a limit
+//	writer.loop                   takes all waiting writes, up to a limit
 //	writer.commit                 one transaction, each write in a savepoint of its own
 //
 // Reads have connections of their own and wait for no writer.
 //
 // Several processes may have the same file open: they wait for each other's writes.
-// That only one of them leads the runs is not this package's business.
+// Another package sees to it that only one process leads the runs.
 package store

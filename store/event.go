@@ -14,8 +14,7 @@ type Event struct {
 }
 
 // Events returns the events of a run whose Seq is greater than after, in order: at most
-// limit, and never more than 1000, which is also what a limit of 0 means. A run that
-// isn't there has none.
+// limit, and never more than 1000. A limit of 0 means 1000. An unknown run has no events.
 func (s *Store) Events(ctx context.Context, run string, after int64, limit int) ([]Event, error) {
 	events, err := query(ctx, s.readers, scanEvent, selectEvents, run, after, atMost(limit))
 	return events, s.explain(ctx, "read events", err)
@@ -24,7 +23,7 @@ func (s *Store) Events(ctx context.Context, run string, after int64, limit int) 
 const selectEvents = `SELECT seq, at, type, data FROM events
 	WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
 
-// atMost bounds a limit of the program's own.
+// atMost bounds a limit that the program set itself.
 func atMost(limit int) int {
 	if limit <= 0 || limit > maxLimit {
 		return maxLimit
@@ -40,7 +39,7 @@ func scanEvent(row scanner) (Event, error) {
 	return e, err
 }
 
-// addEvents continues the run's numbers. The writer is the only one who may.
+// addEvents continues the run's numbers. Only the writer may call it.
 func addEvents(ctx context.Context, tx *transaction, seq int64, events []Event) error {
 	const insert = `INSERT INTO events (run, seq, at, type, data)
 		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = ?1), ?2, ?3, ?4)`

@@ -18,15 +18,15 @@ var errClosed = fault.New(fault.Unavailable, "the store is closed").WithHint("tr
 // Taken says that an idempotency key belongs to a run already. Nothing was stored.
 type Taken struct {
 	Run         string // the id of the run that was inserted with the key
-	Fingerprint string // of the request that it was inserted for
+	Fingerprint string // of the request that inserted it
 }
 
 func (t *Taken) Error() string { return "the idempotency key belongs to run " + t.Run }
 
 func unknown(run string) error { return fault.New(fault.NotFound, "there is no run %.64s", run) }
 
-// explain makes a fault of an error of SQLite's and adds the operation to any other.
-// Faults and *Taken go through. It is the one place that knows SQLite's codes.
+// explain turns an error of SQLite into a fault and adds the operation to any other error.
+// Faults and *Taken pass unchanged. It is the one place that knows SQLite's codes.
 func (s *Store) explain(ctx context.Context, operation string, err error) error {
 	var known *fault.Error
 	var taken *Taken
@@ -46,7 +46,7 @@ func (s *Store) explain(ctx context.Context, operation string, err error) error 
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// explainCode goes by the primary code, which is the lowest byte.
+// explainCode judges by the primary code, which is the lowest byte.
 func (s *Store) explainCode(ctx context.Context, code int, err error) error {
 	switch code & 0xff {
 	case sqlite3.SQLITE_INTERRUPT:

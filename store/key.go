@@ -36,7 +36,7 @@ func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
 	return keys, s.explain(ctx, "read keys", err)
 }
 
-// findKey returns nil for a key that was never seen.
+// findKey returns nil for an unknown key.
 func findKey(ctx context.Context, db rower, key string) (*Taken, error) {
 	var t Taken
 	err := db.QueryRowContext(ctx,
@@ -48,7 +48,7 @@ func findKey(ctx context.Context, db rower, key string) (*Taken, error) {
 	return &t, err
 }
 
-// take gives a key to a run, unless it has one already.
+// take gives a key to a run, unless another run has it already.
 func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	taken, err := findKey(ctx, tx, key.Value)
 	if err != nil {

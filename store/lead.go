@@ -8,16 +8,16 @@ import (
 )
 
 // A list by metadata may go through the runs by one of several indexes, each in the order
-// of lists. Which of them has the least to look through is not to be seen from the filter:
-// a user has a few runs or all of them.
+// of lists. The filter doesn't show which index is the shortest: a user may have a few runs
+// or all of them.
 
-// The indexes are looked at this far, and ten times as far each time when none is shorter.
+// The indexes are counted this far, and ten times as far each time when none is shorter.
 const (
 	firstLook = 1_000
 	lastLook  = 100_000
 )
 
-// lead returns the key of the metadata whose index leads to the fewest runs, "" where an
+// lead returns the key of the metadata whose index leads to the fewest runs, or "" if an
 // index of the runs does.
 func (s *Store) lead(ctx context.Context, f Filter, upTo position) (string, error) {
 	leads := f.leads()
@@ -40,8 +40,8 @@ func (s *Store) lead(ctx context.Context, f Filter, upTo position) (string, erro
 	return leads[0], nil
 }
 
-// leads are what may lead: the keys of the metadata, and "" for the index of the runs that
-// the rest of the filter chooses. There is always one.
+// leads are the indexes that may lead: the keys of the metadata, and "" for the index of
+// the runs that the rest of the filter chooses. There is always one.
 func (f Filter) leads() []string {
 	if len(f.Metadata) == 0 || f.Parent != "" || f.Root != "" || f.Unfinished {
 		return []string{""} // they are few
@@ -55,7 +55,7 @@ func (f Filter) leads() []string {
 
 func (f Filter) keys() []string { return slices.Sorted(maps.Keys(f.Metadata)) }
 
-// counting counts what an index leads to, up to a number, and looks at the index alone.
+// counting counts the entries of an index, up to a number, and reads the index alone.
 func (f Filter) counting(by string, upTo position, most int) (string, []any) {
 	alone := f
 	alone.Metadata = nil
@@ -69,7 +69,7 @@ func (f Filter) counting(by string, upTo position, most int) (string, []any) {
 
 const byValue = "metadata AS lead INDEXED BY metadata_by_value"
 
-// order is the order of lists, as the index that leads has it.
+// order is the order of lists in the columns of the leading index.
 func order(by string) (created, seq string) {
 	if by != "" {
 		return "lead.created_at", "lead.run"
@@ -77,7 +77,7 @@ func order(by string) (created, seq string) {
 	return "runs.created_at", "runs.seq"
 }
 
-// led selects columns of the runs to which metadata leads.
+// led selects columns of the runs that the metadata leads to.
 func (f Filter) led(columns, by string, upTo position) (string, []any) {
 	terms, values := f.terms(by, f.states(), upTo)
 	return "SELECT " + columns + " FROM " + byValue + " CROSS JOIN runs ON runs.seq = lead.run" +

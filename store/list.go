@@ -13,9 +13,9 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 1000
-	// maxStates bounds Filter.States, each of which is a part of the statement.
+	// maxStates bounds Filter.States: each state is a part of the statement.
 	maxStates = 32
-	// maxMetadata bounds Filter.Metadata, each of which is a term of the statement.
+	// maxMetadata bounds Filter.Metadata: each entry is a term of the statement.
 	maxMetadata = 16
 )
 
@@ -24,9 +24,9 @@ type Filter struct {
 	Unit, Parent, Root string            // "": any
 	States             []string          // any of at most 32; empty: all
 	Metadata           map[string]string // all of at most 16; empty: any
-	Unfinished         bool              // only those that go on
+	Unfinished         bool              // only runs that haven't finished
 	Since, Until       time.Time         // of CreatedAt; Since inclusive, Until exclusive; zero: open
-	Cursor             string            // Page.Next of the page before
+	Cursor             string            // Page.Next of the previous page
 	Limit              int               // 1..1000; 0 is 50
 }
 
@@ -37,8 +37,8 @@ type Page struct {
 }
 
 // Runs lists runs, newest first, without Input, Output and Private. A limit out of its
-// range, too many states or a cursor that isn't one are Input faults. Going from page
-// to page skips nothing and repeats nothing, whatever is inserted meanwhile.
+// range, too many states or an invalid cursor are Input faults. Going from page to page
+// skips nothing and repeats nothing, even if runs are inserted meanwhile.
 func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
 	if err := f.check(); err != nil {
 		return Page{}, err
@@ -122,11 +122,10 @@ func (f Filter) selects(columns, by string, upTo position) (string, []any) {
 	return strings.Join(texts, " UNION ALL "), args
 }
 
-// states are those to look for, each once.
+// states are the states to look for, each once.
 func (f Filter) states() []string { return slices.Compact(slices.Sorted(slices.Values(f.States))) }
 
-// index returns the index that leaves the least to look through, and whether it is one
-// by state.
+// index returns the index with the fewest entries to read, and whether it is one by state.
 func (f Filter) index(byState bool) (string, bool) {
 	switch {
 	case f.Parent != "":
@@ -182,7 +181,7 @@ func (f Filter) since() int64 {
 	return nanos(f.Since)
 }
 
-// anyOf returns "(?,?,...)" and what to bind.
+// anyOf returns "(?,?,...)" and the values to bind.
 func anyOf(values []string) (string, []any) {
 	args := make([]any, len(values))
 	for i, v := range values {
@@ -203,7 +202,7 @@ func scanListed(row scanner) (listed, error) {
 	return l, err
 }
 
-// page takes off the row that was read only to see whether there is more.
+// page drops the extra row that was read to see whether there is more.
 func page(rows []listed, limit int) Page {
 	var p Page
 	if len(rows) > limit {

@@ -20,7 +20,7 @@ var migrations embed.FS
 // applicationID marks a file as ours: "AOD1".
 const applicationID = 0x414f4431
 
-// migrate brings the database to the newest version, or leaves it as it is.
+// migrate brings the database to the newest version, or leaves it unchanged.
 func migrate(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
 	steps, err := migrationFiles()
 	if err != nil {
@@ -48,7 +48,7 @@ func migrate(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
 	return nil
 }
 
-// apply takes the steps beyond a version.
+// apply executes the steps beyond a version.
 func apply(ctx context.Context, tx *sql.Tx, steps []string, version int) error {
 	for _, step := range steps[version:] {
 		text, err := migrations.ReadFile(step)
@@ -72,8 +72,8 @@ type rower interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// versionOf returns the version of the database, 0 for an empty one. One that isn't
-// ours, or comes from a newer AOD, is refused with a fault.
+// versionOf returns the version of the database, 0 for an empty one. A database of another
+// program, or of a newer AOD, is refused with a fault.
 func versionOf(ctx context.Context, db rower) (int, error) {
 	const question = `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
 		(SELECT count(*) FROM sqlite_schema)`

@@ -11,12 +11,12 @@ import (
 // Old says which finished runs to look for.
 type Old struct {
 	Before time.Time // of FinishedAt, exclusive; zero: any
-	Offset int       // how many of them to pass over
+	Offset int       // how many of them to skip
 	Limit  int       // at most 1000, which is also what 0 means
 }
 
-// Oldest returns finished runs by the time of their end, oldest first, without any of
-// their documents.
+// Oldest returns finished runs by the time of their end, oldest first, without any of their
+// documents.
 func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 	before := int64(math.MaxInt64)
 	if !o.Before.IsZero() {
@@ -34,7 +34,7 @@ func scanBare(row scanner) (Run, error) {
 	return r, err
 }
 
-// Known returns those of the ids that have a row, each with true.
+// Known returns the ids that have a row, each with true.
 func (s *Store) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	list, err := json.Marshal(ids)
 	if err != nil {
@@ -64,7 +64,7 @@ type Totals struct {
 	DiskBytes  int64
 }
 
-// Totals returns the sums. They are kept with every write: asking costs next to nothing.
+// Totals returns the sums. Every write updates them, so reading them is cheap.
 func (s *Store) Totals(ctx context.Context) (Totals, error) {
 	var t Totals
 	err := s.readers.QueryRowContext(ctx, "SELECT runs, unfinished, disk_bytes FROM totals").

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Run is a row: the columns that are searched, and documents that the store doesn't
-// look into. Times are kept to the nanosecond and come back in UTC.
+// Run is a row: the searched columns, and documents that the store doesn't read. Times are
+// kept to the nanosecond and come back in UTC.
 type Run struct {
 	ID         string // UUID v7: sorts by creation
 	Unit       string
@@ -26,8 +26,8 @@ type Run struct {
 	Input      []byte    // JSON; written by Insert only
 	Output     []byte    // JSON; nil until there is one; Save with nil leaves what is there
 
-	// Metadata is what lists may search by; written by Insert only, and not read again: who
-	// shows it keeps it in Record.
+	// Metadata is what lists may search by. Insert alone writes it, and reads don't return
+	// it: a caller that shows it keeps it in Record.
 	Metadata map[string]string
 }
 
@@ -40,7 +40,8 @@ func (s *Store) Run(ctx context.Context, id string) (Run, error) {
 	return run, s.explain(ctx, "read run", err)
 }
 
-// Unfinished returns the runs that go on with all their documents, oldest first.
+// Unfinished returns the runs that haven't finished, with all their documents, oldest
+// first.
 func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
 	runs, err := query(ctx, s.readers, scanWhole, selectUnfinished)
 	return runs, s.explain(ctx, "read unfinished runs", err)
@@ -62,7 +63,7 @@ func scanWhole(row scanner) (Run, error) {
 // scanner is one row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// scanSearched scans the searched columns into r and the rest as told.
+// scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
 	var created, finished int64
 	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.State, &r.Finished, &created, &finished, &r.DiskBytes}
@@ -71,7 +72,7 @@ func scanSearched(row scanner, r *Run, more ...any) error {
 	return err
 }
 
-// query returns what scan makes of each row.
+// query returns the result of scan for each row.
 func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -90,7 +91,8 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error)
 
 var earliest, latest = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 
-// nanos returns a time as it is stored. What is out of range becomes its nearest end.
+// nanos returns a time as it is stored. A time out of range becomes the nearest end of the
+// range.
 func nanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():

@@ -11,7 +11,7 @@ type transaction struct {
 	statements *statements
 }
 
-// ExecContext does as sql.Tx's, with a statement that is prepared where it is known.
+// ExecContext works as sql.Tx's, with a prepared statement if there is one.
 func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if stmt := t.statements.of(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...)
@@ -19,7 +19,7 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 	return t.Tx.ExecContext(ctx, query, args...)
 }
 
-// QueryRowContext does as sql.Tx's, in the same way.
+// QueryRowContext works as sql.Tx's, with a prepared statement if there is one.
 func (t *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := t.statements.of(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
@@ -27,14 +27,15 @@ func (t *transaction) QueryRowContext(ctx context.Context, query string, args ..
 	return t.Tx.QueryRowContext(ctx, query, args...)
 }
 
-// statements are those of the writer's one connection: to prepare an insert with its indexes,
-// or an update with its triggers, takes longer than to do it. They end with the connection.
+// statements are the prepared statements of the writer's one connection: to prepare an
+// insert with its indexes, or an update with its triggers, takes longer than to execute it.
+// They end with the connection.
 type statements struct {
 	known map[string]*sql.Stmt // nil: it can't be prepared
-	news  []string             // asked for, and not known
+	news  []string             // requested, and not prepared yet
 }
 
-// of returns a statement that is known, or nil, and remembers that it is wanted.
+// of returns a prepared statement, or nil, and then notes that it is wanted.
 func (s *statements) of(query string) *sql.Stmt {
 	stmt, known := s.known[query]
 	if !known {
@@ -43,8 +44,8 @@ func (s *statements) of(query string) *sql.Stmt {
 	return stmt
 }
 
-// prepare makes what was asked for known, between two transactions. What can't be prepared is
-// done without, as before.
+// prepare prepares the requested statements, between two transactions. A statement that
+// can't be prepared is executed unprepared, as before.
 func (s *statements) prepare(ctx context.Context, db *sql.DB) {
 	for _, query := range s.news {
 		if _, known := s.known[query]; known {

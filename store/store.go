@@ -18,16 +18,15 @@ type Store struct {
 	close   func() error
 }
 
-// Options are what a Store may be told. The zero Options are fine.
+// Options configure a Store. The zero Options are fine.
 type Options struct {
 	Logger *slog.Logger // nil: nothing is logged
 }
 
-// Open opens the database at path and brings it up to this version. A file that isn't
-// there is made with mode 0600, and its directory with mode 0700 if only that is
-// missing. The error is a fault: Unsupported for a file of a newer version, Conflict
-// for a database of something else, Unavailable for one that is damaged or can't be
-// opened.
+// Open opens the database at path and migrates it to this version. A missing file is made
+// with mode 0600, and its directory with mode 0700 if only that is missing. The error is a
+// fault: Unsupported for a file of a newer version, Conflict for a database of something
+// else, Unavailable for one that is damaged or can't be opened.
 func Open(path string, opts Options) (*Store, error) {
 	logger := opts.Logger
 	if logger == nil {
@@ -63,9 +62,9 @@ func (s *Store) open(path string, logger *slog.Logger) error {
 	return nil
 }
 
-// Close waits for the writes that have begun and closes the database. What has not
-// begun fails with an Unavailable fault, as does every later call. Close may be called
-// again and says the same.
+// Close waits for the writes that have begun and closes the database. Other writes and
+// every later call fail with an Unavailable fault. Close may be called again and returns
+// the same error.
 func (s *Store) Close() error {
 	if err := s.close(); err != nil {
 		return fmt.Errorf("close store: %w", err)

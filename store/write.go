@@ -9,9 +9,9 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Insert stores a new run with its first events and its key, all or nothing. Where the
-// key was seen before nothing is stored and the error is a *Taken; a run whose id is
-// there already is a Conflict fault.
+// Insert stores a new run with its first events and its key, all or nothing. If the key is
+// taken, nothing is stored and the error is a *Taken. A run whose id exists already is a
+// Conflict fault.
 func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) error {
 	if r.ID == "" || r.CreatedAt.IsZero() {
 		return errors.New("insert run: a run needs an id and the time of its creation")
@@ -25,15 +25,15 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 }
 
 // Save updates a run and appends events, all or nothing. It writes State, Finished,
-// FinishedAt, DiskBytes, Record, Private and, unless nil, Output; the rest stays what
-// Insert made it. The error is a NotFound fault when there is no such run.
+// FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
+// wrote it. The error is a NotFound fault if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
 	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 	return s.explain(ctx, "save run", err)
 }
 
-// Append appends events to a run, all or none. The error is a NotFound fault when
-// there is no such run.
+// Append appends events to a run, all or none. The error is a NotFound fault if there is no
+// such run.
 func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
 	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error {
 		seq, err := seqOf(ctx, tx, run)
@@ -45,9 +45,9 @@ func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
 	return s.explain(ctx, "append events", err)
 }
 
-// Delete removes runs with their events, keys and metadata, all or none. Ids that aren't there
-// are no error. Where one of the runs goes on, the error is a Conflict fault. Other
-// writes wait meanwhile: delete some hundred at a time.
+// Delete removes runs with their events, keys and metadata, all or none. Unknown ids are no
+// error. If one of the runs hasn't finished, the error is a Conflict fault. Other writes
+// wait meanwhile: delete some hundred at a time.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil

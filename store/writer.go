@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	// maxWaiting is how many writes wait in the channel; further callers wait before it.
+	// maxWaiting is the capacity of the channel of waiting writes. Further callers wait to
+	// send.
 	maxWaiting = 256
 	// maxBatch bounds the writes of one transaction, and with them the write-ahead log.
 	maxBatch = 64
 )
 
-// change is what a write does. It may be called twice, the first time rolled back.
+// change is the work of a write. It may be called twice, the first time rolled back.
 type change func(ctx context.Context, tx *transaction) error
 
-// write is a change that somebody waits for.
+// write is a change with a caller that waits for it.
 type write struct {
 	change  change
-	claimed atomic.Bool // by the writer, who will do it, or by the caller, who gives up
+	claimed atomic.Bool // by the writer, which will do it, or by the caller, which gives up
 	done    chan error  // of capacity 1
 }
 
-// claim reports whether the caller is the first to decide over the write.
+// claim reports whether the caller is the first to claim the write.
 func (w *write) claim() bool { return w.claimed.CompareAndSwap(false, true) }
 
-// writer does all writes, in one goroutine: who waits for a commit lets others gather
-// for the next one, so that many of them share the cost of reaching the disk.
+// writer does all writes, in one goroutine. While one transaction commits, writes gather
+// for the next one and share the cost of reaching the disk.
 type writer struct {
 	db      *sql.DB // of one connection
 	known   statements
@@ -51,8 +52,8 @@ func newWriter(db *sql.DB, logger *slog.Logger) *writer {
 	return w
 }
 
-// do returns when the change is committed, or wasn't done. When ctx ends before it was
-// begun it won't be; after that, ctx doesn't matter any more.
+// do returns when the change is committed, or wasn't done. If ctx ends before the change
+// has begun, it is not done. After that, ctx has no effect.
 func (w *writer) do(ctx context.Context, change change) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,7 +78,8 @@ func (w *writer) do(ctx context.Context, change change) error {
 	return w.answer(one)
 }
 
-// answer waits for a write that the writer has, unless it ended without it.
+// answer waits for the result of a write that was sent to the writer, unless the writer
+// ends without it.
 func (w *writer) answer(one *write) error {
 	select {
 	case err := <-one.done:
@@ -114,13 +116,13 @@ func (w *writer) loop() {
 		select {
 		case first := <-w.waiting:
 			w.commit(context.Background(), w.gather(first))
-			w.known.prepare(context.Background(), w.db) // when those who waited have their answers
+			w.known.prepare(context.Background(), w.db) // after the waiting callers have their answers
 		case <-w.quit:
 		}
 	}
 }
 
-// gather claims the first write and those that are waiting already.
+// gather claims the first write and the writes that are waiting already.
 func (w *writer) gather(first *write) []*write {
 	var batch []*write
 	for next := first; ; {
@@ -138,8 +140,8 @@ func (w *writer) gather(first *write) []*write {
 	}
 }
 
-// commit does the writes in one transaction and answers them. Where the transaction as
-// a whole is lost, each is done again in one of its own: one that can't be done must
+// commit does the writes in one transaction and answers them. If the whole transaction is
+// lost, each write is done again in a transaction of its own: one that can't be done must
 // not fail the others.
 func (w *writer) commit(ctx context.Context, batch []*write) {
 	begun, err := w.db.BeginTx(ctx, nil)
@@ -158,7 +160,7 @@ func (w *writer) commit(ctx context.Context, batch []*write) {
 	}
 }
 
-// answerAll tells each caller of the result of its write, or of the transaction's.
+// answerAll sends each caller the result of its write, or the transaction's error.
 func answerAll(batch []*write, results []error, lost error) {
 	for i, one := range batch {
 		if results[i] == nil {
@@ -174,15 +176,15 @@ func doAll(ctx context.Context, tx *transaction, batch []*write) ([]error, error
 	for i, one := range batch {
 		var lost error
 		if results[i], lost = doOne(ctx, tx, one.change); lost != nil {
-			_ = tx.Rollback() // mostly SQLite did that itself
+			_ = tx.Rollback() // SQLite has mostly done that itself
 			return results, lost
 		}
 	}
 	return results, tx.Commit()
 }
 
-// doOne undoes a change that fails. It is lost, and everything with it, where SQLite
-// rolled the whole transaction back, as it does when the disk is full.
+// doOne undoes a change that fails. The whole transaction is lost if SQLite rolled it back,
+// as it does when the disk is full.
 func doOne(ctx context.Context, tx *transaction, change change) (result, lost error) {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT write"); err != nil {
 		return nil, fmt.Errorf("begin write: %w", err)

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// serve returns what a directory has to offer: what was just read where it is good, else
-// the version that was good last, with what is wrong. The error is that very problem
-// where no version ever was good.
+// serve returns the unit of a directory. A good reading becomes its current version. A
+// broken reading returns the last good version with the problem in it. If there never was a
+// good version, the error is that problem.
 func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
 	problem := f.problem
 	if problem == nil {
@@ -22,7 +22,7 @@ func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
 		if !fault.Is(err, fault.Capsule) {
 			return u, err
 		}
-		problem = fault.Public(err) // it changed since it was read
+		problem = fault.Public(err) // the directory changed since it was read
 	}
 	u, err := r.current(f.name)
 	if fault.Is(err, fault.NotFound) {
@@ -35,9 +35,9 @@ func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
 	return u, nil
 }
 
-// adopt makes a content the current version of its unit, and stores it where it isn't
-// stored yet. It reports whether another version was current before. The error is a
-// Capsule fault where the files aren't any more what was read.
+// adopt makes a content the current version of its unit, and stores it if it isn't stored
+// yet. It reports whether another version was current before. The error is a Capsule fault
+// if the files have changed since they were read.
 func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Unit, changed bool, err error) {
 	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
@@ -53,15 +53,15 @@ func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Un
 	if err == nil && before == version {
 		return u, false, nil
 	}
-	if err := r.home.setCurrent(rec.Name, rec.Digest); err != nil { // what can't be read is written anew
+	if err := r.home.setCurrent(rec.Name, rec.Digest); err != nil { // an unreadable file is written again
 		return nil, false, err
 	}
 	r.logger.Info("unit version", "unit", rec.Name, "version", version, "source", rec.Source)
 	return u, true, nil
 }
 
-// ensureStored returns the stored version of a content. One that is damaged is replaced;
-// one that came another way before is known by the newer way from now on.
+// ensureStored returns the stored version of a content. A damaged version is replaced. If
+// the version came from another source before, its record now names the newer source.
 func (r *Registry) ensureStored(files *content, rec record) (*Unit, error) {
 	version := versionOf(rec.Digest)
 	old, err := r.home.record(rec.Name, version)
@@ -89,7 +89,7 @@ func (r *Registry) relabel(u *Unit, old, rec record) (*Unit, error) {
 	return u, r.home.setRecord(r.home.version(rec.Name, u.Version), rec)
 }
 
-// store writes a version. It appears at once, when it is whole and was found good.
+// store writes a version. The version appears at once, complete and checked.
 func (r *Registry) store(files *content, rec record) (err error) {
 	dir, err := r.home.temp()
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Registry) open(name, version string) (*Unit, error) {
 	return u, nil
 }
 
-// lost says why a version can't be loaded: it was pruned meanwhile, or it is damaged.
+// lost says why a version can't be loaded: it has been pruned, or it is damaged.
 func (r *Registry) lost(name, version string, err error) error {
 	if _, gone := r.home.record(name, version); gone != nil {
 		return gone
@@ -142,7 +142,7 @@ func (r *Registry) lost(name, version string, err error) error {
 	return damaged(name, version, err)
 }
 
-// loadChecked loads a copy and holds it against the digest of what was copied.
+// loadChecked loads a copy and compares its digest with the original's.
 func (r *Registry) loadChecked(dir, digest string) (*capsule.Capsule, error) {
 	loaded, err := r.reader.Load(dir)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 // maxNameBytes bounds names and link targets in an upload.
 const maxNameBytes = 1024
 
-// headerBytes is what a tar may take for an entry beside its content; what pads a short
-// archive to its block size is far less than a hundred of these.
+// headerBytes bounds the bytes of a tar for one entry, without its content. The padding of
+// a short archive to its block size is far less than a hundred of these.
 const headerBytes = 4096
 
 // openArchive returns the tar stream in an upload, which may be compressed. Neither the
-// stream nor what it is read from is longer than the limits can need.
+// stream nor the upload can be longer than the limits need.
 func openArchive(ctx context.Context, archive io.Reader, most limits) (io.Reader, error) {
 	longest := min(most.bytes, 1<<60) + (int64(most.entries)+100)*headerBytes
 	raw := bufio.NewReader(&boundedReader{ctx: ctx, from: archive, left: longest, most: most.bytes})
@@ -44,12 +44,12 @@ func openArchive(ctx context.Context, archive io.Reader, most limits) (io.Reader
 	return &boundedReader{ctx: ctx, from: unzipped, left: longest, most: most.bytes}, nil
 }
 
-// boundedReader refuses to read for longer than anybody wants, or more than is allowed.
+// boundedReader stops reading when its context ends or more has come than is allowed.
 type boundedReader struct {
-	ctx  context.Context //nolint:containedctx // it lives no longer than the call that it serves
+	ctx  context.Context //nolint:containedctx // it lives no longer than its call
 	from io.Reader
 	left int64
-	most int64 // to be told
+	most int64 // for the message
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
@@ -64,8 +64,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endReader tells whether somebody read until there was nothing left. For a tar that has
-// the mark of its end, nobody has to.
+// endReader notes whether its source was read to the end. A tar reader stops at the mark of
+// the archive's end and doesn't read on.
 type endReader struct {
 	from    io.Reader
 	reached bool
@@ -74,14 +74,14 @@ type endReader struct {
 func (e *endReader) Read(p []byte) (int, error) {
 	n, err := e.from.Read(p)
 	if n > 0 && errors.Is(err, io.EOF) {
-		return n, nil // the next one says it again
+		return n, nil // the next read returns the error again
 	}
 	e.reached = e.reached || errors.Is(err, io.EOF)
 	return n, err
 }
 
-// unreadableArchive is the fault for bytes that are no archive. What was a fault before,
-// or says that nobody waits any more, stays what it is.
+// unreadableArchive is the fault for bytes that are no archive. A fault and the end of a
+// context stay as they are.
 func unreadableArchive(err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -110,7 +110,7 @@ func (u *unpacker) tooMany() *fault.Error {
 	return tooLarge("the archive holds more than %d entries", u.most.entries)
 }
 
-// kindOf names what an entry that is refused is, with its article.
+// kindOf names the type of a refused entry, with its article.
 func kindOf(typeflag byte) string {
 	switch typeflag {
 	case tar.TypeLink:
@@ -123,7 +123,7 @@ func kindOf(typeflag byte) string {
 	return "something else"
 }
 
-// topDirectory returns the one directory that holds all that was unpacked, "" where the
+// topDirectory returns the one directory that holds everything unpacked, or "" if the
 // capsule lies at the archive's root.
 func (u *unpacker) topDirectory() string {
 	top := ""
@@ -151,9 +151,9 @@ func insideOf(top string, most limits) func(link) error {
 	}
 }
 
-// staysInside reports whether a link can lead nowhere but below the directory that its
-// name is relative to. Steps up are allowed at the start only: behind another link, no
-// one can say from the names alone where they lead.
+// staysInside reports whether a link stays below the directory that its name is relative
+// to. Steps up are allowed at the start only: behind another link, the names alone don't
+// say where a step up leads.
 func staysInside(name, target string) bool {
 	if target == "" || path.IsAbs(target) || strings.ContainsRune(target, 0) {
 		return false

@@ -7,11 +7,12 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 )
 
-// maxCached bounds how many loaded versions are held; beyond it the oldest goes.
+// maxCached bounds the number of loaded versions in memory. Beyond it the oldest is
+// dropped.
 const maxCached = 256
 
-// cache holds capsules that were loaded from versions. A version never changes, so
-// nothing here becomes stale.
+// cache holds the capsules loaded from versions. Versions never change, so an entry is
+// never stale.
 type cache struct {
 	mu       sync.Mutex
 	capsules map[cacheKey]*capsule.Capsule

@@ -20,31 +20,31 @@ import (
 const (
 	testsDir  = "tests"
 	maxTests  = 100_000   // files and directories
-	smallFile = 256 << 10 // what a person writes
+	smallFile = 256 << 10 // enough for a file that a person writes
 )
 
 var (
 	ignoreFiles = []string{"Dockerfile.dockerignore", ".dockerignore"}
-	// definitions are the files that say what a capsule is. A version has them also
-	// where .dockerignore keeps them out of the image.
+	// definitions are the files that define a capsule. A version has them even if
+	// .dockerignore keeps them out of the image.
 	definitions = append([]string{"agent.yaml", "tools.yaml", "schema.json", "Dockerfile", "run.py", "src/main.py", testsDir}, ignoreFiles...)
 )
 
-// content is what a version holds of a directory: all that goes into the image, and
-// what defines the capsule beside that.
+// content is the part of a directory that a version holds: everything that goes into the
+// image, and the files that define the capsule besides.
 type content struct {
-	// digest is the build context's where that is all, and else of both. So a contract
-	// that no image holds makes a new version too, when it is edited.
+	// digest is the build context's digest if there are no other files, else a digest of
+	// both. So an edited contract makes a new version even if no image holds it.
 	digest string
 
 	dir     string
 	context *capsule.Context
-	beside  []string // relative; a directory stands before what is in it
+	beside  []string // relative; a directory comes before its entries
 	sum     [sha256.Size]byte
 }
 
-// contentOf reads which files of a capsule belong to a version. The error is a Capsule
-// fault for what can't be sent to a builder.
+// contentOf finds the files of a capsule that belong to a version. The error is a Capsule
+// fault for files that can't be sent to a builder.
 func contentOf(c *capsule.Capsule) (*content, error) {
 	context, err := c.Context()
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *content) names() []string {
 	return append(names, f.beside...)
 }
 
-// besides lists what defines a capsule and isn't in its build context.
+// besides lists the files that define a capsule and aren't in its build context.
 func besides(dir string, context *capsule.Context) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -97,8 +97,8 @@ func besides(dir string, context *capsule.Context) ([]string, error) {
 	return append(names, tests...), err
 }
 
-// testFiles lists the files and directories of tests/ that aren't sent. Links aren't
-// taken: no test case may use one.
+// testFiles lists the files and directories of tests/ that aren't sent. Links are left out:
+// no test case may use one.
 func testFiles(root *os.Root, sent map[string]bool) ([]string, error) {
 	var names []string
 	if info, err := root.Lstat(testsDir); err != nil || !info.IsDir() {
@@ -129,7 +129,7 @@ func isRegular(root *os.Root, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// writeBeside writes what isn't in the build context as a tar stream: the same bytes
+// writeBeside writes the files outside the build context as a tar stream: the same bytes
 // for the same content.
 func (f *content) writeBeside(w io.Writer) error {
 	root, err := os.OpenRoot(f.dir)
@@ -172,8 +172,8 @@ func writeFile(t *tar.Writer, root *os.Root, name string) error {
 	return nil
 }
 
-// writeBesideAgain is writeBeside for a copy of what was read: it fails where that
-// isn't there any more.
+// writeBesideAgain is writeBeside for a copy. It fails if the content has changed since it
+// was read.
 func (f *content) writeBesideAgain(w io.Writer) error {
 	sum := sha256.New()
 	if err := f.writeBeside(io.MultiWriter(w, sum)); err != nil {
@@ -187,7 +187,7 @@ func (f *content) writeBesideAgain(w io.Writer) error {
 
 func readUpTo(r io.Reader, most int64) ([]byte, error) { return io.ReadAll(io.LimitReader(r, most)) }
 
-// moved is the fault for a directory that didn't hold still.
+// moved is the fault for a directory that changed while it was read.
 func moved(err error) *fault.Error {
 	return fault.Wrap(fault.Capsule, err, "the capsule changed while it was read").WithHint("try again when nothing writes into its directory")
 }

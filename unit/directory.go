@@ -13,33 +13,34 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// directory is a place where a unit is worked on, and what was last read there.
+// directory is a directory that holds a unit, with its last reading.
 type directory struct {
 	reader *capsule.Reader
 	path   string
 
-	gate   gate // guards what follows
+	gate   gate // guards the fields below
 	looked time.Time
 	last   reading
 }
 
-// reading is what a directory held at one moment.
+// reading is the state of a directory at one moment.
 type reading struct {
 	began   time.Time
 	name    string
-	content *content     // nil where there is a problem
+	content *content     // nil if there is a problem
 	problem *fault.Error // nil: it may become a version
 	watch   watch
 	print   fingerprint
 	plate   fingerprint // of agent.yaml alone
 }
 
-// nameplate is what a name depends on, beside the directory's own.
+// nameplate watches the file that a unit's name depends on, beside the directory's own
+// name.
 var nameplate = watch{names: []string{"agent.yaml"}}
 
-// look returns what the directory holds, read again only where that may have changed, and
-// where it may be the unit that is looked for; "" looks for all. Whoever waited while
-// another read it takes that reading, if it began late enough.
+// look returns the directory's reading. It reads again only if the directory may have
+// changed and may hold the unit of the given name; "" is any name. A caller that waited for
+// another's reading takes that reading, if it began late enough.
 func (d *directory) look(ctx context.Context, r *Registry, name string) (reading, error) {
 	asked := time.Now()
 	if err := d.gate.enter(ctx); err != nil {
@@ -61,13 +62,13 @@ func (d *directory) look(ctx context.Context, r *Registry, name string) (reading
 	return d.last, nil
 }
 
-// isStill reports whether nothing was changed since the reading began.
+// isStill reports whether the directory is unchanged since the reading began.
 func (r reading) isStill(dir string) bool {
 	return !r.began.IsZero() && r.print.settledBefore(r.began) && r.watch.fingerprint(dir) == r.print
 }
 
-// isAnother reports whether the directory is a good unit that still has another name,
-// whatever else was changed.
+// isAnother reports whether the directory is a good unit that still has another name. Other
+// changes don't count.
 func (r reading) isAnother(name, dir string) bool {
 	return r.content != nil && r.name != name && r.plate.settledBefore(r.began) && nameplate.fingerprint(dir) == r.plate
 }
@@ -75,7 +76,7 @@ func (r reading) isAnother(name, dir string) bool {
 func (d *directory) read(h *home) reading {
 	now := reading{began: time.Now(), plate: nameplate.fingerprint(d.path)}
 	loaded, err := d.reader.Load(d.path)
-	// What is to be watched is the same for a broken capsule, as far as it can be found.
+	// A broken capsule's files are watched too, as far as they can be found.
 	files, ferr := contentOf(&capsule.Capsule{Dir: d.path})
 	now.watch = watchOf(d.path, files)
 	now.print = now.watch.fingerprint(d.path)
@@ -92,8 +93,8 @@ func (d *directory) read(h *home) reading {
 
 var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9._-]{1,63})["']?[ \t]*(?:#.*)?\r?$`)
 
-// brokenName finds the name of what can't be loaded: the one that it had when it was good
-// last; else what agent.yaml seems to say; else the directory's.
+// brokenName names a unit that can't be loaded: the name of its last good version, else the
+// name that agent.yaml seems to give, else the directory's name.
 func (d *directory) brokenName(h *home) string {
 	if name := h.nameFrom(d.path); name != "" {
 		return name
@@ -105,7 +106,7 @@ func (d *directory) brokenName(h *home) string {
 	return filepath.Base(d.path)
 }
 
-// readSmall reads the beginning of a regular file: as much as a person writes.
+// readSmall reads the beginning of a regular file, at most smallFile bytes.
 func readSmall(path string) ([]byte, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -120,7 +121,7 @@ func readSmall(path string) ([]byte, error) {
 	return readUpTo(f, smallFile)
 }
 
-// report logs a reading. It is called once for each, not for each look.
+// report logs a reading. It is called once for each reading, not for each look.
 func (d *directory) report(r *Registry) {
 	r.logger.Debug("unit read", "unit", d.last.name, "took_ms", time.Since(d.last.began).Milliseconds())
 	if p := d.last.problem; p != nil {

@@ -13,32 +13,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// granularity is by how much the stamp of a change can lie before the change itself:
+// granularity is how far the timestamp of a change can lie before the change itself:
 // kernels take it from a clock that ticks a hundred times a second, or more often.
 const granularity = 20 * time.Millisecond
 
 var seed = maphash.MakeSeed()
 
-// fingerprint tells one state of a directory's files from others without reading them.
+// fingerprint identifies a state of a directory's files without reading them.
 type fingerprint struct {
 	sum    uint64
 	newest int64 // the last change of any file, in nanoseconds of Unix time
 }
 
-// settledBefore reports whether the files were at rest when a reading of them began.
-// Where they weren't, a change may hide behind a stamp that was seen already.
+// settledBefore reports whether the files were at rest when a reading of them began. If
+// they weren't, a later change may have a timestamp that was seen already.
 func (f fingerprint) settledBefore(began time.Time) bool {
 	return f.newest < began.Add(-granularity).UnixNano()
 }
 
-// watch says what is looked at for changes.
+// watch says which files are checked for changes.
 type watch struct {
 	names []string // relative
 	all   bool     // the whole tree instead
 }
 
-// watchOf watches what a version would hold. Everything is watched where that isn't
-// known, or where patterns of .dockerignore could take in what is in no list yet.
+// watchOf watches the files that a version would hold. It watches the whole tree if they
+// aren't known, or if patterns of .dockerignore could admit files that are in no list yet.
 func watchOf(dir string, files *content) watch {
 	if files == nil || hasExceptions(dir) {
 		return watch{all: true}
@@ -63,7 +63,7 @@ func hasExceptions(dir string) bool {
 	return false
 }
 
-// fingerprint looks at the files now.
+// fingerprint returns the fingerprint of the files as they are now.
 func (w watch) fingerprint(dir string) fingerprint {
 	var p printer
 	p.sum.SetSeed(seed)
@@ -71,7 +71,7 @@ func (w watch) fingerprint(dir string) fingerprint {
 		_ = filepath.WalkDir(dir+"/.", func(path string, _ fs.DirEntry, err error) error {
 			p.add(path, path)
 			if err != nil {
-				return fs.SkipDir // it is in the fingerprint as far as it can be
+				return fs.SkipDir // the entry itself is in the fingerprint
 			}
 			return nil
 		})

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// gate lets one in at a time. Unlike a mutex, who waits before it may give up.
+// gate admits one goroutine at a time. Unlike a mutex, it lets a waiting goroutine give up.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

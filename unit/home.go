@@ -20,20 +20,20 @@ const (
 	currentFile = "current"
 	recordFile  = "unit.json"
 
-	// What isn't whole yet, or not any more, and is older than leftover belongs to a process
-	// that died over it.
+	// leftover is the age at which an incomplete version, or one that is being removed,
+	// counts as left by a process that died.
 	leftover = time.Hour
 )
 
 // home is the directory where versions live:
 //
-//	NAME/current            the digest of the version that was good last
+//	NAME/current            the digest of the last good version
 //	NAME/VERSION/unit.json  its record
-//	NAME/VERSION/NAME/      its files; the directory's name counts where agent.yaml gives none
-//	.temp-*                 what is being made
+//	NAME/VERSION/NAME/      its files; the directory's name counts if agent.yaml gives none
+//	.temp-*                 work in progress
 type home struct{ path string }
 
-// record is what a version's unit.json says.
+// record is the content of a version's unit.json.
 type record struct {
 	Name   string    `json:"name"`
 	Digest string    `json:"digest"`
@@ -59,7 +59,7 @@ func unwritable(err error) *fault.Error {
 		WithHint("is the server's disk full, or its data directory somebody else's?")
 }
 
-// sweep removes what a process left behind that died while it wrote.
+// sweep removes what a process left when it died while it wrote.
 func (h *home) sweep() error {
 	entries, err := os.ReadDir(h.path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *home) sweep() error {
 	return nil
 }
 
-// temp makes a directory in which something can be made; remove it with os.RemoveAll.
+// temp makes a temporary directory in the home; remove it with os.RemoveAll.
 func (h *home) temp() (string, error) {
 	dir, err := os.MkdirTemp(h.path, safefs.TempPrefix)
 	if err != nil {
@@ -89,14 +89,14 @@ func (h *home) unit(name string) string { return filepath.Join(h.path, name) }
 
 func (h *home) version(name, version string) string { return filepath.Join(h.unit(name), version) }
 
-// files is where a version's capsule lies.
+// files returns the directory of a version's capsule.
 func (h *home) files(name, version string) string {
 	return filepath.Join(h.version(name, version), name)
 }
 
 // names lists the units that have versions, sorted.
 func (h *home) names() []string {
-	entries, _ := os.ReadDir(h.path) // where it can't be read, there is nothing to serve from it
+	entries, _ := os.ReadDir(h.path) // a home that can't be read has no units
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() && api.CheckUnitName(e.Name()) == nil {
@@ -106,7 +106,7 @@ func (h *home) names() []string {
 	return names
 }
 
-// versions lists the versions of a unit that are there.
+// versions lists the stored versions of a unit.
 func (h *home) versions(name string) ([]string, error) {
 	entries, err := os.ReadDir(h.unit(name))
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *home) versions(name string) ([]string, error) {
 	return versions, nil
 }
 
-// current returns the version of a unit that was good last; NotFound where there is none.
+// current returns the last good version of a unit, or NotFound if there is none.
 func (h *home) current(name string) (string, error) {
 	raw, err := readSmall(filepath.Join(h.unit(name), currentFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (h *home) setCurrent(name, digest string) error {
 	return replace(filepath.Join(h.unit(name), currentFile), []byte(digest+"\n"))
 }
 
-// record reads what a version is; NotFound where it isn't there.
+// record reads the record of a version, or returns NotFound if there is no such version.
 func (h *home) record(name, version string) (record, error) {
 	var rec record
 	gone := fault.New(fault.NotFound, "the unit %s has no version %s", name, fault.Quote(version)).
@@ -172,8 +172,8 @@ func (h *home) setRecord(dir string, rec record) error {
 	return replace(filepath.Join(dir, recordFile), append(raw, '\n'))
 }
 
-// nameFrom returns the name that a directory's capsule had when it was good last, "" if
-// it never was.
+// nameFrom returns the name of the last good capsule of a directory, or "" if there was
+// none.
 func (h *home) nameFrom(origin string) string {
 	best, latest := "", time.Time{}
 	for _, name := range h.names() {
@@ -190,7 +190,7 @@ func (h *home) nameFrom(origin string) string {
 	return best
 }
 
-// discard takes a version away, at once for whoever looks.
+// discard removes a version. Readers lose it at once.
 func (h *home) discard(name, version string) error {
 	dir, err := h.temp()
 	if err != nil {
@@ -203,7 +203,8 @@ func (h *home) discard(name, version string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// replace writes a file that is there either as before or whole, also after a crash.
+// replace writes a file atomically: after a crash, too, it is either the old file or the
+// whole new one.
 func replace(path string, raw []byte) error {
 	if err := safefs.Replace(path, raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
 		return unwritable(err)

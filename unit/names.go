@@ -2,7 +2,7 @@ package unit
 
 import "github.com/agent-on-demand/aod/fault"
 
-// noUnit is the fault for a name that nothing has.
+// noUnit is the fault for a name that no unit has.
 func (r *Registry) noUnit(name string, found []found) *fault.Error {
 	names := r.uploads()
 	for _, f := range found {

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Prune removes the versions that nobody needs, and returns how many those were. A
-// unit's current version is never removed. What Get returned and is yet to be used must
-// count as needed; needed is called without any lock, from the calling goroutine.
+// Prune removes the versions that aren't needed, and returns how many it removed. A unit's
+// current version is never removed. A version that Get returned and that is yet to be used
+// must count as needed. Prune calls needed from its own goroutine, without any lock.
 func (r *Registry) Prune(ctx context.Context, needed func(name, version string) bool) (removed int, err error) {
 	for _, name := range r.home.names() {
 		n, uerr := r.pruneUnit(ctx, name, needed)
@@ -48,9 +48,9 @@ func (r *Registry) pruneVersion(ctx context.Context, name, version string) (gone
 		err = nil
 	}
 	if err != nil || current == version {
-		return false, err // a damaged one can't say which to spare
+		return false, err // a damaged current file doesn't say which version to keep
 	}
 	err = r.discard(name, version)
-	_ = os.Remove(r.home.unit(name)) // refused unless it is empty
+	_ = os.Remove(r.home.unit(name)) // fails unless it is empty
 	return err == nil, err
 }

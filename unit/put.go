@@ -11,15 +11,15 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Put makes the capsule in an archive the current version of a unit: a tar, plain or
-// gzip-compressed, of what a capsule's directory holds, or of the directory itself. It
-// reports whether another version, or none, was current before.
+// Put makes the capsule in an archive the current version of a unit. The archive is a tar,
+// plain or gzip-compressed, of the content of a capsule's directory, or of the directory
+// itself. Put reports whether another version, or none, was current before.
 //
 // Only files, directories and links that stay inside are taken; of modes, only whether a
-// file is executable. The error is BadRequest for what is no archive, Input for entries
-// that are refused and for a name that is not the capsule's own, TooLarge beyond the
-// limits, Capsule with every problem of the capsule, Conflict where a directory has the
-// name. Nothing is left of an upload that isn't taken.
+// file is executable. The error is BadRequest for bytes that are no archive, Input for
+// refused entries and for a name that is not the capsule's own, TooLarge beyond the limits,
+// Capsule with every problem of the capsule, Conflict if a directory has the name. A
+// refused upload leaves nothing behind.
 func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *Unit, created bool, err error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, false, err
@@ -43,7 +43,7 @@ func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *
 	return r.adopt(ctx, files, record{Name: name, Source: FromUpload})
 }
 
-// mayPut refuses the names of directories: the upload would be gone at the next Get.
+// mayPut refuses the names of directories: the next Get would replace the upload.
 func (r *Registry) mayPut(ctx context.Context, name string) error {
 	found, err := r.lookFor(ctx, name)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *Registry) mayPut(ctx context.Context, name string) error {
 	return nil
 }
 
-// unpack writes an archive below a directory and returns where the capsule is: in a
-// directory of the unit's name, which counts where agent.yaml gives none.
+// unpack writes an archive below a directory and returns the capsule's directory. That has
+// the unit's name, which counts if agent.yaml gives none.
 func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name string) (string, error) {
 	stream, err := openArchive(ctx, archive, r.limits)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 	if err := u.read(stream); err != nil {
 		return "", err
 	}
-	if _, err := io.Copy(io.Discard, stream); err != nil { // a checksum may stand at the end
+	if _, err := io.Copy(io.Discard, stream); err != nil { // a checksum may come at the end
 		return "", unreadableArchive(err)
 	}
 	top := u.topDirectory()
@@ -88,8 +88,8 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 	return capsuleDir, nil
 }
 
-// readUpload reads an unpacked capsule, which must have the name that was asked for and
-// pass what Options.Accept asks of it.
+// readUpload reads an unpacked capsule. The capsule must have the requested name and pass
+// Options.Accept.
 func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, error) {
 	loaded, err := r.reader.Load(dir)
 	if err != nil {

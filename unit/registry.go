@@ -15,23 +15,23 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Limits of an upload where Options sets none.
+// Limits of an upload if Options sets none.
 const (
 	DefaultMaxBytes   = 256 << 20 // unpacked
 	DefaultMaxEntries = 10_000    // files, directories and links
 )
 
-// Options are what a Registry is made with.
+// Options configure a Registry.
 type Options struct {
-	Home       string        // where versions are kept; made where it isn't there
-	Sources    []string      // directories: each a capsule, or one that holds capsules
+	Home       string        // directory of the versions; made if it is missing
+	Sources    []string      // directories: each is a capsule or holds capsules
 	MaxBytes   int64         // of an upload, unpacked; 0: DefaultMaxBytes
 	MaxEntries int           // of an upload; 0: DefaultMaxEntries
 	Settle     time.Duration // a directory is looked at no more often than this; 0: at every call
 	Logger     *slog.Logger  // nil: nothing is logged
-	// Reader reads directories; nil knows the kinds of package capsule.
+	// Reader reads directories; nil knows the kinds of package capsule alone.
 	Reader *capsule.Reader
-	// Accept has the last word on an upload before it becomes current; nil takes all.
+	// Accept may refuse an upload before it becomes current; nil accepts all.
 	Accept func(context.Context, *Unit) error
 }
 
@@ -46,14 +46,14 @@ type Registry struct {
 	reader  *capsule.Reader
 	accept  func(context.Context, *Unit) error
 	cache   cache
-	writing gates // by unit: who changes its versions
+	writing gates // by unit: held while its versions change
 
 	mu          sync.Mutex
 	directories map[string]*directory // by absolute path
 }
 
-// New makes a registry and starts nothing. The error is an Input fault for a source that
-// is no directory, Unavailable for a home that can't be made.
+// New makes a registry and starts nothing. The error is an Input fault for a source that is
+// no directory, Unavailable for a home that can't be made.
 func New(opts Options) (*Registry, error) {
 	r := &Registry{
 		limits:      limits{bytes: cmp.Or(opts.MaxBytes, DefaultMaxBytes), entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes},
@@ -88,9 +88,9 @@ func sourceDir(source string) (string, error) {
 	return path, nil
 }
 
-// Get returns the newest good version of a unit. The error is NotFound, with a hint
-// where a name near it is known; Input for what can't be a name; or the Capsule fault of
-// a directory that never was in order.
+// Get returns the newest good version of a unit. The error is NotFound, with a hint if a
+// similar name is known; Input for an invalid name; or the Capsule fault of a directory
+// that never had a good version.
 func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
 	return nil, r.noUnit(name, found)
 }
 
-// Version returns a given version of a unit, for a run that was accepted with it, also
-// when the unit itself is gone. The error is NotFound where it was pruned.
+// Version returns a given version of a unit, for a run that was accepted with it, even if
+// the unit itself is gone. The error is NotFound if the version was pruned.
 func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, er
 	return r.open(name, version)
 }
 
-// List returns all units, sorted by name, the broken ones as well.
+// List returns all units, sorted by name, broken ones included.
 func (r *Registry) List(ctx context.Context) ([]Listed, error) {
 	found, err := r.lookFor(ctx, "")
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Registry) List(ctx context.Context) ([]Listed, error) {
 	return list, ctx.Err()
 }
 
-// listed makes a line of what was found for a name.
+// listed makes the list's line for a name.
 func listed(name, origin string, u *Unit, err error) Listed {
 	if err != nil {
 		return Listed{Name: name, Origin: origin, Problem: fault.Public(err)}
@@ -163,7 +163,7 @@ func twice(name, other string) *fault.Error {
 		WithHint("give one of the two another name in its agent.yaml")
 }
 
-// current returns the version of a unit that was good last.
+// current returns the last good version of a unit.
 func (r *Registry) current(name string) (*Unit, error) {
 	version, err := r.home.current(name)
 	if err != nil {

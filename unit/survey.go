@@ -9,18 +9,18 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// marks are the files by which a directory is known to be meant as a capsule. One is
-// enough: what it lacks is told then.
+// marks are the files that mark a directory as a capsule. One is enough: a missing file is
+// then reported.
 var marks = []string{"agent.yaml", "schema.json", "Dockerfile"}
 
-// found is a directory that is meant as a unit, and what it held when it was looked at.
+// found is a directory that is meant as a unit, with its reading.
 type found struct {
 	path string
 	reading
 }
 
-// lookFor looks at every directory that may hold a unit of a name, "" for any, and
-// returns all that are there, in the order of the sources.
+// lookFor reads every directory that may hold a unit of a name ("" is any) and returns
+// those that exist, in the order of the sources.
 func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
 	var all []found
 	for _, d := range r.survey() {
@@ -33,8 +33,7 @@ func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
 	return all, nil
 }
 
-// survey returns the directories that are there now. What was known of others is
-// forgotten.
+// survey returns the directories that exist now, and forgets the readings of all others.
 func (r *Registry) survey() []*directory {
 	var paths []string
 	for _, source := range r.sources {
@@ -60,8 +59,8 @@ func (r *Registry) survey() []*directory {
 	return all
 }
 
-// unitDirs returns the source itself where it is meant as a capsule, else the
-// directories right below it that are. Hidden ones aren't.
+// unitDirs returns the source itself if it is meant as a capsule, else the directories
+// right below it that are. Hidden directories are left out.
 func unitDirs(source string) ([]string, error) {
 	if isMarked(source) {
 		return []string{source}, nil
@@ -89,7 +88,7 @@ func isMarked(dir string) bool {
 	return false
 }
 
-// unreadableSources lists the sources that have gone, or that may not be read.
+// unreadableSources lists the sources that have gone or can't be read.
 func (r *Registry) unreadableSources() []Listed {
 	var list []Listed
 	for _, source := range r.sources {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Kind says what sort of thing a unit is.
+// Kind is a kind of unit.
 type Kind string
 
 // The kinds of unit that a directory can hold. They are stored alike.
@@ -24,9 +24,9 @@ const (
 	FromUpload    = "upload"
 )
 
-// Unit is something that can be run: what everybody may know of it, and what its kind alone
-// does. It is the caller's own, but for contract and definition, which are shared: don't
-// change them.
+// Unit is something that can be run: what all kinds have in common, and the definition that
+// its kind has read. It is the caller's own, except for Contract and Definition, which are
+// shared: don't change them.
 type Unit struct {
 	Name        string
 	Kind        Kind
@@ -35,7 +35,7 @@ type Unit struct {
 	Policy      Policy
 	Definition  Definition
 
-	// What a Registry knows; zero for a unit that was read from a directory alone.
+	// Set by a Registry; zero for a unit that was read from a directory alone.
 	Version string       // of the content: 16 hex digits
 	Source  string       // FromDirectory or FromUpload
 	Origin  string       // the directory that it was read from; "" for an upload
@@ -43,17 +43,17 @@ type Unit struct {
 	Problem *fault.Error // what is wrong with a newer state, which is not served; nil: nothing
 }
 
-// Policy is what a unit says of how it is run. Zero fields were not set.
+// Policy says how a unit wants to be run. Zero fields were not set.
 type Policy struct {
 	Limits      capsule.Limits
 	Budgets     capsule.Budgets // of what it calls
-	Recursion   int             // how often it may stand again on the path of calls to it
+	Recursion   int             // how often it may occur again on the path of calls to it
 	Concurrency int             // runs at once
 	Retries     *int            // after an attempt that failed for a reason that may pass; nil: not set
 	Grants      []string        // units that it may call
 }
 
-// Definition is what a unit's kind has read of it.
+// Definition is the definition of a unit as its kind has read it.
 type Definition interface {
 	// Schema returns the document of the unit's contract, or a Capsule fault.
 	Schema() ([]byte, error)

@@ -22,7 +22,7 @@ type limits struct {
 	name    int // bytes of a name or of a link's target
 }
 
-// without says that nothing is bounded: what was read as a capsule is bounded already.
+// without bounds nothing: a capsule that was read is bounded already.
 var without = limits{bytes: math.MaxInt64, entries: math.MaxInt, name: math.MaxInt}
 
 // unpacker writes tar streams into a directory. Links are made last, so that nothing is
@@ -74,13 +74,13 @@ func (u *unpacker) from(write func(io.Writer) error) error {
 	var writer sync.WaitGroup
 	writer.Go(func() { _ = w.CloseWithError(write(w)) })
 	err := u.read(r)
-	r.Close() // lets go of a writer that wasn't heard to its end
+	r.Close() // ends a writer that wasn't read to its end
 	writer.Wait()
 	return err
 }
 
-// read unpacks a stream to its end, but for the links. A stream without the mark of its
-// end is refused: nobody knows what it lacks.
+// read unpacks a stream to its end, without the links. A stream without the mark of its end
+// is refused: it may be incomplete.
 func (u *unpacker) read(r io.Reader) error {
 	end := &endReader{from: r}
 	t := tar.NewReader(end)
@@ -132,7 +132,7 @@ func (u *unpacker) entryName(h *tar.Header) (string, error) {
 	return path.Clean(h.Name), nil
 }
 
-// claim takes a name, which must be free, below directories.
+// claim reserves a name, which must be free and below directories.
 func (u *unpacker) claim(name string, kind byte) error {
 	if _, taken := u.seen[name]; taken || name == "." {
 		return refused(name, "it stands twice in the archive", "keep one of the two")
@@ -147,7 +147,7 @@ func (u *unpacker) claim(name string, kind byte) error {
 	return nil
 }
 
-// imply makes the directories above an entry that stand nowhere themselves.
+// imply makes the directories above an entry that have no entry of their own.
 func (u *unpacker) imply(dir string) error {
 	switch kind, known := u.seen[dir]; {
 	case dir == "." || kind == tar.TypeDir || kind == implied:
@@ -164,7 +164,7 @@ func (u *unpacker) imply(dir string) error {
 func (u *unpacker) directory(name string) error {
 	switch {
 	case name == ".":
-		return nil // it is there
+		return nil // it exists
 	case u.seen[name] == implied:
 		u.seen[name] = tar.TypeDir
 		return nil
@@ -175,7 +175,7 @@ func (u *unpacker) directory(name string) error {
 	return u.made(name, u.root.Mkdir(name, 0o755))
 }
 
-// file writes a regular file. Of its mode only whether it is executable is kept.
+// file writes a regular file. Of its mode, only whether it is executable is kept.
 func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	if h.Size > u.most.bytes-u.bytes {
 		return tooLarge("the archive holds more than %d bytes", u.most.bytes)
@@ -202,7 +202,7 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	return nil
 }
 
-// makeLinks makes the links, where allowed has nothing against one. Nil allows all.
+// makeLinks makes the links that allowed returns nil for. A nil allowed permits all.
 func (u *unpacker) makeLinks(allowed func(link) error) error {
 	for _, l := range u.links {
 		if allowed != nil {
