@@ -8,8 +8,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// parseBase reads the address that the endpoints lie below. Without a scheme it is https.
-// Plain http is for this machine itself, and for those who ask for it.
+// parseBase reads the base address of the endpoints. An address without a scheme is https.
+// Plain http is for loopback, or if plain asks for it.
 func parseBase(address string, plain bool) (*url.URL, error) {
 	const form = "write https://HOST, or http://127.0.0.1:PORT"
 	if !strings.Contains(address, "://") {
@@ -17,7 +17,7 @@ func parseBase(address string, plain bool) (*url.URL, error) {
 	}
 	base, err := url.Parse(address)
 	switch {
-	case err != nil: // which may show a password
+	case err != nil: // the error may show a password
 		return nil, fault.New(fault.Input, "the agent's address can't be read").WithHint(form)
 	case base.User != nil:
 		return nil, fault.New(fault.Input, "the agent's address must not hold a password").WithHint("give the token as a secret")
@@ -32,19 +32,19 @@ func parseBase(address string, plain bool) (*url.URL, error) {
 	return base, nil
 }
 
-// CheckAddress returns what New would say of an address, an Input fault or nil.
+// CheckAddress returns New's error for an address: an Input fault or nil.
 func CheckAddress(address string, plain bool) error {
 	_, err := parseBase(address, plain)
 	return err
 }
 
-// isLoopback reports whether a name is this machine's own.
+// isLoopback reports whether a name means this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// sameOrigin compares as the web does: scheme, host and port.
+// sameOrigin compares two origins as the web does: scheme, host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// maxMessages bounds how many events of a stream are looked at.
+// maxMessages bounds the number of events read from a stream.
 const maxMessages = 10_000
 
-// answer is what one call of a check brought.
+// answer is the result of one call of a check.
 type answer struct {
 	asked   Request
-	skipped string // why it was not made
+	skipped string // why the call was not made
 	problem string // why nothing came
 	status  int
 	media   string
 	raw     []byte
 	doc     fields
-	docErr  error // why raw is no document
+	docErr  error // why raw is not a document
 }
 
 func (a *answer) ok() bool { return a.status/100 == 2 }
 
 func (a *answer) refused() bool { return a.status/100 == 4 }
 
-// streamed is what a call of the stream endpoint brought.
+// streamed is the result of a call of the stream endpoint.
 type streamed struct {
 	answer
 	messages []timed
 	end      string        // what is wrong with its end
-	took     time.Duration // from asking to the end
+	took     time.Duration // from the request to the end
 }
 
 type timed struct {
 	httpwire.Event
-	at time.Duration // from asking
+	at time.Duration // since the request
 }
 
 func (s *streamed) isStream() bool { return s.ok() && s.media == httpwire.TypeEvents }
@@ -56,7 +56,7 @@ func (e *examiner) post(ctx context.Context, asked Request) answer {
 	return a
 }
 
-// withoutEmpty leaves out what is required as well, to see whether it is.
+// withoutEmpty also omits empty required members, to test whether the agent requires them.
 type withoutEmpty struct{ Request }
 
 // MarshalJSON writes the request without its empty members.
@@ -77,7 +77,7 @@ func (r withoutEmpty) MarshalJSON() ([]byte, error) {
 	return strictjson.Encode(f)
 }
 
-// ask makes one call and reads its answer whole.
+// ask makes one call and reads the whole answer.
 func (e *examiner) ask(ctx context.Context, method, path string, body []byte) (a answer) {
 	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
 	defer stop()
@@ -114,7 +114,7 @@ func (e *examiner) read(ctx context.Context, response *http.Response, a *answer)
 	a.doc, a.docErr = readFields(raw)
 }
 
-// told is what a report may say of an error of ours.
+// told is the text of an error of ours that a report may show.
 func told(err error) string {
 	public := fault.Public(err)
 	if public.Err != nil {
@@ -123,7 +123,7 @@ func told(err error) string {
 	return public.Msg
 }
 
-// open makes a call of the stream endpoint and reads what comes, with the times.
+// open makes a call of the stream endpoint and reads the events, with their times.
 func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
 	s.asked = asked
 	body, err := strictjson.Encode(withoutEmpty{asked})
@@ -150,7 +150,7 @@ func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
 	return s
 }
 
-// readMessages reads a stream to its end and says what was wrong with that.
+// readMessages reads a stream to its end and says what was wrong with the end.
 func (e *examiner) readMessages(ctx context.Context, body io.Reader, began time.Time, s *streamed) string {
 	messages := httpwire.NewEventReader(body, e.client.opts.Limits.Events())
 	for len(s.messages) < maxMessages {

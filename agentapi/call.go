@@ -12,7 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// call is one request and how its answer is taken.
+// call is one request and the function that reads its answer.
 type call struct {
 	asked  Request
 	path   string
@@ -21,18 +21,19 @@ type call struct {
 	take   func(context.Context, connection) (Response, error)
 }
 
-// connection is an answer as it comes, and what cuts it off: the end of its context.
+// connection is an answer in transfer, and the function that cuts it off by ending its
+// context.
 type connection struct {
 	*http.Response
 	end context.CancelCauseFunc
 }
 
-// Run asks for one answer. Without an error there is an answer that keeps the contract,
-// but where its OK is false the agent says that it failed: an outcome, no error of ours.
+// Run sends one request to the sync endpoint. Without an error the answer keeps the
+// contract. If its OK is false, the agent says that it failed: an outcome, not an error.
 //
-// A refusal by status code is a *Refusal, a fault of the kind that the code means, and the
-// Response has what the refusal said if it has the contract's shape. An answer that breaks the
-// contract is a *Violation, no answer an Unavailable fault, the time over a Deadline
+// A refusal by status code is a *Refusal, a fault of the kind that the code means. The
+// Response then holds the refusal's body if that has the contract's shape. An answer that
+// breaks the contract is a *Violation, no answer an Unavailable fault, a timeout a Deadline
 // fault; the end of ctx is its own error.
 func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 	take := func(ctx context.Context, answer connection) (Response, error) {
@@ -45,7 +46,7 @@ func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 	return c.call(ctx, call{asked: asked, path: SyncPath, accept: "application/json", take: take})
 }
 
-// call makes the call and takes its answer.
+// call makes the call and reads its answer.
 func (c *Client) call(ctx context.Context, k call) (Response, error) {
 	if err := k.asked.Check(); err != nil {
 		return Response{}, err
@@ -59,14 +60,14 @@ func (c *Client) call(ctx context.Context, k call) (Response, error) {
 	return c.send(ctx, k)
 }
 
-// send makes the request and logs what came of it.
+// send makes the request and logs the outcome.
 func (c *Client) send(ctx context.Context, k call) (response Response, err error) {
 	began, status := time.Now(), 0
 	defer func() {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(k.asked),
 			slog.Int("status", status), slog.Bool("ok", err == nil && response.OK), slog.Int64("duration_ms", time.Since(began).Milliseconds()))...)
 	}()
-	ctx, end := context.WithCancelCause(ctx) // closes the connection, whatever it still brings
+	ctx, end := context.WithCancelCause(ctx) // closes the connection, even if more is to come
 	defer end(nil)
 	req, err := c.request(ctx, http.MethodPost, k.path, k.body)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *Client) send(ctx context.Context, k call) (response Response, err error
 	return k.take(ctx, connection{answer, end})
 }
 
-// ids are what may be logged of a request (section "PHI-safe logging rules").
+// ids are the parts of a request that may be logged (section "PHI-safe logging rules").
 func ids(asked Request) []slog.Attr {
 	return []slog.Attr{slog.String("request_id", asked.RequestID), slog.String("task_type", asked.TaskType)}
 }

@@ -10,10 +10,10 @@ import (
 // DefaultCheckTimeout bounds each call of a check.
 const DefaultCheckTimeout = time.Minute
 
-// CheckOptions say how to check an agent.
+// CheckOptions configure a check of an agent.
 type CheckOptions struct {
-	// Call says how it is called. Its URL is the target's, its Timeout is for each of
-	// about ten calls (0 is DefaultCheckTimeout).
+	// Call holds the options of the calls. Its URL is the target's, its Timeout is for each
+	// of about ten calls (0 is DefaultCheckTimeout).
 	Call Options
 	// Inputs are sent with the task; none are an empty object.
 	Inputs Object
@@ -22,10 +22,10 @@ type CheckOptions struct {
 	seen func()           // called after each event of the stream, in tests
 }
 
-// Check asks an agent, sync and streaming, and judges every rule of the specification.
-// The task runs three times, in the mode DEMO, and more often where the agent doesn't
-// refuse what it should. The error is an Input fault for an address or token that can't be
-// one, or the end of ctx; that the agent can't be reached is a failed rule.
+// Check calls an agent, sync and streaming, and judges every rule of the specification. The
+// task runs three times, in the mode DEMO, and more often if the agent doesn't refuse what
+// it should. The error is an Input fault for an invalid address or token, or the end of
+// ctx. An unreachable agent is a failed rule.
 func Check(ctx context.Context, target Target, opts CheckOptions) (Report, error) {
 	call := opts.Call
 	call.URL = target.URL
@@ -49,10 +49,10 @@ func Check(ctx context.Context, target Target, opts CheckOptions) (Report, error
 	return found.report(target), nil
 }
 
-// evidence is what an agent did when it was asked.
+// evidence is everything an agent did during a check.
 type evidence struct {
-	canary      string // stands in the inputs of what is to be refused
-	unreachable string // why the agent answers nothing
+	canary      string // is in the inputs of requests that are to be refused
+	unreachable string // why the agent doesn't answer
 
 	health       answer
 	sync         answer
@@ -61,7 +61,7 @@ type evidence struct {
 	withoutID    answer
 	withoutTask  answer
 	stream       streamed
-	streamNoTask streamed // of a type that nobody knows
+	streamNoTask streamed // of an unknown task type
 	streamNoID   answer
 }
 
@@ -75,7 +75,7 @@ func (e *evidence) report(target Target) Report {
 	return r
 }
 
-// examiner asks the questions of a check.
+// examiner makes the calls of a check.
 type examiner struct {
 	client *Client
 	task   string
@@ -85,7 +85,7 @@ type examiner struct {
 	seen   func()
 }
 
-// gather asks everything. An agent that answers nothing at first is asked nothing more.
+// gather makes all calls. If the agent doesn't answer the first two, it makes no more.
 func (e *examiner) gather(ctx context.Context) *evidence {
 	found := &evidence{canary: e.canary}
 	found.health = e.ask(ctx, http.MethodGet, "/health", nil)
@@ -107,7 +107,7 @@ func (e *examiner) gather(ctx context.Context) *evidence {
 	return found
 }
 
-// skip marks what was not asked.
+// skip marks the calls that were not made.
 func (e *evidence) skip(why string) *evidence {
 	for _, a := range []*answer{
 		&e.sync, &e.minimal, &e.unsupported, &e.withoutID, &e.withoutTask, &e.stream.answer, &e.streamNoTask.answer, &e.streamNoID,
@@ -138,5 +138,5 @@ func (e *examiner) unknown() Request {
 	return Request{RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: DefaultMode, Inputs: e.bait()}
 }
 
-// bait is an input that must not come back from a refusal.
+// bait is an input that a refusal must not repeat.
 func (e *examiner) bait() Object { return Object(`{"aod_check":"` + e.canary + `"}`) }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// sectionHealth is AOD's own: the specification has no word on health.
+// sectionHealth is AOD's own: the specification doesn't cover health.
 const sectionHealth = "Health (docs/agent-http-contract.md)"
 
 // check is one rule of a Report.
@@ -75,7 +75,7 @@ func judgeStatus(a *answer) (Verdict, string) {
 	return Pass, ""
 }
 
-// needs says why there is nothing to judge in an answer; "" when there is.
+// needs says why an answer can't be judged; "" if it can.
 func needs(a *answer) string {
 	switch {
 	case a.skipped != "":
@@ -118,7 +118,7 @@ func judgeSyncBy(r rule) func(*evidence) (Verdict, string) {
 	}
 }
 
-// judgeBy applies a rule of an answer. Who checks wants a task that goes well.
+// judgeBy applies a rule of an answer. A check needs a task that succeeds.
 func judgeBy(r rule, f fields, asked Request) (Verdict, string) {
 	if why := r.judge(f, asked); why != "" {
 		return Fail, why

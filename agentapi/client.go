@@ -24,29 +24,30 @@ const (
 	DefaultSilence = 2 * time.Minute
 )
 
-// Options say which agent to call, and how.
+// Options name an agent and how to call it.
 type Options struct {
-	// URL is the address that the endpoints lie below; https where it names no scheme.
-	// Plain http is taken for loopback alone, unless PlainHTTP asks for it.
+	// URL is the base address of the endpoints; https if it names no scheme. Plain http is
+	// allowed for loopback alone, unless PlainHTTP asks for it.
 	URL       string
 	PlainHTTP bool
 	// Token is sent to this origin alone, as "Authorization: Bearer …", or by itself in
 	// the header that TokenHeader names; "" sends none.
 	Token       Secret
 	TokenHeader string
-	// Timeout bounds a call, Silence how long a stream may bring nothing at all, not even
-	// a comment. 0 is the default.
+	// Timeout bounds a call. Silence bounds the time in which a stream brings nothing at
+	// all, not even a comment. 0 is the default.
 	Timeout time.Duration
 	Silence time.Duration
 	Limits  Limits
-	// HTTP is used for its transport, not for its redirects, cookies or time; nil makes one.
+	// HTTP is used for its transport. Its redirects, cookies and timeout are ignored; nil
+	// makes one.
 	HTTP *http.Client
 	// Log gets ids, status codes and durations, never a body; nil logs nothing.
 	Log *slog.Logger
 }
 
-// Client calls one agent. It makes each call once: whether to make it again is its
-// caller's business. It is safe for concurrent use.
+// Client calls one agent. It makes each call once: retries are its caller's business. It is
+// safe for concurrent use.
 type Client struct {
 	base *url.URL
 	opts Options
@@ -54,8 +55,8 @@ type Client struct {
 	log  *slog.Logger
 }
 
-// New returns a client that has not connected yet. The error, an Input fault, is for an
-// address or a token that can't be one.
+// New returns a client that has not connected yet. The error is an Input fault for an
+// invalid address or token.
 func New(opts Options) (*Client, error) {
 	base, err := parseBase(opts.URL, opts.PlainHTTP)
 	if err != nil {
@@ -90,8 +91,8 @@ func newHTTP(given *http.Client) *http.Client {
 	return &plain
 }
 
-// sameOriginOnly follows a redirect that repeats the request at the same origin. To any
-// other neither the token goes nor the inputs.
+// sameOriginOnly follows a redirect that repeats the request at the same origin. No other
+// origin gets the token or the inputs.
 func sameOriginOnly(next *http.Request, via []*http.Request) error {
 	const most = 3
 	first := via[0]
@@ -101,22 +102,22 @@ func sameOriginOnly(next *http.Request, via []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-// NewTransport returns what a Client makes for itself, for those who share one among Clients
-// or trust more than the system does.
+// NewTransport returns the transport that a Client makes for itself. Use it to share one
+// among Clients, or to trust more than the system does.
 func NewTransport() *http.Transport {
 	transport := httpwire.NewTransport()
 	transport.MaxResponseHeaderBytes = 64 << 10
 	return transport
 }
 
-// request makes a request to an address below the agent's.
+// request makes a request to an address below the agent's base address.
 func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
 	req, err := newBodyRequest(ctx, method, c.base.JoinPath(path).String(), body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "aod")
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, where ctx has no trace
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, if ctx has no trace
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

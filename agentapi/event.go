@@ -7,15 +7,15 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// EventType is what an event of a stream tells (section "SSE format"). Others than these
-// are handed on as they are.
+// EventType is the type of an event of a stream (section "SSE format"). Other types than
+// these are passed on unchanged.
 type EventType string
 
 // The types that the specification names. The last three end a stream.
 const (
 	Started  EventType = "started"
 	Progress EventType = "progress"
-	Final    EventType = "final" // the one to write
+	Final    EventType = "final" // the one that servers write
 	Complete EventType = "complete"
 	Done     EventType = "done"
 )
@@ -25,11 +25,11 @@ func (t EventType) Terminal() bool { return t == Final || t == Complete || t == 
 
 // Event is one event of an agent's stream.
 type Event struct {
-	Type EventType       // "" where the agent gave it none
+	Type EventType       // "" if the agent gave none
 	Data json.RawMessage // one JSON value
 }
 
-// eventOf reads an event of the stream as one of the contract.
+// eventOf converts an event of the stream into an event of the contract.
 func eventOf(m httpwire.Event) (Event, error) {
 	data := []byte(m.Data)
 	if err := checkJSON(data); err != nil {
@@ -38,8 +38,8 @@ func eventOf(m httpwire.Event) (Event, error) {
 	return Event{Type: typeOf(m.Name, data), Data: data}, nil
 }
 
-// typeOf takes the type from the name of the message. Agents that give none put it into
-// the data, as type or as event. What a step is called is no type.
+// typeOf takes the type from the name of the message. Agents that give no name put the type
+// into the data, as type or as event. The name of a step is not a type.
 func typeOf(name string, data []byte) EventType {
 	if name != "" && name != httpwire.DefaultEventName {
 		return EventType(name)

@@ -2,15 +2,15 @@ package agentapi
 
 import "github.com/agent-on-demand/aod/httpwire"
 
-// Limits bound what is read of an agent, in bytes. A limit of 0 is the default's.
+// Limits bound what is read from an agent, in bytes. A limit of 0 is the default.
 type Limits struct {
 	Answer int64 // the body of a sync answer
 	Line   int64 // one line of a stream, without its end
-	Event  int64 // what one event of a stream holds
+	Event  int64 // the data of one event of a stream
 	Stream int64 // a stream as a whole
 }
 
-// maxRefusal bounds the body of an answer that is an error, in bytes; more is not looked at.
+// maxRefusal bounds the body of an error response, in bytes; the rest is ignored.
 const maxRefusal = 1 << 20
 
 // DefaultLimits are 16 MiB for an answer, a line and an event, and 256 MiB for a stream.
@@ -19,7 +19,7 @@ func DefaultLimits() Limits {
 	return Limits{Answer: answer, Line: answer, Event: answer, Stream: 16 * answer}
 }
 
-// orDefault fills in what is not set.
+// orDefault replaces zero limits by the defaults.
 func (l Limits) orDefault() Limits {
 	defaults := DefaultLimits()
 	for _, limit := range []struct{ set, otherwise *int64 }{

@@ -16,13 +16,13 @@ var (
 	errSilent  = errors.New("the agent has been silent for too long")
 )
 
-// Why there is no trust in what answers at an https address: causes of Unavailable faults.
+// Why the server at an https address isn't trusted: causes of Unavailable faults.
 var (
 	ErrCertificate = errors.New("its certificate is not trusted")
 	ErrHandshake   = errors.New("it doesn't speak TLS as we do")
 )
 
-// unanswered is what it means that no answer came.
+// unanswered is the error for a request without an answer.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.ended(ctx)
@@ -30,7 +30,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	return c.unavailable(err, "the agent at %s does not answer", c.base.Host)
 }
 
-// brokeOff is what it means that an answer has no end.
+// brokeOff is the error for an incomplete answer.
 func (c *Client) brokeOff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.ended(ctx)
@@ -43,7 +43,7 @@ func (c *Client) unavailable(err error, format string, args ...any) *fault.Error
 		WithHint("is it running, and is its address right?")
 }
 
-// ended says why a context is over: by a limit of ours, or by the caller.
+// ended says why a context ended: by a limit of ours, or by the caller.
 func (c *Client) ended(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout):
@@ -56,8 +56,8 @@ func (c *Client) ended(ctx context.Context) error {
 	}
 }
 
-// reason says why there was no answer in words of ours. The errors of net/http may quote
-// what came from the other side.
+// reason says in our own words why there was no answer. The errors of net/http may quote
+// the other side.
 func reason(err error) error {
 	var number syscall.Errno
 	var dns *net.DNSError

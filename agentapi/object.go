@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// What can be wrong with a document. None of them shows any of it.
+// What can be wrong with a document. None of these errors quotes it.
 var (
 	errNotUTF8   = errors.New("is not UTF-8")
 	errNotJSON   = errors.New("is not JSON")
@@ -16,8 +16,8 @@ var (
 	errTooDeep   = errors.New("is nested too deeply")
 )
 
-// Object is a JSON object as it travelled, numbers and names untouched. Where it is not
-// there it is nil, and JSON's null is read as that.
+// Object is a JSON object as it was sent, numbers and names unchanged. A missing object is
+// nil, and JSON's null is read as nil.
 type Object json.RawMessage
 
 // IsZero reports whether there is no object.
@@ -26,7 +26,7 @@ func (o Object) IsZero() bool {
 	return len(trimmed) == 0 || string(trimmed) == "null"
 }
 
-// MarshalJSON writes the object, {} where there is none: null is never written.
+// MarshalJSON writes the object, {} if there is none: null is never written.
 func (o Object) MarshalJSON() ([]byte, error) {
 	if o.IsZero() {
 		return []byte("{}"), nil
@@ -37,7 +37,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return o, nil
 }
 
-// UnmarshalJSON keeps a copy of an object, and nothing of a null.
+// UnmarshalJSON keeps a copy of an object, and leaves null as nil.
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	*o = nil
 	if Object(raw).IsZero() {
@@ -50,8 +50,8 @@ func (o *Object) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// fields are the members of a JSON object by their exact names; encoding/json would take
-// "OK" for "ok" in a struct. A member that is null is not there. Of two with one name
+// fields are the members of a JSON object by their exact names; encoding/json would accept
+// "OK" for "ok" in a struct. A null member counts as missing. Of two members with one name
 // the last one counts.
 type fields map[string]json.RawMessage
 
@@ -73,8 +73,8 @@ func readFields(raw []byte) (fields, error) {
 	return f, nil
 }
 
-// checkJSON takes exactly one JSON value in UTF-8, no deeper than strictjson.MaxDepth.
-// Agents that write a name twice are put up with.
+// checkJSON accepts exactly one JSON value in UTF-8, no deeper than strictjson.MaxDepth.
+// Duplicate names are tolerated.
 func checkJSON(raw []byte) error {
 	err := strictjson.Check(raw, strictjson.Rules{Ambiguous: true, Unbounded: true})
 	bad := (*strictjson.Error)(nil)
@@ -92,7 +92,7 @@ func checkJSON(raw []byte) error {
 
 func (f fields) has(name string) bool { return f[name] != nil }
 
-// text returns a member that is a string; "" is everything else.
+// text returns a string member; "" for any other type.
 func (f fields) text(name string) string {
 	var s string
 	if json.Unmarshal(f[name], &s) != nil {
@@ -101,7 +101,7 @@ func (f fields) text(name string) string {
 	return s
 }
 
-// object returns a member that is an object; nil is everything else.
+// object returns an object member; nil for any other type.
 func (f fields) object(name string) Object {
 	raw := bytes.TrimSpace(f[name])
 	if len(raw) == 0 || raw[0] != '{' {
@@ -116,7 +116,7 @@ func (f fields) isBool(name string, want bool) bool {
 	return json.Unmarshal(f[name], &got) == nil && got == want
 }
 
-// list returns a member's elements; one that is no list is a list of itself.
+// list returns the elements of a member. A member that is no list is a list of one.
 func (f fields) list(name string) []json.RawMessage {
 	if !f.has(name) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Refusal is an answer whose status code says that it is no success.
+// Refusal is an answer with an error status code.
 type Refusal struct {
 	Status int
 	Fault  *fault.Error // of the kind that the status means
@@ -19,8 +19,8 @@ func (r *Refusal) Error() string { return r.Fault.Error() }
 // Unwrap returns the fault.
 func (r *Refusal) Unwrap() error { return r.Fault }
 
-// refusal is what an answer that is no success means. Its body is not shown: it may hold
-// what the inputs held.
+// refusal turns an error response into an error. It doesn't show the body, which may repeat
+// the inputs.
 func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Request) (Response, error) {
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
 	if err != nil && ctx.Err() != nil {
@@ -32,8 +32,8 @@ func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Reque
 	return response, &Refusal{status, f}
 }
 
-// refused reads a refusal of the contract's shape, alone or in a member "detail", and
-// says what it lacks of it.
+// refused reads a refusal of the contract's shape, alone or in a member "detail", and says
+// what it lacks of that shape.
 func refused(raw []byte, asked Request) (response Response, why string) {
 	f, err := readFields(raw)
 	if err != nil {
@@ -58,7 +58,7 @@ func refused(raw []byte, asked Request) (response Response, why string) {
 	return readResponse(f), ""
 }
 
-// kindOf turns a status into the kind of fault that it is for the caller.
+// kindOf maps a status code to the kind of fault for the caller.
 func kindOf(status int) fault.Kind {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:

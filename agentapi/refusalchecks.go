@@ -11,7 +11,7 @@ func judgeWithoutTask(e *evidence) (Verdict, string) { return judgeRefused(&e.sy
 
 func judgeUnsupported(e *evidence) (Verdict, string) { return judgeRefused(&e.sync, &e.unsupported) }
 
-// judgeRefused wants a 4xx where the endpoint is known to work.
+// judgeRefused requires a 4xx if the endpoint is known to work.
 func judgeRefused(known, refused *answer) (Verdict, string) {
 	switch {
 	case refused.skipped != "":

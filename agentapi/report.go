@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Verdict is what was found of one rule.
+// Verdict is the outcome of one rule.
 type Verdict string
 
 // The verdicts.
@@ -17,23 +17,23 @@ const (
 	NotApplicable Verdict = "not_applicable" // there was nothing to judge
 )
 
-// Result is one rule as it was judged.
+// Result is one rule with its verdict.
 type Result struct {
 	ID      string  `json:"id"` // stable
 	Title   string  `json:"title"`
-	Section string  `json:"section"` // of the specification; of AOD's own guide where it has none
+	Section string  `json:"section"` // of the specification, or of AOD's own guide if it has none
 	Verdict Verdict `json:"verdict"`
-	Why     string  `json:"why,omitempty"` // of all but a pass; no value of the agent's
+	Why     string  `json:"why,omitempty"` // empty for a pass; quotes no value of the agent's
 }
 
-// Report is what Check found of one agent, every rule in a fixed order.
+// Report is the result of Check for one agent, every rule in a fixed order.
 type Report struct {
 	Target   string   `json:"target"`
 	TaskType string   `json:"task_type,omitempty"`
 	Checks   []Result `json:"checks"`
 }
 
-// Failed reports whether a rule is broken.
+// Failed reports whether any rule is broken.
 func (r Report) Failed() bool { return r.Count(Fail) > 0 }
 
 // Count returns how many rules got that verdict.
@@ -47,8 +47,8 @@ func (r Report) Count(v Verdict) int {
 	return n
 }
 
-// WriteTable writes the report for a person: a line for each rule, below it why it is no
-// pass, and the sum.
+// WriteTable writes the report for a person: a line for each rule, with the reason below
+// unless it passed, and the totals.
 func (r Report) WriteTable(w io.Writer) error {
 	var b bytes.Buffer
 	b.WriteString(r.Target)

@@ -13,9 +13,9 @@ const MaxIDBytes = 1024
 const DefaultMode = "DEMO"
 
 // Request asks an agent for a task; both endpoints take the same (section "Request
-// schema"). What is empty is left out when it is written.
+// schema"). Empty members are omitted when it is written.
 type Request struct {
-	RequestID  string `json:"request_id"` // a trace id: not a key that makes a task run once
+	RequestID  string `json:"request_id"` // a trace id, not an idempotency key
 	TaskType   string `json:"task_type"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	StageID    string `json:"stage_id,omitempty"`
@@ -27,9 +27,9 @@ type Request struct {
 	Budgets    Object `json:"budgets,omitzero"`
 }
 
-// ParseRequest reads a request as a server gets it. Members that it doesn't know are left
-// alone, and nulls are members that aren't there. The error is a BadRequest fault for
-// what is no JSON object, else an Input fault with every violation.
+// ParseRequest reads a request as a server receives it. Unknown members are ignored, and
+// nulls count as missing. The error is a BadRequest fault for text that is no JSON object,
+// else an Input fault with every violation.
 func ParseRequest(raw []byte) (Request, error) {
 	f, err := readFields(raw)
 	if err != nil {
@@ -52,7 +52,7 @@ func ParseRequest(raw []byte) (Request, error) {
 	return r, invalid(append(found, r.missing(found)...))
 }
 
-// Check holds a request against the contract. The error is an Input fault.
+// Check checks a request against the contract. The error is an Input fault.
 func (r *Request) Check() error {
 	found := r.missing(nil)
 	for name, object := range map[string]Object{"inputs": r.Inputs, "budgets": r.Budgets} {
@@ -66,7 +66,7 @@ func (r *Request) Check() error {
 	return invalid(found)
 }
 
-// texts lists the members that are strings.
+// texts lists the string members.
 func (r *Request) texts() map[string]*string {
 	return map[string]*string{
 		"request_id": &r.RequestID, "task_type": &r.TaskType, "workflow_id": &r.WorkflowID, "stage_id": &r.StageID,
@@ -74,7 +74,8 @@ func (r *Request) texts() map[string]*string {
 	}
 }
 
-// missing finds what is required and empty, and what is too long, beside what was found.
+// missing finds the required members that are empty, and the members that are too long. It
+// leaves out members that have a finding already.
 func (r *Request) missing(already []fault.Finding) []fault.Finding {
 	known := map[string]bool{}
 	for _, f := range already {

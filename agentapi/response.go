@@ -11,23 +11,23 @@ import (
 // StatusOK is the status of a success as it is written (section "Sync response shape").
 const StatusOK = "ok"
 
-// Response is an agent's answer, and what the terminal event of a stream holds. To write
-// a success, set Status to StatusOK and OK to true: readers look at either.
+// Response is an agent's answer, and the content of the terminal event of a stream. To
+// write a success, set Status to StatusOK and OK to true: readers look at either.
 type Response struct {
-	RequestID  string            `json:"request_id,omitempty"` // as it was asked
+	RequestID  string            `json:"request_id,omitempty"` // as in the request
 	TaskType   string            `json:"task_type,omitempty"`  // required in a terminal event
 	Status     string            `json:"status,omitempty"`
-	OK         bool              `json:"ok"`      // as read: whether it is a success, in either style
+	OK         bool              `json:"ok"`      // when read: whether it is a success, in either style
 	Outputs    Object            `json:"outputs"` // {} where there are none
 	Artifacts  []json.RawMessage `json:"artifacts,omitempty"`
 	Provenance Object            `json:"provenance,omitzero"`
 	Usage      Object            `json:"usage,omitzero"`
 	Warnings   []string          `json:"warnings,omitempty"`
-	Reason     string            `json:"-"` // why it is no success, as the agent put it; only as read
+	Reason     string            `json:"-"` // why it is no success, in the agent's words; set only when read
 }
 
-// ParseResponse reads the answer of the sync endpoint to the given request. That the
-// agent says that it failed is no error: OK is false then. The error is a *Violation.
+// ParseResponse reads the answer of the sync endpoint to the given request. An agent's
+// report of its own failure is no error: OK is false then. The error is a *Violation.
 func ParseResponse(raw []byte, asked Request) (Response, error) {
 	f, err := readFields(raw)
 	if err != nil {
@@ -36,8 +36,8 @@ func ParseResponse(raw []byte, asked Request) (Response, error) {
 	return responseOf(f, asked, syncRules)
 }
 
-// responseOf reads the members of an answer that keeps the given rules. One that says
-// that it failed has to say to whom, and no more.
+// responseOf reads the members of an answer that keeps the given rules. An answer that
+// reports a failure has to keep fewer rules.
 func responseOf(f fields, asked Request, rules []rule) (Response, error) {
 	failed := indicated(f) == failure
 	for _, r := range rules {
@@ -51,8 +51,8 @@ func responseOf(f fields, asked Request, rules []rule) (Response, error) {
 	return readResponse(f), nil
 }
 
-// readResponse takes what is there. The members that are only recommended have no types
-// in the specification; those of another type than ours are taken as well as it goes.
+// readResponse reads the members that are present. The specification gives no types for the
+// merely recommended members; those of an unexpected type are converted if possible.
 func readResponse(f fields) Response {
 	r := Response{
 		RequestID: f.text("request_id"), TaskType: f.text("task_type"), Status: f.text("status"),
@@ -71,7 +71,7 @@ func readResponse(f fields) Response {
 	return r
 }
 
-// reason looks for what an answer says of its failure. The specification has no member for
+// reason finds an answer's explanation of its failure. The specification has no member for
 // that; these are the usual ones, as texts or as objects with a message.
 func (f fields) reason() string {
 	for _, name := range []string{"error", "message", "detail"} {
@@ -86,7 +86,7 @@ func (f fields) reason() string {
 	return ""
 }
 
-// plainText returns a string's text, and the JSON of everything else.
+// plainText returns a string's text, and the JSON of any other value.
 func plainText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -95,7 +95,7 @@ func plainText(raw json.RawMessage) string {
 	return s
 }
 
-// invalid makes a fault of what was found; nil of nothing.
+// invalid makes a fault of findings, nil if there are none.
 func invalid(found []fault.Finding) error {
 	if len(found) == 0 {
 		return nil

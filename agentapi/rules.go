@@ -17,8 +17,8 @@ const (
 	sectionPHI       = "PHI-safe logging rules"
 )
 
-// Violation is an answer that breaks the contract, by the rule's id in a Report. It is an
-// Unsupported fault: to ask again would bring the same.
+// Violation is an answer that breaks the contract, with the rule's id in a Report. It is an
+// Unsupported fault: a retry would bring the same answer.
 type Violation struct {
 	Rule  string
 	Fault *fault.Error
@@ -34,14 +34,14 @@ func broken(rule, format string, args ...any) *Violation {
 	return &Violation{Rule: rule, Fault: f.WithHint("it is the rule %s of aod check-agent, which tells all at once", rule)}
 }
 
-// rule is what an answer has to keep. judge returns why it doesn't, "" when it does.
+// rule is one rule for an answer. judge returns why the answer breaks it, "" if it doesn't.
 type rule struct {
 	id, title, section string
-	always             bool // also of an answer that says that it failed
+	always             bool // also for an answer that reports a failure
 	judge              func(f fields, asked Request) string
 }
 
-// syncRules are those for the body of a sync answer.
+// syncRules are the rules for the body of a sync answer.
 var syncRules = []rule{
 	{"sync-request-id", "the answer echoes request_id", sectionSync, true, echoesID},
 	{"sync-success", "the answer says that it is a success, by status or ok", sectionSync, true, func(f fields, _ Request) string {
@@ -52,7 +52,7 @@ var syncRules = []rule{
 	}},
 }
 
-// terminalRules are those for the data of a terminal event.
+// terminalRules are the rules for the data of a terminal event.
 var terminalRules = []rule{
 	{"stream-terminal-request-id", "the terminal event echoes request_id", sectionByType, true, echoesID},
 	{"stream-terminal-task-type", "the terminal event has the task_type", sectionByType, false, echoesTask},
@@ -102,7 +102,7 @@ func hasOutputs(f fields, names ...string) string {
 	return "outputs is missing or null"
 }
 
-// indication is how an answer says that it went.
+// indication is what an answer says of its success.
 type indication uint8
 
 const (
@@ -112,8 +112,9 @@ const (
 	success
 )
 
-// indicated reads both styles of success. A boolean decides against a status that is only
-// unusual, such as "completed"; one that denies what the status claims is neither.
+// indicated reads both styles of success. A boolean overrides an unusual status, such as
+// "completed". A boolean that contradicts the status makes the answer neither a success nor
+// a failure.
 func indicated(f fields) indication {
 	status := f.text("status")
 	claimed := status == "ok" || status == "success"
@@ -130,7 +131,7 @@ func indicated(f fields) indication {
 	return silence
 }
 
-// indicates wants an answer that says how it went, whichever way.
+// indicates requires an answer to say whether it succeeded or failed.
 func indicates(f fields, missing string) string {
 	switch indicated(f) {
 	case silence:

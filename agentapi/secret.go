@@ -7,8 +7,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Secret is a text that is shown to nobody but the agent: printed, logged or written as
-// JSON it is "[secret]".
+// Secret is a text that only the agent may see: printed, logged or written as JSON it is
+// "[secret]".
 type Secret string
 
 const hidden = "[secret]"
@@ -24,7 +24,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 // MarshalText is for JSON and the like.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// check refuses what could end the header that it stands in.
+// check refuses characters that could end the header.
 func (s Secret) check() error {
 	if strings.ContainsFunc(string(s), func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return fault.New(fault.Input, "the agent's token holds characters that no token has").

@@ -15,11 +15,11 @@ const lingerTime = 5 * time.Second
 
 var errLingered = errors.New("the stream stayed open after its terminal event")
 
-// Stream asks for events and calls each with every one of them, as it comes, but for the
-// terminal one: what that holds is the Response, as of Run. The stream has to have
-// exactly one terminal event, and it has to be the last; else it is a *Violation that says
-// what was missing. An event of type progress is never the terminal one, whatever its
-// step is called. Errors are those of Run.
+// Stream requests events and calls each with every one as it comes, except the terminal
+// one: its content is the Response, as of Run. The stream must have exactly one terminal
+// event, and it must be the last; else the error is a *Violation that says what was
+// missing. An event of type progress is never the terminal one, whatever its step is
+// called. Errors are those of Run.
 func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
 	take := func(ctx context.Context, answer connection) (Response, error) {
 		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
@@ -77,7 +77,7 @@ func (f *follower) next(ctx context.Context) (Event, error) {
 	return Event{}, broken("stream-terminal", "the stream ended without a terminal event, which is final, complete or done")
 }
 
-// readTerminal reads the terminal event, and sees that it is the last.
+// readTerminal reads the terminal event, and checks that it is the last.
 func (f *follower) readTerminal(ctx context.Context, terminal Event) (Response, error) {
 	response, err := final(terminal, f.asked)
 	if err != nil {
@@ -95,10 +95,10 @@ func (f *follower) readTerminal(ctx context.Context, terminal Event) (Response, 
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLingered):
 		return Response{}, f.client.ended(ctx)
 	}
-	return response, nil // also where the connection broke after all had come
+	return response, nil // also if the connection broke after the last event
 }
 
-// final reads what a terminal event holds.
+// final reads the content of a terminal event.
 func final(terminal Event, asked Request) (Response, error) {
 	f, err := readFields(terminal.Data)
 	if err != nil {

@@ -96,8 +96,8 @@ func judgeJSON(s *streamed) (Verdict, string) {
 
 func (m timed) kind() EventType { return typeOf(m.Name, []byte(m.Data)) }
 
-// judgeUnbuffered finds a stream that is kept back: it took a while, and all of its events
-// came together at its end.
+// judgeUnbuffered detects a buffered stream: it took a while, and all of its events came
+// together at its end.
 func judgeUnbuffered(s *streamed) (Verdict, string) {
 	const slow, together = time.Second, 20 // a twentieth of the time
 	switch {
@@ -186,8 +186,8 @@ func judgeTerminalBy(r rule) func(*streamed) (Verdict, string) {
 	}
 }
 
-// judgeStreamUnsupported takes a failure in the stream for a refusal as well: its status
-// may be on its way before the task is looked at.
+// judgeStreamUnsupported accepts a failure in the stream as a refusal, too: the status may
+// have been sent before the agent looks at the task.
 func judgeStreamUnsupported(e *evidence) (Verdict, string) {
 	s := &e.streamNoTask
 	if !s.isStream() {

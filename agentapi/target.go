@@ -9,7 +9,7 @@ import (
 // Target is an agent to check, and a task that it knows.
 type Target struct {
 	URL      string
-	TaskType string // "" leaves out what needs a task
+	TaskType string // "" skips the checks that need a task
 }
 
 // ParseTarget reads URL or URL=TASK.
@@ -45,7 +45,7 @@ func ParseTargets(list string) ([]Target, error) {
 	return targets, nil
 }
 
-// Plain reports whether what is sent there can be read on the way.
+// Plain reports whether requests to the agent can be read on the way.
 func (t Target) Plain() bool {
 	base, err := parseBase(t.URL, true)
 	return err == nil && base.Scheme == "http" && !isLoopback(base.Hostname())

@@ -13,7 +13,7 @@ import (
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// environment takes the variables. One that stands for a flag is taken as that flag.
+// environment reads the variables. A variable that stands for a flag is read as that flag.
 func (r *argReader) environment(env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		pointer := "/env/" + strictjson.Escape(fmt.Sprintf("%.80s", name))

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// argReader reads a call and gathers what is wrong with it.
+// argReader reads a call and gathers its problems.
 type argReader struct {
 	card       *Card
 	order      []string          // of the flags given
@@ -23,7 +23,7 @@ func (r *argReader) fail(pointer, hint, format string, args ...any) {
 	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: message, Hint: hint, Foreign: foreign})
 }
 
-// read takes the arguments one by one, or two by two.
+// read reads the arguments one by one, or two by two.
 func (r *argReader) read(args []string) {
 	afterBoolean := false
 	for i := 0; i < len(args); i++ {
@@ -48,7 +48,7 @@ func (r *argReader) read(args []string) {
 	}
 }
 
-// rest takes what follows "--", where nothing is a flag.
+// rest reads the arguments after "--", where nothing is a flag.
 func (r *argReader) rest(args []string, from int) {
 	for i := from; i < len(args); i++ {
 		r.prompt(args[i], argPointer(i))
@@ -57,8 +57,8 @@ func (r *argReader) rest(args []string, from int) {
 
 func argPointer(i int) string { return "/args/" + strconv.Itoa(i) }
 
-// flag takes one flag, given without its dashes, and reports whether the next argument
-// was its value.
+// flag reads one flag, given without its dashes, and reports whether the next argument was
+// its value.
 func (r *argReader) flag(arg string, following []string, pointer string) bool {
 	name, value, joined := strings.Cut(arg, "=")
 	switch {
@@ -78,7 +78,7 @@ func (r *argReader) flag(arg string, following []string, pointer string) bool {
 	return true
 }
 
-// known reports whether the card has such a flag; if not it says so.
+// known reports whether the card has such a flag; if not, it adds a finding.
 func (r *argReader) known(name, pointer string) bool {
 	if name == describe {
 		r.fail(pointer, "ask for the model card by itself", "--describe prints the model card and runs nothing")
@@ -91,7 +91,7 @@ func (r *argReader) known(name, pointer string) bool {
 	return true
 }
 
-// parameter returns what the card says of a flag. A prompt is known to every unit.
+// parameter returns the card's parameter for a flag. Every unit has a prompt.
 func (r *argReader) parameter(name string) (Parameter, bool) {
 	if p, ok := r.card.Parameter(name); ok || name != prompt {
 		return p, ok
@@ -119,14 +119,14 @@ func (r *argReader) flagsHint() string {
 	return "its model card has " + strings.Join(names, ", ")
 }
 
-// set takes a value that was given beside the arguments.
+// set stores a value that was given beside the arguments.
 func (r *argReader) set(name, value, pointer string) {
 	if value != "" && r.known(name, pointer) {
 		r.put(name, value, pointer)
 	}
 }
 
-// put takes the value of a flag that the unit has.
+// put stores the value of a flag that the unit has.
 func (r *argReader) put(name, value, pointer string) {
 	if _, twice := r.given[name]; twice {
 		r.fail(pointer, "keep one of them", "--%s is given twice", name)
@@ -150,7 +150,7 @@ func (r *argReader) put(name, value, pointer string) {
 	r.given[name] = clean
 }
 
-// prompt takes the positional argument.
+// prompt reads the positional argument.
 func (r *argReader) prompt(value, pointer string) {
 	if problem := unprintable(value); problem != "" {
 		r.fail(pointer, "", "the prompt %s", problem)
@@ -163,7 +163,8 @@ func (r *argReader) prompt(value, pointer string) {
 	r.positional = &value
 }
 
-// missing reports what has to be given and isn't. A positional prompt is a prompt.
+// missing reports required parameters that weren't given. A positional prompt counts as the
+// prompt.
 func (r *argReader) missing() {
 	for _, p := range r.card.Config {
 		_, given := r.given[p.Name]

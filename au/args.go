@@ -7,7 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Limits on what a unit is started with. Linux takes 128 KiB in one argument and, by
+// Limits on a unit's arguments and variables. Linux takes 128 KiB in one argument and, by
 // default, 2 MiB in all.
 const (
 	MaxArgs     = 256 // and as many variables
@@ -15,31 +15,31 @@ const (
 	MaxAllBytes = 1 << 20 // arguments and variables together
 )
 
-// Call is what a user gives to a unit beside its stdin.
+// Call is a user's input to a unit beside its stdin.
 type Call struct {
-	Args      []string          // as they would follow the program's name; no shell reads them
-	Prompt    string            // goes as --prompt; "" is none
-	ModelPath string            // the model's file as the unit sees it; "" is none
+	Args      []string          // without the program's name; no shell reads them
+	Prompt    string            // passed as --prompt; "" is none
+	ModelPath string            // the model's file in the unit's sandbox; "" is none
 	Env       map[string]string // further variables
 }
 
-// Command is what a unit is started with. Each string is one argument, whatever is in it.
+// Command is how a unit is started. Each string is one argument, whatever it contains.
 type Command struct {
 	Args      []string // without the program
 	Env       []string // NAME=value, sorted by name
-	ModelPath string   // absolute and clean, to be there read-only; "" is none
+	ModelPath string   // absolute and clean, to be mounted read-only; "" is none
 }
 
-// Args checks what was given against the card, before anything starts, and returns what to
-// start the unit with. All parameters go as flags, [OPTIONS] [PROMPT] (specification,
-// section 4); a model's path goes in $MODEL_PATH as well. Given flags may be written
-// --name value, --name=value or, for booleans, --name alone; what follows "--" is the
-// prompt. --prompt needs no place in the card, since the specification gives it to all
-// units; every other flag does.
+// Args checks a call against the card, before anything starts, and returns the command that
+// starts the unit. All parameters are passed as flags, [OPTIONS] [PROMPT] (specification,
+// section 4); a model's path is passed in $MODEL_PATH as well. Flags may be given as --name
+// value, --name=value or, for booleans, --name alone; the text after "--" is the prompt.
+// --prompt may be missing in the card, since the specification gives it to all units; every
+// other flag must be there.
 //
 // The error is a *fault.Error: TooLarge, or Input with a finding for each problem. Their
-// pointers lead into the call: /args/2, /prompt, /model_path, /env/NAME. They name
-// flags and variables, never a value.
+// pointers lead into the call: /args/2, /prompt, /model_path, /env/NAME. They name flags
+// and variables, never a value.
 func (c *Card) Args(call Call) (Command, error) {
 	if err := call.bounded(); err != nil {
 		return Command{}, err
@@ -60,7 +60,7 @@ func (c *Card) Args(call Call) (Command, error) {
 	return r.command(), nil
 }
 
-// bounded refuses what could not be handed to a program.
+// bounded refuses a call that is too large to start a program with.
 func (call Call) bounded() error {
 	if len(call.Args) > MaxArgs || len(call.Env) > MaxArgs {
 		return fault.New(fault.TooLarge, "there are more than %d arguments or variables", MaxArgs).WithHint("send data on stdin")

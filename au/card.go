@@ -12,27 +12,27 @@ import (
 	"github.com/agent-on-demand/aod/schemas"
 )
 
-// MaxCardBytes is the size of a model card that ParseCard takes.
+// MaxCardBytes bounds a model card for ParseCard.
 const MaxCardBytes = 256 << 10
 
 const cardHint = "compare it with schemas/describe.schema.json; section 6 of the Agentic Unit specification explains the fields"
 
-// Card is the model card of a unit (specification, section 6). It never changes.
+// Card is the model card of a unit (specification, section 6). It is immutable.
 type Card struct {
 	Name         string // such as "agx-ocr"
 	Version      string // a semantic version
 	Description  string // for a person; may have line breaks
 	Capabilities []string
-	Inputs       []Media     // what it takes on stdin; one at least
-	Outputs      []Media     // what it writes to stdout; one at least
+	Inputs       []Media     // what it reads from stdin; at least one
+	Outputs      []Media     // what it writes to stdout; at least one
 	Config       []Parameter // sorted by name
 
 	// ExitCodes names the unit's own exit codes, 3 to 128. The specification leaves these
-	// codes to the unit and its card has no place for their names: "exit_codes" is an
-	// addition of ours, and units may leave it out.
+	// codes to the unit, and its card has no field for their names: "exit_codes" is our
+	// addition, which units may omit.
 	ExitCodes map[int]string
 
-	// Warnings are fields that nothing reads, which may be misspelt.
+	// Warnings are unknown fields, which may be misspelt.
 	Warnings []fault.Finding
 
 	raw json.RawMessage
@@ -47,7 +47,7 @@ type Media struct {
 // JSON returns the card as the unit printed it, without the space around it.
 func (c *Card) JSON() json.RawMessage { return bytes.Clone(c.raw) }
 
-// Parameter returns the parameter of that name and whether the card has it.
+// Parameter returns the parameter of that name, and whether the card has it.
 func (c *Card) Parameter(name string) (Parameter, bool) {
 	for _, p := range c.Config {
 		if p.Name == name {
@@ -57,14 +57,14 @@ func (c *Card) Parameter(name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// NeedsModel reports whether the unit can be given a model file.
+// NeedsModel reports whether the unit accepts a model file.
 func (c *Card) NeedsModel() bool {
 	_, ok := c.Parameter(modelPath)
 	return ok
 }
 
-// cardSchema is compiled once; a schema of our own that doesn't compile is a mistake of
-// the build.
+// cardSchema is compiled once. It is our own schema, so a compile error is a mistake of the
+// build.
 var cardSchema = sync.OnceValue(func() *contract.Schema {
 	schema, findings := contract.Compile(schemas.Describe())
 	if schema == nil {
@@ -73,10 +73,10 @@ var cardSchema = sync.OnceValue(func() *contract.Schema {
 	return schema
 })
 
-// ParseCard reads what a unit printed on --describe: one JSON object of at most
-// MaxCardBytes that keeps schemas/describe.schema.json. The error is a *fault.Error,
-// TooLarge or Input; an Input fault has all violations as findings, with pointers into
-// the card. No finding shows a value.
+// ParseCard reads the output of --describe: one JSON object of at most MaxCardBytes that
+// keeps schemas/describe.schema.json. The error is a *fault.Error, TooLarge or Input; an
+// Input fault has all violations as findings, with pointers into the card. No finding shows
+// a value.
 func ParseCard(raw []byte) (*Card, error) {
 	if len(raw) > MaxCardBytes {
 		return nil, fault.New(fault.TooLarge, "the model card has %d bytes, the limit is %d", len(raw), MaxCardBytes).
@@ -104,7 +104,7 @@ func badCard(findings []fault.Finding) error {
 	return fault.New(fault.Input, "%s", message).WithHint("%s", cardHint).WithFindings(findings)
 }
 
-// unreadable makes a finding of an error of contract.Decode, which speaks of payloads.
+// unreadable turns an error of contract.Decode, which speaks of payloads, into a finding.
 func unreadable(err error) []fault.Finding {
 	public := fault.Public(err)
 	f := fault.Finding{Message: strings.Replace(public.Msg, "the payload", "it", 1), Hint: public.Hint}

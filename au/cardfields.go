@@ -13,8 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// readCard takes the fields of a card that keeps the schema. It looks them up by their
-// exact names: encoding/json would take "Name" for "name" as well.
+// readCard reads the fields of a card that keeps the schema. It looks them up by their
+// exact names: encoding/json would accept "Name" for "name" as well.
 func readCard(p contract.Payload, raw []byte) *Card {
 	card := &Card{raw: slices.Clone(raw), Warnings: ignored("", keys(p), cardKeys)}
 	card.Name, card.Version, card.Description = field(p, "name"), field(p, "version"), field(p, "description")
@@ -63,12 +63,12 @@ func (c *Card) readExitCodes(p contract.Payload) {
 		if c.ExitCodes == nil {
 			c.ExitCodes = map[int]string{}
 		}
-		n, _ := strconv.Atoi(code) // the schema takes whole numbers only
+		n, _ := strconv.Atoi(code) // the schema admits whole numbers only
 		c.ExitCodes[n] = text(name)
 	}
 }
 
-// ignored warns of keys that nothing reads. At most a few of them are named.
+// ignored warns of unknown keys. It names at most a few of them.
 func ignored(pointer string, given, known []string) []fault.Finding {
 	const most = 10
 	var found []fault.Finding
@@ -107,7 +107,7 @@ func list(p contract.Payload, key string) []any {
 	return l
 }
 
-// sortedObjects yields the objects in an object, by their names.
+// sortedObjects yields the objects in an object, sorted by name.
 func sortedObjects(p contract.Payload, key string) func(yield func(string, map[string]any) bool) {
 	v, _ := p.Get(key)
 	all, _ := v.(map[string]any)

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// DefaultStdinBytes is how much a unit gets on stdin, where nobody says more
-// (specification, section 8.1).
+// DefaultStdinBytes is the default limit of a unit's stdin (specification, section 8.1).
 const DefaultStdinBytes = 50 << 20
 
-// command writes what was read in the one form that every unit can be expected to take:
-// flags first, then the prompt.
+// command writes the arguments in the one form that every unit should accept: flags first,
+// then the prompt.
 func (r *argReader) command() Command {
 	cmd := Command{ModelPath: r.given[modelPath]}
 	for _, name := range r.order {
@@ -30,9 +29,10 @@ func (r *argReader) command() Command {
 	return cmd
 }
 
-// flag writes a value as the specification's examples do, "--name value", but for one
-// that could be taken for a flag. A boolean is there or not: "=false" is written only
-// where leaving it out would mean something else, since many parsers don't take it.
+// flag writes a value as the specification's examples do, "--name value", or as
+// "--name=value" if the value could be read as a flag. A true boolean is the flag alone.
+// "=false" is written only if omitting it would mean something else, since many parsers
+// don't accept it.
 func (p Parameter) flag(value string) []string {
 	name := "--" + p.Name
 	switch {
@@ -46,7 +46,7 @@ func (p Parameter) flag(value string) []string {
 	return []string{name, value}
 }
 
-// positional writes a prompt so that it is taken for nothing else.
+// positional writes a prompt so that it can't be read as anything else.
 func positional(text string) []string {
 	if strings.HasPrefix(text, "-") || text == "true" || text == "false" {
 		return []string{"--", text}

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// refused says in words of ours why a text that may be JSON isn't taken.
+// refused says in our own words why a text that may be JSON is refused.
 func refused(bad *strictjson.Error) *OutputError {
 	switch bad.Problem {
 	case strictjson.ByteOrderMark:
@@ -26,8 +26,8 @@ func refused(bad *strictjson.Error) *OutputError {
 	return misbehaved(OutputAmbiguous, bad.Start, "a number in its JSON is larger than a double can hold, at byte %d", bad.Start)
 }
 
-// diagnose names what keeps a text from being one JSON document. It guesses, since there
-// is no one way to read what isn't JSON; the cost is bounded.
+// diagnose names the reason why a text isn't one JSON document. It guesses, since there is
+// no one way to read invalid JSON. Its cost is bounded.
 func diagnose(data []byte) *OutputError {
 	end, err := firstDocument(data)
 	if err == nil && structured(bytes.TrimLeft(data, space)) {
@@ -57,7 +57,7 @@ func firstDocument(data []byte) (int, error) {
 	return int(dec.InputOffset()), err
 }
 
-// documentsOnly reports whether a text is nothing but documents.
+// documentsOnly reports whether a text consists of documents only.
 func documentsOnly(data []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for {
@@ -68,8 +68,9 @@ func documentsOnly(data []byte) bool {
 	}
 }
 
-// documentAtEnd returns where an object or array starts that goes on to the end of the
-// text, 0 if none is found. It tries the first of each bracket, and some that start a line.
+// documentAtEnd returns the start of an object or array that extends to the end of the
+// text, or 0 if none is found. It tries the first of each bracket, and some that start a
+// line.
 func documentAtEnd(data []byte) int {
 	const attempts = 16
 	candidates := []int{bytes.IndexByte(data, '{'), bytes.IndexByte(data, '[')}
@@ -84,7 +85,8 @@ func documentAtEnd(data []byte) int {
 	return 0
 }
 
-// nextLineStart returns the next bracket that starts a line behind a place, -1 if none does.
+// nextLineStart returns the next bracket after an offset that starts a line, or -1 if there
+// is none.
 func nextLineStart(data []byte, at int) int {
 	for {
 		line := bytes.IndexByte(data[at:], '\n')

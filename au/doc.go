@@ -1,18 +1,18 @@
-// Package au says what an Agentic Unit is: a program that takes bytes on stdin, prints
-// one JSON document on stdout and its errors on stderr, and describes itself when it is
+// Package au defines an Agentic Unit: a program that takes bytes on stdin, prints
+// one JSON document on stdout and its errors on stderr, and describes itself when
 // started with --describe.
 //
 // The main path, in call order:
 //
-//	ParseCard    what --describe printed, strictly, or all its mistakes at once
-//	Card.Accepts whether the bytes that come (Sniff) are of a kind that it takes
-//	Card.Args    what a user gave, checked, to the arguments and environment to start with
-//	ExitMeaning  what the exit code says
-//	ParseOutput  stdout, exactly one JSON document, or in which way it isn't
+//	ParseCard    the output of --describe, strictly, or all its mistakes together
+//	Card.Accepts whether the unit takes input of this type (Sniff)
+//	Card.Args    a user's call, checked, as arguments and environment
+//	ExitMeaning  the meaning of the exit code
+//	ParseOutput  stdout, exactly one JSON document, or why it isn't one
 //
-// All that a unit prints is hostile: sizes, depth and counts are bounded, and no message
-// shows a value from it.
+// A unit's output is hostile: sizes, depth and counts are bounded, and no message shows a
+// value from it.
 //
-// It starts nothing. It knows nothing of engines, sandboxes, HTTP or runs: whoever runs
-// a unit brings the bytes. The specification's checklist is au/check.
+// It starts nothing. It knows nothing of engines, sandboxes, HTTP or runs: its
+// callers run the units. The specification's checklist is au/check.
 package au

@@ -2,7 +2,7 @@ package au
 
 import "strconv"
 
-// ExitClass is what an exit code means in general: a stable word.
+// ExitClass is the general meaning of an exit code: a stable word.
 type ExitClass string
 
 // The classes (specification, sections 3.1 and 7.1; signals as every shell counts them).
@@ -14,17 +14,18 @@ const (
 	ExitSignal       ExitClass = "signal"        // 128 and the signal's number
 )
 
-// Exit is what the end of a unit says.
+// Exit describes how a unit ended.
 type Exit struct {
 	Class ExitClass `json:"class"`
 	Code  int       `json:"code"`
-	Name  string    `json:"name"` // for a person: what the card calls it, or the signal's name
-	// Retry says that the same call may end otherwise. A unit gives the same for the same
-	// input (section 2.2), so only what came from outside is worth another attempt.
+	Name  string    `json:"name"` // for a person: the card's name for it, or the signal's
+	// Retry says that the same call may end otherwise. A unit gives the same output for the
+	// same input (section 2.2), so only an end that came from outside is worth another
+	// attempt.
 	Retry bool `json:"retry"`
 }
 
-// signals are those that end programs, by Linux's numbers. What comes from outside may
+// signals are the signals that end programs, by Linux's numbers. A signal from outside may
 // not come again.
 var signals = map[int]struct {
 	name    string
@@ -37,9 +38,9 @@ var signals = map[int]struct {
 
 const maxSignal = 64
 
-// ExitMeaning says what an exit code means; the card, which may be nil, names the unit's
-// own codes. Whoever knows more, such as that the unit was killed for its memory or its
-// time, judges that first: here 137 is a SIGKILL like any other.
+// ExitMeaning says what an exit code means. The card, which may be nil, names the unit's
+// own codes. A caller that knows more, such as that the unit was killed for its memory or
+// its time, judges that first: here 137 is a SIGKILL like any other.
 func ExitMeaning(code int, card *Card) Exit {
 	exit := Exit{Code: code}
 	switch {
@@ -47,7 +48,7 @@ func ExitMeaning(code int, card *Card) Exit {
 		exit.Class, exit.Name = ExitSuccess, "success"
 	case code == 2:
 		exit.Class, exit.Name = ExitInvalidInput, "invalid input or arguments"
-	case code == 1 || code < 0 || code > 255: // the latter is no code that a program can give
+	case code == 1 || code < 0 || code > 255: // a program can't give a code out of 0 to 255
 		exit.Class, exit.Name = ExitGeneralError, "general error"
 	case code > 128 && code <= 128+maxSignal:
 		signal := signals[code-128]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Accepts reports whether the card takes an input of a type that Sniff returned. Content
-// is all that counts; what can't be told by content is not held against an input:
+// Accepts reports whether the card takes an input of a type that Sniff returned. Only
+// the content counts; a type that content can't prove is given the benefit of the doubt:
 //
 //   - "*/*" and "application/octet-stream" in a card mean any bytes.
 //   - "image/*" takes every image/… that Sniff knows, and no unknown bytes.
@@ -14,10 +14,10 @@ import (
 //     and case don't count.
 //   - A type that is a form of what was seen fits: text/csv is text, application/x+json is
 //     JSON, an office document is a zip.
-//   - Text and unknown bytes fit a type that Sniff has no way to know, such as
+//   - Text and unknown bytes fit a type that Sniff can't know, such as
 //     application/yaml or application/dicom. Plain text fits every text/…, unknown bytes
 //     fit none.
-//   - No input at all ("") fits: what to do with it is the unit's to say.
+//   - No input at all ("") fits: the unit decides what to do with it.
 func (c *Card) Accepts(sniffed string) bool {
 	sniffed = essence(sniffed)
 	return sniffed == "" || slices.ContainsFunc(c.Inputs, func(m Media) bool { return fits(essence(m.Type), sniffed) })

@@ -11,16 +11,16 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// MaxOutputBytes is how much a unit may print by default (specification, section 8.3).
+// MaxOutputBytes is the default limit of a unit's output (specification, section 8.3).
 const MaxOutputBytes = 10 << 20
 
-// Limits on what Warnings returns: how many, and how many characters of each.
+// Limits on the result of Warnings: the number, and the characters of each.
 const (
 	MaxWarnings     = 100
 	MaxWarningRunes = 1000
 )
 
-// Output is what a unit printed on stdout: one JSON document, an object or an array.
+// Output is a unit's output on stdout: one JSON document, an object or an array.
 type Output struct {
 	raw []byte
 }
@@ -31,8 +31,8 @@ func (o *Output) JSON() json.RawMessage { return o.raw }
 
 // Warnings returns the texts in the field "warnings" of the document (specification,
 // section 7.3), at most MaxWarnings of them, each cut to MaxWarningRunes. They come from
-// the unit and may have in them what the input had: they belong with the result, never
-// into a log, and a terminal should not be given them unescaped.
+// the unit and may repeat the input: they belong with the result, never into a log, and
+// must be escaped for a terminal.
 func (o *Output) Warnings() []string {
 	dec := json.NewDecoder(bytes.NewReader(o.field("warnings")))
 	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
@@ -51,7 +51,7 @@ func (o *Output) Warnings() []string {
 	return warnings
 }
 
-// field returns the text of a field of the document, nil where there is none.
+// field returns the text of a field of the document, nil if there is none.
 func (o *Output) field(name string) []byte {
 	for field, value := range strictjson.Members(o.raw) {
 		if field == name {
@@ -61,13 +61,13 @@ func (o *Output) field(name string) []byte {
 	return nil
 }
 
-// ParseOutput reads a unit's stdout: exactly one JSON object or array in UTF-8, of at
-// most limit bytes (0 is MaxOutputBytes), with nothing but white space around it. The
-// specification asks for structured JSON (section 3.1), so a bare string, number, true,
-// false or null is refused. So is JSON that not all readers read alike.
+// ParseOutput reads a unit's stdout: exactly one JSON object or array in UTF-8, of at most
+// limit bytes (0 is MaxOutputBytes), with only white space around it. The specification
+// asks for structured JSON (section 3.1), so a bare string, number, true, false or null is
+// refused. So is JSON that not all readers read alike.
 //
-// What the unit did wrong is an *OutputError; any other error comes from the reader. No
-// more than limit+1 bytes are read, and no more than a small multiple of that is kept.
+// A mistake of the unit is an *OutputError; any other error comes from the reader. No more
+// than limit+1 bytes are read, and no more than a small multiple of that is kept.
 func ParseOutput(r io.Reader, limit int64) (*Output, error) {
 	if limit <= 0 {
 		limit = MaxOutputBytes
@@ -104,7 +104,7 @@ func parseOutput(data []byte) (*Output, error) {
 	return o, nil
 }
 
-// space is what JSON takes for white space.
+// space is JSON's white space.
 const space = " \t\r\n"
 
 // structured reports whether a trimmed document is an object or an array.

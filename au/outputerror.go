@@ -2,7 +2,7 @@ package au
 
 import "fmt"
 
-// OutputProblem is a way in which stdout isn't one JSON document: a stable word.
+// OutputProblem is a reason why stdout isn't one JSON document: a stable word.
 type OutputProblem string
 
 // The problems. Each has one hint, below.
@@ -10,11 +10,11 @@ const (
 	OutputEmpty         OutputProblem = "empty"           // nothing but white space
 	OutputTooLarge      OutputProblem = "too_large"       // more than the limit
 	OutputNotUTF8       OutputProblem = "not_utf8"        // binary data, or another encoding
-	OutputByteOrderMark OutputProblem = "byte_order_mark" // which many readers refuse
+	OutputByteOrderMark OutputProblem = "byte_order_mark" // many readers refuse it
 	OutputTextBefore    OutputProblem = "text_before"     // such as a log line, then a document
 	OutputTextAfter     OutputProblem = "text_after"      // a document, then something else
 	OutputTwoDocuments  OutputProblem = "two_documents"   // or more, one after the other
-	OutputNotJSON       OutputProblem = "not_json"        // no document can be made out
+	OutputNotJSON       OutputProblem = "not_json"        // no document can be found
 	OutputTruncated     OutputProblem = "truncated"       // a document that has no end
 	OutputNotStructured OutputProblem = "not_structured"  // a string, number, true, false or null
 	OutputTooDeep       OutputProblem = "too_deep"        // nested deeper than strictjson.MaxDepth
@@ -36,13 +36,13 @@ var outputHints = map[OutputProblem]string{
 	OutputAmbiguous:     "use an encoder of JSON instead of putting the text together",
 }
 
-// OutputError says what a unit did wrong on stdout. That is an outcome of its run; AOD
-// did its job. It shows nothing of what was printed.
+// OutputError says what a unit did wrong on stdout. That is an outcome of its run, not a
+// failure of AOD. It shows nothing of the output.
 type OutputError struct {
 	Problem OutputProblem `json:"problem"`
 	Message string        `json:"message"`
 	Hint    string        `json:"hint"`
-	Offset  int           `json:"offset"` // in bytes: where it was seen
+	Offset  int           `json:"offset"` // of the problem, in bytes
 }
 
 func (e *OutputError) Error() string { return e.Message }

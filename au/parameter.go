@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The parameters that the specification knows by name (section 4.2), the flag that only
-// describes (4.1), and the variable that a model's path travels in as well.
+// The parameters that the specification names (section 4.2), the flag that only describes
+// (4.1), and the variable that carries a model's path as well.
 const (
 	modelPath    = "model-path"
 	prompt       = "prompt"
@@ -16,7 +16,7 @@ const (
 	modelPathEnv = "MODEL_PATH"
 )
 
-// Type is what a parameter's value has to be.
+// Type is the type of a parameter's value.
 type Type string
 
 // The types (section 6.1).
@@ -32,15 +32,15 @@ type Parameter struct {
 	Type        Type
 	Description string
 
-	// Default is a string, a json.Number or a bool; nil where there is none.
+	// Default is a string, a json.Number or a bool; nil if there is none.
 	Default any
-	// Required is what a default of null means (section 6.1). A parameter that says
-	// nothing of a default may be left out.
+	// Required is the meaning of a null default (section 6.1). A parameter that mentions no
+	// default may be omitted.
 	Required bool
 }
 
-// Env is the variable in which the value travels beside its flag, or "". Only models
-// have one (section 3.1): all else goes by flag alone.
+// Env is the variable that carries the value beside its flag, or "". Only models have one
+// (section 3.1): all other values are passed by flag alone.
 func (p Parameter) Env() string {
 	if p.Name == modelPath {
 		return modelPathEnv
@@ -48,7 +48,7 @@ func (p Parameter) Env() string {
 	return ""
 }
 
-// check returns the value as the unit is given it, or what is wrong with it.
+// check returns the value as the unit gets it, or what is wrong with it.
 func (p Parameter) check(value string) (clean, problem, hint string) {
 	if p.Name == modelPath {
 		return checkModelPath(value)
@@ -69,7 +69,7 @@ func (p Parameter) check(value string) (clean, problem, hint string) {
 	return value, "", ""
 }
 
-// checkModelPath takes an absolute path that leads nowhere but down (sections 3.2, 8.2).
+// checkModelPath accepts an absolute path without steps up (sections 3.2, 8.2).
 func checkModelPath(value string) (clean, problem, hint string) {
 	switch {
 	case !path.IsAbs(value):

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// SniffBytes is how many bytes of an input Sniff looks at; more are ignored.
+// SniffBytes is how many bytes of an input Sniff reads; it ignores the rest.
 const SniffBytes = 512
 
-// What Sniff says of bytes that it doesn't know.
+// What Sniff returns for unknown bytes.
 const (
 	unknownBytes = "application/octet-stream"
 	plainText    = "text/plain"
@@ -26,7 +26,7 @@ type signature struct {
 	media string
 }
 
-// signatures are those that net/http doesn't look for.
+// signatures are those that net/http doesn't know.
 var signatures = []signature{
 	{"II*\x00", 0, "image/tiff"},
 	{"MM\x00*", 0, "image/tiff"},
@@ -52,11 +52,11 @@ var signatures = []signature{
 }
 
 // Sniff returns the media type of an input by its first bytes, in lower case and without
-// parameters. It knows what net/http.DetectContentType knows and what units often take
-// besides. Text is "application/json" when it starts as a JSON object or array,
-// "image/svg+xml", "text/html" or "text/xml" when it starts as such, and "text/plain"
-// otherwise, as CSV and Markdown are. Bytes that it doesn't know are
-// "application/octet-stream"; no bytes are "", of which nothing can be said.
+// parameters. It knows the types of net/http.DetectContentType and further types that units
+// often take. Text is "application/json" if it starts as a JSON object or array,
+// "image/svg+xml", "text/html" or "text/xml" if it starts as such, and "text/plain"
+// otherwise, as CSV and Markdown are. Unknown bytes are "application/octet-stream"; no
+// bytes are "".
 func Sniff(head []byte) string {
 	head = head[:min(len(head), SniffBytes)]
 	if len(head) == 0 {
@@ -116,7 +116,8 @@ func withoutPartialRune(text []byte) []byte {
 	return text
 }
 
-// isPortableAnymap knows PBM, PGM and PPM: P1 to P6, white space, then a width or a comment.
+// isPortableAnymap recognises PBM, PGM and PPM: P1 to P6, white space, then a width or a
+// comment.
 func isPortableAnymap(head []byte) bool {
 	return len(head) > 3 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6' && bytes.IndexByte([]byte(space), head[2]) >= 0 &&
 		(head[3] == '#' || head[3] >= '0' && head[3] <= '9')

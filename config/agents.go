@@ -15,20 +15,20 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// AgentsConfig is what is in force for requests of the agent HTTP contract. A unit's own
-// settings can only take from it.
+// AgentsConfig holds the settings for requests of the agent HTTP contract. A unit's own
+// settings can only restrict them.
 type AgentsConfig struct {
 	Require   []string          // fields that a request must have, of contractFields
-	Modes     []string          // that are taken; none: all
-	RiskTiers []string          // that are taken; none: all, also a request without one
-	TaskTypes map[string]string // names of units, by the task types that stand for them
+	Modes     []string          // that are accepted; none: all
+	RiskTiers []string          // that are accepted; none: all, also a request without one
+	TaskTypes map[string]string // names of units, by task type
 }
 
-// contractFields are the fields of a request that may be required, beside those that
+// contractFields are the fields of a request that can be made required, beside those that
 // always are (specification "Agent HTTP contract", section "Request schema").
 var contractFields = []string{"workflow_id", "stage_id", "user_id", "mode", "risk_tier", "domain_id"}
 
-// settings is the table of the block agents, in the file only.
+// settings is the table of the block agents. It can be set in the file only.
 func (a *AgentsConfig) settings() []setting {
 	return []setting{
 		{"require", fieldNames(&a.Require), "", "optional fields of the contract that every request must have"},
@@ -47,12 +47,12 @@ func fieldNames(into *[]string) list {
 	}}
 }
 
-// labels is a list of words that requests may have.
+// labels is a list of labels that requests may have.
 func labels(into *[]string, example string) list {
 	return list{into, "texts", "write a list of texts of up to 200 bytes, such as " + example, ",", checkLabel}
 }
 
-// maxLabel is as long as the value of a run's metadata may be, in bytes.
+// maxLabel bounds a label in bytes, like a value of a run's metadata.
 const maxLabel = 200
 
 func checkLabel(text string) (string, error) {
@@ -67,13 +67,13 @@ func checkLabel(text string) (string, error) {
 	return text, nil
 }
 
-// mapping is a value of texts by texts: a map in the file.
+// mapping is a value that maps texts to texts: a map in the file.
 type mapping interface {
 	value
 	add(key, text string) error
 }
 
-// taskTypes are names of units by task types.
+// taskTypes maps task types to names of units.
 type taskTypes struct{ into *map[string]string }
 
 func (v taskTypes) kind() string { return "names by types" }
@@ -89,7 +89,7 @@ func (v taskTypes) String() string {
 	return strings.Join(all, ",")
 }
 
-// set takes no text: there is no flag and no variable for it.
+// set refuses any text: the map has no flag and no variable.
 func (v taskTypes) set(string) error { return errors.New("it isn't a map of names") }
 
 func (v taskTypes) add(key, name string) error {
@@ -106,12 +106,12 @@ func (v taskTypes) add(key, name string) error {
 	return nil
 }
 
-// agents reads the block of that name.
+// agents reads the block "agents".
 func (f *file) agents(line int, n *yaml.Node) {
 	f.object("agents", line, n, f.readers("agents", f.config.Agents.settings()))
 }
 
-// entries reads a map, and reports each entry where it stands.
+// entries reads a map, and reports each problem at its entry's line.
 func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.Node) {
 	before := len(f.findings)
 	for name, value := range f.pairs(key, line, n) {
@@ -129,8 +129,8 @@ func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.N
 	}
 }
 
-// checkAgents reports what a unit takes and the server doesn't: a unit's settings can't
-// add to the server's.
+// checkAgents reports values that a unit accepts and the server doesn't: a unit's settings
+// can't add to the server's.
 func (l *loader) checkAgents(unit string, u UnitConfig) {
 	for _, c := range []struct {
 		key       string

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/quantity"
 )
 
-// settle fills in what follows from other settings.
+// settle fills in the values that depend on other settings.
 func (l *loader) settle() {
 	c := l.config
 	if c.Concurrency == 0 {
@@ -30,8 +30,8 @@ func (l *loader) settle() {
 	}
 }
 
-// settleUnit lets a unit inherit what was not set for it, with the place where it was
-// set.
+// settleUnit lets a unit inherit the settings that it doesn't set itself, with the place
+// where they were set.
 func (l *loader) settleUnit(unit string, u UnitConfig) UnitConfig {
 	c := l.config
 	if _, own := c.sources[join(unit, "queue")]; !own {
@@ -75,8 +75,8 @@ func (l *loader) checkUnit(unit string, u UnitConfig) {
 	l.checkAgents(unit, u)
 }
 
-// contradiction is reported at the first of two keys, or at the other where the first
-// is at its default.
+// contradiction is reported at the first of two keys, or at the other if the first has its
+// default.
 func (l *loader) contradiction(key, other, message, hint string) {
 	at, set := l.config.sources[key]
 	if !set {

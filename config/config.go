@@ -6,75 +6,75 @@ import (
 	"time"
 )
 
-// Config is what is in force: every field is set and checked, every path absolute.
+// Config holds the settings in force: every field is set and checked, every path absolute.
 type Config struct {
 	Listen    string   // host:port of the HTTP API
 	Data      string   // directory of runs, their files and the record
-	Units     []string // directories in which units are found
-	TokenFile string   // holds the token that every request must show
-	Secrets   string   // directory of the secrets that units name; it need not be there
-	NoAuth    bool     // no token is asked for; only with a loopback Listen
+	Units     []string // directories of the units
+	TokenFile string   // file with the token that every request must carry
+	Secrets   string   // directory of the secrets that units name; may be missing
+	NoAuth    bool     // no token is required; only with a loopback Listen
 	Hosts     []string // further names that a Host header may have; lower case, without ports
 	Origins   []string // web origins that may call; lower case, without default ports
 
 	Concurrency int           // runs at once; at least 1
 	Starts      int           // containers that start at once; at least 1
 	Queue       int           // waiting runs of one unit; at least 1
-	QueueWait   time.Duration // the longest that a run waits
-	Retries     int           // further attempts after an error that may pass
-	RetryDelay  time.Duration // before the first of them; it doubles
-	MaxTimeout  time.Duration // the longest timeout that a run may ask for
+	QueueWait   time.Duration // longest wait of a run
+	Retries     int           // further attempts after a transient error
+	RetryDelay  time.Duration // before the first retry; doubles each time
+	MaxTimeout  time.Duration // longest timeout that a run may request
 
 	Pool       int           // containers that wait for runs; 0 is none
-	PoolMemory int64         // bytes that they may take
-	PoolIdle   time.Duration // how long after its last call a unit still has some
+	PoolMemory int64         // bytes that those containers may take
+	PoolIdle   time.Duration // how long a unit keeps some after its last call
 
-	HandoffDepth int // how deep calls may nest
-	HandoffCalls int // how many there may be below one run
+	HandoffDepth int // nesting depth of calls
+	HandoffCalls int // calls below one run
 
 	UploadLimit   int64         // bytes of one request's body
 	PayloadLimit  int64         // bytes of one input or output
-	MinFreeDisk   int64         // bytes; below them new runs are refused
+	MinFreeDisk   int64         // bytes; with less free, new runs are refused
 	RetentionAge  time.Duration // how long ended runs are kept; 0 is for ever
 	RetentionSize int64         // bytes of all kept runs; 0 is no bound
 	SweepInterval time.Duration // between two clean-ups
 
-	Grace     time.Duration // what running runs get at SIGTERM
-	Drain     bool          // wait for all of them instead
-	FileRoots []string      // directories from which a request may take files
+	Grace     time.Duration // time for running runs at SIGTERM
+	Drain     bool          // wait for all running runs instead
+	FileRoots []string      // directories that a request may take files from
 
 	LogFormat string // text or json
 	LogLevel  string // debug, info, warn or error
 
 	Agents AgentsConfig // of the agent HTTP contract
 
-	Unit map[string]UnitConfig // by name; ForUnit answers for the others too
+	Unit map[string]UnitConfig // by name; ForUnit covers the others too
 
-	sources map[string]place // of each key that isn't at its default
+	sources map[string]place // of each key that differs from its default
 }
 
-// UnitConfig is what is in force for one unit.
+// UnitConfig holds the settings in force for one unit.
 type UnitConfig struct {
 	Concurrency int           // runs at once; 0 is no bound of the unit's own
 	Queue       int           // waiting runs
-	Retries     int           // further attempts after an error that may pass; UnitsOwn is what it says itself
+	Retries     int           // further attempts after a transient error; UnitsOwn is the unit's own number
 	Access      string        // ReadOnly or ReadWrite
-	MayCall     []string      // units beside those of its tools.yaml
-	MayNotCall  []string      // units, whatever its tools.yaml says
-	Timeout     time.Duration // of its runs; 0 is what the unit itself says
-	Warm        int           // containers that wait for its runs; UnitsOwn is what it says itself
-	ModelPath   string        // of an Agentic Unit; "" is none. It need not be there
-	MaxStdin    int64         // bytes that an Agentic Unit gets on stdin
+	MayCall     []string      // units, in addition to its tools.yaml
+	MayNotCall  []string      // units, even if its tools.yaml lists them
+	Timeout     time.Duration // of its runs; 0 is the unit's own
+	Warm        int           // containers that wait for its runs; UnitsOwn is the unit's own number
+	ModelPath   string        // of an Agentic Unit; "" is none; may be missing
+	MaxStdin    int64         // most bytes that an Agentic Unit gets on stdin
 
-	Require   []string // of requests of the agent HTTP contract for it, beside Agents.Require
-	Modes     []string // that are taken of those of Agents.Modes; none: all of them
+	Require   []string // fields of its agent HTTP requests, in addition to Agents.Require
+	Modes     []string // accepted ones of Agents.Modes; none: all of them
 	RiskTiers []string // likewise
 }
 
-// UnitsOwn stands for what a unit's agent.yaml asks for, or else the server.
+// UnitsOwn stands for the value of a unit's agent.yaml, or else the server's.
 const UnitsOwn = -1
 
-// What the runs of a unit do to the world outside their sandboxes.
+// How the runs of a unit affect the world outside their sandboxes.
 const (
 	ReadOnly  = "read-only"  // they may run side by side
 	ReadWrite = "read-write" // they run one at a time
@@ -82,12 +82,12 @@ const (
 
 // Value is one setting as a person reads it.
 type Value struct {
-	Key    string `json:"key"`    // as in the file; those of a block are agents.KEY and unit.NAME.KEY
+	Key    string `json:"key"`    // as in the file; in a block: agents.KEY and unit.NAME.KEY
 	Value  string `json:"value"`  // as an environment variable would hold it; "" for an empty list
 	Source string `json:"source"` // "default", "flag --listen", "environment AOD_LISTEN", "aod.yaml:12"
 }
 
-// ForUnit returns what is in force for a unit, whether or not it was configured.
+// ForUnit returns the settings in force for a unit, configured or not.
 func (c *Config) ForUnit(name string) UnitConfig {
 	if u, ok := c.Unit[name]; ok {
 		return u
@@ -98,7 +98,7 @@ func (c *Config) ForUnit(name string) UnitConfig {
 	return u
 }
 
-// Values lists what is in force in the table's order, then block by block.
+// Values lists the settings in force in the table's order, then block by block.
 func (c *Config) Values() []Value {
 	values := c.valuesOf("", c.settings())
 	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
@@ -118,10 +118,10 @@ func (c *Config) valuesOf(under string, rows []setting) []Value {
 	return values
 }
 
-// unitKey is where the settings of one unit stand.
+// unitKey is the key of the block of one unit.
 func unitKey(name string) string { return join("unit", name) }
 
-// join writes a key with what it stands under: "unit.csv-report.queue".
+// join writes a key with the key of its block: "unit.csv-report.queue".
 func join(under, key string) string {
 	if under == "" {
 		return key

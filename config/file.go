@@ -17,14 +17,14 @@ import (
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
-// maxFile is the largest configuration that is read, in bytes.
+// maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
 
 // file reads one YAML file into a loader's Config.
 type file struct {
 	*loader
 	name string // as the user gave it
-	base string // where its relative paths begin
+	base string // base of its relative paths
 }
 
 func (f *file) read() {
@@ -62,10 +62,10 @@ func readBounded(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// reader takes the value of a key that was found in a given line.
+// reader reads the value of a key at the given line.
 type reader func(line int, n *yaml.Node)
 
-// readers returns what reads each setting of a table.
+// readers returns a reader for each setting of a table.
 func (f *file) readers(under string, rows []setting) map[string]reader {
 	readers := make(map[string]reader, len(rows)+1)
 	for _, s := range rows {
@@ -74,7 +74,7 @@ func (f *file) readers(under string, rows []setting) map[string]reader {
 	return readers
 }
 
-// object reads a mapping whose keys are all known.
+// object reads a mapping and refuses unknown keys.
 func (f *file) object(under string, line int, n *yaml.Node, keys map[string]reader) {
 	for key, value := range f.pairs(under, line, n) {
 		if read, ok := keys[key.Value]; ok {
@@ -135,7 +135,7 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 	f.config.Unit[name] = u
 }
 
-// setting reads the value of one setting, if YAML has it of the right type.
+// setting reads the value of one setting, if its YAML type is right.
 func (f *file) setting(s setting, key string, line int, n *yaml.Node) {
 	if field, ok := s.into.(several); ok && n.Kind == yaml.SequenceNode {
 		f.list(s, field, key, line, n)
@@ -152,7 +152,7 @@ func (f *file) setting(s setting, key string, line int, n *yaml.Node) {
 	f.set(s, key, f.at(line), f.base, s.into.set(n.Value))
 }
 
-// list reads a list, and reports each item where it stands.
+// list reads a list, and reports each problem at its item's line.
 func (f *file) list(s setting, field several, key string, line int, n *yaml.Node) {
 	items := make([]string, 0, len(n.Content))
 	for _, item := range n.Content {
@@ -172,7 +172,7 @@ func (f *file) list(s setting, field several, key string, line int, n *yaml.Node
 
 func (f *file) at(line int) place { return place{f.name, line} }
 
-// named puts the key that a message is about before it.
+// named puts the key before a message about it.
 func named(key, message string) string {
 	if key == "" {
 		return message

@@ -6,9 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags registers a flag for every setting except those whose keys are named, which
-// the caller has under the same names already. What the flags were given is checked by
-// Load, together with everything else.
+// Flags registers a flag for every setting, except for the given keys: the caller has flags
+// of those names already. Load checks the values, together with everything else.
 func Flags(fs *pflag.FlagSet, except ...string) {
 	for _, s := range new(Config).settings() {
 		if !slices.Contains(except, s.key) {
@@ -28,15 +27,15 @@ func (s setting) register(fs *pflag.FlagSet) {
 	}
 }
 
-// flagText keeps what a flag was given, unread.
+// flagText keeps the text of a flag, unparsed.
 type flagText struct{ text, kind string }
 
 func (t *flagText) String() string { return t.text }
 
-// Type is what the help text shows behind the flag's name.
+// Type is the type that the help text shows after the flag's name.
 func (t *flagText) Type() string { return t.kind }
 
-// Set takes any text; Load reads it.
+// Set accepts any text; Load parses it.
 func (t *flagText) Set(text string) error {
 	t.text = text
 	return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// several is a value of any number of texts: a list in the file, a flag that may be
-// repeated, and one text with separators in the environment.
+// several is a list of texts: a list in the file, a flag that may be repeated, and one text
+// with separators in the environment.
 type several interface {
 	value
-	check(item string) (string, error) // returns the item as it is kept
+	check(item string) (string, error) // returns the item in its normal form
 	setAll(items []string) error
 }
 
@@ -38,7 +38,7 @@ func (v list) set(text string) error {
 	return v.setAll(slices.DeleteFunc(items, func(item string) bool { return item == "" }))
 }
 
-// setAll keeps the first of items that are the same.
+// setAll drops duplicates and keeps the first.
 func (v list) setAll(items []string) error {
 	kept := make([]string, 0, len(items))
 	for _, item := range items {

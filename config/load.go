@@ -10,18 +10,18 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Options say where Load looks.
+// Options are the sources of Load.
 type Options struct {
-	File   string                   // a YAML file; where it is "", AOD_CONFIG may name one
-	Flags  *pflag.FlagSet           // parsed; nil for none. Those that aren't settings are passed over
-	Getenv func(name string) string // as os.Getenv; "" is not set. nil for no environment
-	Data   string                   // the data directory by default
+	File   string                   // a YAML file; if "", AOD_CONFIG may name one
+	Flags  *pflag.FlagSet           // parsed; nil for none. Other flags than settings are ignored
+	Getenv func(name string) string // like os.Getenv; "" is not set. nil for no environment
+	Data   string                   // the default of the data directory
 }
 
-// Load reads the settings: a flag wins over an environment variable, that over the
-// file, that over the default. Relative paths begin at the file's directory where the
-// file has them, else at the working directory. All that is wrong, also with values
-// that others overrule, comes back at once as the findings of an Input fault.
+// Load reads the settings. A flag overrides an environment variable, which overrides the
+// file, which overrides the default. Relative paths in the file begin at the file's
+// directory, others at the working directory. All problems, also with overridden values,
+// are returned together as the findings of an Input fault.
 func Load(opts Options) (*Config, error) {
 	work, err := os.Getwd()
 	if err != nil {
@@ -55,10 +55,10 @@ func problems(findings []fault.Finding) error {
 	return fault.New(fault.Input, "there are %d problems with the configuration", len(findings)).WithFindings(findings)
 }
 
-// place is where a value was found. The zero place is the default.
+// place is the source of a value. The zero place is the default.
 type place struct {
 	name string // of a file, or "flag --listen", "environment AOD_LISTEN"
-	line int    // from 1; 0 where there are no lines
+	line int    // from 1; 0 if there are no lines
 }
 
 func (p place) String() string {
@@ -71,7 +71,7 @@ func (p place) String() string {
 	return p.name
 }
 
-// loader fills a Config and gathers what is wrong.
+// loader fills a Config and gathers the problems.
 type loader struct {
 	config   *Config
 	rows     []setting
@@ -86,8 +86,8 @@ func newLoader(data string) *loader {
 	return &loader{config: c, rows: rows}
 }
 
-// setDefaults leaves alone what has no fallback. A fallback that can't be read is a
-// mistake of the table, which a test finds.
+// setDefaults sets every field that has a fallback. An invalid fallback is a mistake of the
+// table, which a test finds.
 func setDefaults(rows []setting) {
 	for _, s := range rows {
 		if s.fallback == "" {
@@ -118,7 +118,7 @@ func (l *loader) flags(fs *pflag.FlagSet, work string) {
 	}
 }
 
-// take sets what a flag was given.
+// take sets the setting from a flag's value.
 func (s setting) take(given pflag.Value) error {
 	items, repeated := given.(pflag.SliceValue)
 	field, ok := s.into.(several)
@@ -128,8 +128,7 @@ func (s setting) take(given pflag.Value) error {
 	return s.into.set(given.String())
 }
 
-// set concludes the setting of a value: it notes where it comes from, or why it
-// couldn't be set.
+// set completes the setting of a value: it records the source, or the problem.
 func (l *loader) set(s setting, key string, from place, base string, err error) {
 	if err != nil {
 		l.report(from, key+": "+err.Error(), s.into.hint())

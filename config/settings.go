@@ -7,8 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/quantity"
 )
 
-// setting is one row of the table: a key, the field that it sets, and what is in force
-// where nobody says anything.
+// setting is one row of the table: a key, the field that it sets, and the default.
 type setting struct {
 	key      string
 	into     value
@@ -71,7 +70,7 @@ func (c *Config) settings() []setting {
 	}
 }
 
-// settings is the table of what can be set for one unit, in the file only.
+// settings is the table of the settings of one unit. They can be set in the file only.
 func (u *UnitConfig) settings() []setting {
 	return []setting{
 		{"concurrency", integer{&u.Concurrency, 0, 10_000}, "0", "runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's"},

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/quantity"
 )
 
-// duration is a time span between two bounds, which belong to it. Only 0 needs no unit.
+// duration is a time span between two bounds, both inclusive. Only 0 needs no unit.
 type duration struct {
 	into        *time.Duration
 	least, most time.Duration
@@ -31,7 +31,7 @@ func (v duration) set(text string) error {
 	return nil
 }
 
-// size is a number of bytes between two bounds, which belong to it.
+// size is a number of bytes between two bounds, both inclusive.
 type size struct {
 	into        *int64
 	least, most int64

@@ -13,20 +13,20 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// value is a field of a Config that reads and writes itself as text.
+// value is a field of a Config that is parsed from text and formatted as text.
 type value interface {
-	kind() string          // a word for help texts and tables
-	hint() string          // what to write there
-	set(text string) error // where it fails, the field keeps what it had
+	kind() string          // a type name for help texts and tables
+	hint() string          // what to write
+	set(text string) error // on an error the field is unchanged
 	String() string
 }
 
 // rooted is a value that holds relative paths.
 type rooted interface {
-	root(base string) // makes them absolute
+	root(base string) // makes the paths absolute
 }
 
-// integer is a whole number between two bounds, which belong to it.
+// integer is a whole number between two bounds, both inclusive.
 type integer struct {
 	into        *int
 	least, most int
@@ -70,7 +70,7 @@ func (v boolean) set(text string) error {
 	return nil
 }
 
-// word is one of a few.
+// word is one of a few words.
 type word struct {
 	into  *string
 	known []string
@@ -88,7 +88,7 @@ func (v word) set(text string) error {
 	return nil
 }
 
-// path is the name of a file or a directory, which need not be there.
+// path is the name of a file or a directory, which may be missing.
 type path struct{ into *string }
 
 // maxPath is the kernel's bound, in bytes.

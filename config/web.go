@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// address is where a server listens: HOST:PORT, where no host means every interface.
+// address is the server's listen address: HOST:PORT, where no host means every interface.
 type address struct{ into *string }
 
 func (v address) kind() string   { return "HOST:PORT" }
@@ -44,7 +44,7 @@ func checkPort(text string) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach an address.
+// isLoopback reports whether an address is reachable from this machine alone.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -61,7 +61,7 @@ func hosts(into *[]string) list {
 
 var hostRule = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
 
-// checkHost returns a host's name or IP address in lower case, the latter without
+// checkHost returns a host's name or IP address in lower case, an IP address without
 // brackets.
 func checkHost(text string) (string, error) {
 	host := strings.ToLower(text)

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// follow returns what an alias stands for.
+// follow resolves an alias.
 func follow(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -18,7 +18,7 @@ func follow(n *yaml.Node) *yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// fits reports whether YAML read a scalar as the type that a value is written in.
+// fits reports whether YAML gave a scalar the type of a value.
 func fits(v value, n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
@@ -29,7 +29,7 @@ func fits(v value, n *yaml.Node) bool {
 		return tag == "!!bool"
 	case integer:
 		return tag == "!!int"
-	case size, duration: // a number without a unit is bytes, or refused with a better word
+	case size, duration: // a number without a unit is bytes, or refused with a better message
 		return tag == "!!str" || tag == "!!int"
 	case several, mapping:
 		return false
@@ -37,7 +37,7 @@ func fits(v value, n *yaml.Node) bool {
 	return tag == "!!str"
 }
 
-// describe says what a node is, for somebody who expected another thing.
+// describe names a node's type, for a message that something else was expected.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -10,15 +10,15 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// bench is an observation with what follows from it, read once for all checks.
+// bench is an observation with its derived values, computed once for all checks.
 type bench struct {
 	Observation
-	card    *au.Card // nil unless --describe printed a good one
+	card    *au.Card // nil unless --describe printed a valid one
 	cardErr error
 	outputs map[Scenario]outcome
 }
 
-// outcome is what a run's stdout turned out to be.
+// outcome is the judgement of a run's stdout.
 type outcome struct {
 	doc *au.Output
 	err error
@@ -36,13 +36,13 @@ func newBench(o Observation) *bench {
 	return b
 }
 
-// scenarios lists those that were run, but for the one that only describes.
+// scenarios lists the scenarios that were run, except the one that only describes.
 func (b *bench) scenarios() []Scenario {
 	all := slices.Sorted(maps.Keys(b.Runs))
 	return slices.DeleteFunc(all, func(s Scenario) bool { return s == ScenarioDescribe })
 }
 
-// on judges one scenario, if it was run.
+// on judges one scenario if it was run.
 func (b *bench) on(s Scenario, judge func(Run, outcome) Verdict) Verdict {
 	run, ok := b.Runs[s]
 	if !ok {
@@ -62,7 +62,7 @@ func (b *bench) onModel(s Scenario, judge func(Run, outcome) Verdict) Verdict {
 	return b.on(s, judge)
 }
 
-// onCard judges the model card, if there is a good one.
+// onCard judges the model card if there is a valid one.
 func (b *bench) onCard(judge func(*au.Card) Verdict) Verdict {
 	if b.card == nil {
 		return notApplicable("there is no valid model card")
@@ -70,7 +70,7 @@ func (b *bench) onCard(judge func(*au.Card) Verdict) Verdict {
 	return judge(b.card)
 }
 
-// onSource judges the source, if it was looked at.
+// onSource judges the source if it was examined.
 func (b *bench) onSource(found func(Source) bool, what string) Verdict {
 	switch {
 	case b.Source == nil:
@@ -81,7 +81,7 @@ func (b *bench) onSource(found func(Source) bool, what string) Verdict {
 	return fail("found no %s", what)
 }
 
-// count adds up what each run was observed to have done, and in how many it was observed.
+// count sums a figure over the runs, and counts the runs in which it was observed.
 func (b *bench) count(of func(Run) *int) (sum, observed int) {
 	for _, run := range b.Runs {
 		if n := of(run); n != nil {
@@ -92,8 +92,8 @@ func (b *bench) count(of func(Run) *int) (sum, observed int) {
 	return sum, observed
 }
 
-// none passes when every run was observed to have done nothing of a kind, and the unit
-// was run for more than its card.
+// none passes if the figure was observed as zero in every run, and the unit was run for
+// more than its card.
 func (b *bench) none(what string, of func(Run) *int) Verdict {
 	sum, observed := b.count(of)
 	switch {
@@ -107,7 +107,7 @@ func (b *bench) none(what string, of func(Run) *int) Verdict {
 	return pass("%s: none in %d runs", what, observed)
 }
 
-// crash says that a run was ended by a signal, or "".
+// crash names the signal that ended a run, or "".
 func crash(run Run) string {
 	if run.OutOfMemory {
 		return "it was killed for its memory"
@@ -118,7 +118,7 @@ func crash(run Run) string {
 	return ""
 }
 
-// outputProblem says what is wrong with an output, and how to mend it.
+// outputProblem says what is wrong with an output, and how to fix it.
 func outputProblem(err error) string {
 	var bad *au.OutputError
 	if errors.As(err, &bad) {

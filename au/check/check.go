@@ -2,7 +2,7 @@ package check
 
 import "fmt"
 
-// Mark is the word of a verdict.
+// Mark is the result of a check, in one word.
 type Mark string
 
 // The marks.
@@ -12,7 +12,7 @@ const (
 	NotApplicable Mark = "not_applicable" // there was nothing to judge
 )
 
-// Verdict is what a check found, and why. It shows nothing of inputs and outputs.
+// Verdict is a check's result and its reason. It shows nothing of inputs and outputs.
 type Verdict struct {
 	Mark Mark   `json:"verdict"`
 	Why  string `json:"why"`
@@ -34,12 +34,12 @@ func notApplicable(format string, args ...any) Verdict {
 type Check struct {
 	ID      string `json:"id"` // stable
 	Title   string `json:"title"`
-	Section string `json:"section"` // of the specification: where the rule stands
+	Section string `json:"section"` // of the specification
 
 	judge func(*bench) Verdict
 }
 
-// Judge holds what was observed against the check. It depends on nothing else.
+// Judge judges an observation by this check. It depends on nothing else.
 func (c Check) Judge(o Observation) Verdict { return c.judge(newBench(o)) }
 
 // Result is one line of a report.
@@ -48,12 +48,12 @@ type Result struct {
 	Verdict
 }
 
-// Report is what became of every check, in the order of Checks.
+// Report holds the result of every check, in the order of Checks.
 type Report struct {
 	Results []Result `json:"checks"`
 }
 
-// Judge holds what was observed against all checks.
+// Judge judges an observation by all checks.
 func Judge(o Observation) Report {
 	b := newBench(o)
 	var report Report

@@ -1,9 +1,10 @@
 package check
 
 // Checks are all checks, in the order of the specification's checklist (section 10). Each
-// item of it has its check; that --describe validates, and that malformed input is borne,
-// stands there twice and here once. Two rules of other sections are added: that nothing
-// is written (3.2), and that the same input gives the same output (2.2).
+// item of the list has one check. Two items occur there twice and here once: that
+// --describe validates, and that malformed input is handled. Two rules of other sections
+// are added: that nothing is written (3.2), and that the same input gives the same output
+// (2.2).
 var Checks = []Check{
 	{"describe", "--describe prints the model card and ends", "4.1, 10 core contract", judgeDescribe},
 	{"describe-schema", "the model card keeps describe.schema.json", "6.1, 10 core contract, 10 testing", judgeCard},

@@ -91,7 +91,7 @@ func judgeErrorsApart(b *bench) Verdict {
 	return pass("stdout was empty in each of %d runs that failed", len(failed))
 }
 
-// failed lists the scenarios in which the unit came to an end other than 0.
+// failed lists the scenarios in which the unit's exit code wasn't 0.
 func (b *bench) failed() []Scenario {
 	var failed []Scenario
 	for _, s := range b.scenarios() {
@@ -108,7 +108,7 @@ func judgeExitCodes(b *bench) Verdict {
 		switch problem := crash(run); {
 		case run.TimedOut:
 			return fail("%s: it was still running when its time was up", s)
-		case problem != "" && s != ScenarioLittleMemory: // which is judged by itself
+		case problem != "" && s != ScenarioLittleMemory: // it has a check of its own
 			return fail("%s: %s", s, problem)
 		case (s == ScenarioSample || s == ScenarioAgain) && run.ExitCode != 0:
 			return fail("%s: it exited with %d, expected 0", s, run.ExitCode)

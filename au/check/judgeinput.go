@@ -11,8 +11,8 @@ import (
 func judgeEmpty(b *bench) Verdict   { return b.on(ScenarioEmpty, b.bears) }
 func judgeCorrupt(b *bench) Verdict { return b.on(ScenarioCorrupt, b.bears) }
 
-// bears passes a run on a bad input that was refused as such, or taken where the unit
-// takes any bytes or says in its result what it could not do (section 7.3).
+// bears passes a run on a bad input if the unit refused the input, takes any bytes, or says
+// in its result what it could not do (section 7.3).
 func (b *bench) bears(run Run, out outcome) Verdict {
 	if run.ExitCode != 0 {
 		return refuses(run, "an invalid input exits with 2 (section 7.1)")
@@ -30,8 +30,8 @@ func (b *bench) bears(run Run, out outcome) Verdict {
 	return fail("it exited with 0 and no warnings, as if the input were good")
 }
 
-// refuses passes a failure that is orderly: a code for bad input, or one of the unit's
-// own, and a message.
+// refuses passes an orderly failure: a code for bad input, or one of the unit's own, and a
+// message.
 func refuses(run Run, rule string) Verdict {
 	switch problem := crash(run); {
 	case problem != "":
@@ -57,7 +57,7 @@ func judgeLittleMemory(b *bench) Verdict {
 	})
 }
 
-// survives passes a run that ended by itself: with a good result, or with any code and a
+// survives passes a run that ended by itself: with a valid result, or with any code and a
 // message.
 func survives(run Run, out outcome, result Verdict) Verdict {
 	problem := crash(run)
@@ -83,8 +83,8 @@ func saysWhy(run Run) Verdict {
 func judgeMissingModel(b *bench) Verdict { return b.onModel(ScenarioMissingModel, refusesModel) }
 func judgeTraversal(b *bench) Verdict    { return b.onModel(ScenarioTraversal, refusesModel) }
 
-// refusesModel passes a model's path that was refused. The specification counts it among
-// the invalid arguments, so no other code will do.
+// refusesModel passes a refused model path. The specification counts it among the invalid
+// arguments, so no other code will do.
 func refusesModel(run Run, _ outcome) Verdict {
 	if crash(run) == "" && run.ExitCode != 2 {
 		return fail("it exited with %d; a bad model path exits with 2 (section 7.1)", run.ExitCode)
@@ -105,7 +105,7 @@ func judgeMessages(b *bench) Verdict {
 	return pass("stderr said something in each of %d runs that failed", len(failed))
 }
 
-// crashPhrases are what a crash leaves behind, or what says nothing (section 7.2).
+// crashPhrases are the traces of a crash, and texts that explain nothing (section 7.2).
 var crashPhrases = []string{
 	"segmentation fault", "core dumped", "panicked at", "panic:", "goroutine 1 [", "traceback (most recent call last)",
 	"terminate called after", "something went wrong", "exception in thread",

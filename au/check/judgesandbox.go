@@ -90,7 +90,7 @@ func judgeMemory(b *bench) Verdict {
 	observed := 0
 	for _, s := range b.scenarios() {
 		run := b.Runs[s]
-		if run.OutOfMemory && s != ScenarioLittleMemory { // which is meant to run out of it
+		if run.OutOfMemory && s != ScenarioLittleMemory { // it is meant to run out of memory
 			return fail("%s: it was killed for its memory", s)
 		}
 		if run.PeakMemory != nil {

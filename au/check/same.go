@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// sameJSON reports whether two documents say the same: fields may stand in another order,
-// but numbers have to be written alike.
+// sameJSON reports whether two documents are equal. The order of fields doesn't count, but
+// numbers must be written alike.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/au"
 )
 
-// samples make a tiny input for each media type that can be had of nothing.
+// samples make a tiny input for each media type that needs no file.
 var samples = map[string]func() []byte{
 	"*/*":                      noFormat,
 	"application/octet-stream": noFormat,
@@ -28,8 +28,8 @@ var samples = map[string]func() []byte{
 	"application/pdf":          samplePDF,
 }
 
-// sampleFor makes an input of the first media type of a card that there is one for; nil
-// is none.
+// sampleFor makes an input of the card's first media type that has a sample; nil if none
+// has.
 func sampleFor(card *au.Card) []byte {
 	if card == nil {
 		return nil
@@ -43,7 +43,7 @@ func sampleFor(card *au.Card) []byte {
 	return nil
 }
 
-// noFormat is bytes that begin as no format does, and are no text.
+// noFormat returns bytes that begin as no format does, and are no text.
 func noFormat() []byte {
 	raw := make([]byte, 1024)
 	next := byte(0x9b)
@@ -56,7 +56,7 @@ func noFormat() []byte {
 
 func sampleText() []byte { return []byte("The quick brown fox jumps over the lazy dog.\n") }
 
-// picture is black on white, and nothing that could be read.
+// picture is black on white, without readable text.
 func picture() image.Image {
 	img := image.NewGray(image.Rect(0, 0, 120, 60))
 	for i := range img.Pix {
@@ -105,7 +105,7 @@ func samplePDF() []byte {
 	return b.Bytes()
 }
 
-// huge is the sample over and over, so that it begins as a good input does.
+// huge repeats the sample, so that it begins as a valid input does.
 func (e *examination) huge() io.Reader {
 	block := e.Sample
 	if block == nil {
@@ -114,7 +114,7 @@ func (e *examination) huge() io.Reader {
 	return io.LimitReader(&repeated{block: block}, hugeBytes)
 }
 
-// repeated reads the same for ever.
+// repeated reads the same bytes for ever.
 type repeated struct {
 	block []byte
 	at    int

@@ -14,8 +14,9 @@ import (
 const (
 	// hugeBytes is more than a unit takes (specification, section 8.1).
 	hugeBytes = au.DefaultStdinBytes + 1<<20
-	// headroom is what a unit gets beyond what it needed for the sample, when it has to do
-	// with little: less than the huge input, which it can't keep in memory then.
+	// headroom is the memory that a unit gets beyond what it needed for the sample, in the
+	// scenario of little memory. It is less than the huge input, so the unit can't keep
+	// that in memory.
 	headroom = 32 << 20
 
 	canaryVariable = "AOD_CHECK_CANARY"
@@ -25,7 +26,7 @@ const (
 	climbingModel = "/tmp/../etc/hosts"
 )
 
-// trySample starts the unit with a good input, twice.
+// trySample starts the unit with a valid input, twice.
 func (e *examination) trySample(ctx context.Context, command au.Command) error {
 	if e.Sample == nil {
 		return nil
@@ -38,7 +39,7 @@ func (e *examination) trySample(ctx context.Context, command au.Command) error {
 	return nil
 }
 
-// tryInputs starts the unit with what no unit should be given.
+// tryInputs starts the unit with invalid inputs.
 func (e *examination) tryInputs(ctx context.Context, command au.Command) error {
 	for s, stdin := range map[Scenario]io.Reader{
 		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(noFormat()), ScenarioHuge: e.huge(),
@@ -65,7 +66,8 @@ func (e *examination) tryLittleMemory(ctx context.Context, command au.Command) e
 	return e.trial(ctx, ScenarioLittleMemory, trial)
 }
 
-// littleMemory is enough for the sample and not for an input that is kept whole.
+// littleMemory is enough memory for the sample, but not for a unit that keeps the whole
+// input.
 func littleMemory(sample Observed) (int64, string) {
 	switch {
 	case sample.ExitCode != 0 || sample.TimedOut || sample.PeakMemory == nil:
@@ -76,8 +78,8 @@ func littleMemory(sample Observed) (int64, string) {
 	return *sample.PeakMemory + headroom, ""
 }
 
-// trySecrets gives the unit an input that is neither JSON nor what most formats begin with,
-// a variable and a prompt, none of which should come out at its stderr.
+// trySecrets gives the unit an input that is neither JSON nor of a common format, a
+// variable and a prompt. None of them should appear on its stderr.
 func (e *examination) trySecrets(ctx context.Context) error {
 	input, key := rand.Text(), rand.Text()
 	canaries := []string{input, key}
@@ -90,9 +92,9 @@ func (e *examination) trySecrets(ctx context.Context) error {
 			canaries = append(canaries, call.Prompt)
 		}
 		var err error
-		if command, err = e.card.Args(call); err != nil { // as when the prompt was given already
+		if command, err = e.card.Args(call); err != nil { // for instance, the prompt was given already
 			e.leave(fault.Public(err).Msg, ScenarioSecret)
-			return nil // it is told with the checks
+			return nil // the report says so
 		}
 	}
 	if err := e.trial(ctx, ScenarioSecret, started(command, strings.NewReader(`{"key": `+input+"\n"))); err != nil {
@@ -104,7 +106,7 @@ func (e *examination) trySecrets(ctx context.Context) error {
 	return nil
 }
 
-// tryModels gives the unit models that it can't have. Only the sample makes it look at them.
+// tryModels gives the unit invalid model paths. Only with the sample does it look at them.
 func (e *examination) tryModels(ctx context.Context) error {
 	if e.card == nil || !e.card.NeedsModel() || e.Sample == nil {
 		return nil
@@ -112,9 +114,9 @@ func (e *examination) tryModels(ctx context.Context) error {
 	call := e.call()
 	call.ModelPath = missingModel
 	missing, err := e.card.Args(call)
-	if err != nil { // as when it was given already
+	if err != nil { // for instance, it was given already
 		e.leave(fault.Public(err).Msg, ScenarioMissingModel, ScenarioTraversal)
-		return nil // it is told with the checks
+		return nil // the report says so
 	}
 	if err := e.trial(ctx, ScenarioMissingModel, started(missing, bytes.NewReader(e.Sample))); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (e *examination) tryModels(ctx context.Context) error {
 	return e.trial(ctx, ScenarioTraversal, started(climbing(missing), bytes.NewReader(e.Sample)))
 }
 
-// climbing puts another path in the place of the missing model's. No user may give it.
+// climbing replaces the path of the missing model. A user may not give such a path.
 func climbing(command au.Command) au.Command {
 	swap := func(list []string) []string {
 		swapped := make([]string, len(list))

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// sourceEntries is how many files of a unit's directory are looked at.
+// sourceEntries bounds the files read in a unit's directory.
 const sourceEntries = 2000
 
-// SourceOf looks for what belongs to a unit's source beside its program.
+// SourceOf finds what a unit's source has beside its program.
 func SourceOf(dir string) *Source {
 	source := &Source{Readme: hasExample(filepath.Join(dir, "README.md")), License: isLicensed(dir)}
 	left := sourceEntries
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // what can't be read isn't there
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // unreadable files count as missing
 		left--
 		switch {
 		case left < 0:
@@ -26,7 +26,7 @@ func SourceOf(dir string) *Source {
 		case err != nil || entry.IsDir() && slices.Contains(notSource, entry.Name()):
 			return skipped(entry)
 		case entry.Type().IsRegular():
-			rel, _ := filepath.Rel(dir, path) // it is below
+			rel, _ := filepath.Rel(dir, path) // path is below dir
 			source.UnitTests = source.UnitTests || isUnitTest(path, rel)
 			source.IntegrationTests = source.IntegrationTests || sampleInput.MatchString(filepath.ToSlash(rel))
 		}
@@ -35,7 +35,7 @@ func SourceOf(dir string) *Source {
 	return source
 }
 
-// notSource are directories of what others wrote, or programs made.
+// notSource are directories that others wrote, or programs made.
 var notSource = []string{".git", "node_modules", "target", "vendor", ".venv"}
 
 func skipped(entry fs.DirEntry) error {
@@ -50,7 +50,7 @@ func hasExample(name string) bool {
 	return bytes.Contains(head(name), []byte("```"))
 }
 
-// head returns the beginning of a text, as much as is looked at.
+// head returns the beginning of a text.
 func head(name string) []byte {
 	const most = 256 << 10
 	info, err := os.Lstat(name)
@@ -66,8 +66,8 @@ func head(name string) []byte {
 	return raw
 }
 
-// isLicensed looks in the unit's directory and in those above it, up to the root of its
-// repository.
+// isLicensed looks for a licence in the unit's directory and in those above it, up to the
+// root of its repository.
 func isLicensed(dir string) bool {
 	if hasLicense(dir) {
 		return true
@@ -75,7 +75,7 @@ func isLicensed(dir string) bool {
 	root := dir
 	for !exists(filepath.Join(root, ".git")) {
 		if filepath.Dir(root) == root {
-			return false // of no repository
+			return false // there is no repository
 		}
 		root = filepath.Dir(root)
 	}
@@ -96,21 +96,22 @@ func exists(name string) bool {
 var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)([.-].*)?$`)
 
 func hasLicense(dir string) bool {
-	entries, _ := os.ReadDir(dir) // none, where it can't be read
+	entries, _ := os.ReadDir(dir) // none if it can't be read
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return e.Type().IsRegular() && licenseFile.MatchString(e.Name()) && len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
 	})
 }
 
 var (
-	// unitTest is how languages name their tests.
+	// unitTest matches the names of tests in many languages.
 	unitTest = regexp.MustCompile(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
-	// sampleInput is a file that is no program, where samples and what comes of them are kept.
+	// sampleInput matches data files in the directories where samples and their results are
+	// kept.
 	sampleInput = regexp.MustCompile(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
 )
 
-// isUnitTest reports whether a file has tests of a program's logic. Rust has them in the
-// program's own.
+// isUnitTest reports whether a file has tests of a program's logic. Rust keeps them in the
+// program's own files.
 func isUnitTest(path, rel string) bool {
 	if unitTest.MatchString(filepath.ToSlash(rel)) {
 		return true

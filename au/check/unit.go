@@ -10,23 +10,23 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// cardTime is what a unit has to print its model card.
+// cardTime bounds the printing of the model card.
 const cardTime = 10 * time.Second
 
-// Options say how a unit is checked.
+// Options configure the check of a unit.
 type Options struct {
 	Name      string        // the unit's, for messages
-	Args      []string      // for the unit, each time but the first
+	Args      []string      // for the unit, at each start but the first
 	ModelPath string        // of the model in the unit's sandbox; "" is none
-	Sample    []byte        // that the unit should take; nil is a tiny one of a media type of its card
-	Timeout   time.Duration // what one start may take
-	Source    *Source       // nil where there is only the program
+	Sample    []byte        // an input that the unit should take; nil is a tiny one of a media type of its card
+	Timeout   time.Duration // of one start
+	Source    *Source       // nil if there is only the program
 }
 
-// Unit starts a unit about ten times, in every scenario that can be had of it, and judges
-// all Checks by what it saw. The error is one of the Starter's, an Input fault for a sample
-// or an argument that the unit's card doesn't take, or a Capsule fault for a program that
-// can't be started.
+// Unit starts a unit about ten times, in every scenario that is possible for it, and judges
+// all Checks by the observations. The error is one of the Starter's, an Input fault for a
+// sample or an argument that the unit's card doesn't take, or a Capsule fault for a program
+// that can't be started.
 func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
 	e := newExamination(starter, opts)
 	if err := e.run(ctx); err != nil {
@@ -35,11 +35,11 @@ func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
 	return e.report(), nil
 }
 
-// examination starts a unit in every scenario that can be had of it.
+// examination starts a unit in every scenario that is possible for it.
 type examination struct {
 	Options
 	starter Starter
-	card    *au.Card // nil unless it gave a good one
+	card    *au.Card // nil unless it gave a valid one
 	seen    map[Scenario]Observed
 	untried map[Scenario]string // why not
 }
@@ -48,7 +48,7 @@ func newExamination(starter Starter, opts Options) *examination {
 	return &examination{Options: opts, starter: starter, seen: map[Scenario]Observed{}, untried: map[Scenario]string{}}
 }
 
-// run makes all observations. The error is a fault of ours, or of what the user gave.
+// run makes all observations. The error is a fault of ours, or of the user's input.
 func (e *examination) run(ctx context.Context) error {
 	if err := e.describe(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (e *examination) run(ctx context.Context) error {
 	return e.tryModels(ctx)
 }
 
-// leave notes why scenarios aren't tried.
+// leave records why scenarios aren't tried.
 func (e *examination) leave(why string, scenarios ...Scenario) {
 	for _, s := range scenarios {
 		e.untried[s] = why
@@ -97,7 +97,7 @@ func (e *examination) describe(ctx context.Context) error {
 			WithHint("check the ENTRYPOINT of its Dockerfile")
 	}
 	card, err := au.ParseCard(seen.Stdout)
-	if err != nil { // which is judged
+	if err != nil { // the checks judge it
 		return nil //nolint:nilerr // as the line above says
 	}
 	e.card = card
@@ -108,8 +108,8 @@ func (e *examination) describe(ctx context.Context) error {
 	return nil
 }
 
-// command is what the unit is started with, or the problem why it can't be. What the user
-// gave has to fit.
+// command is the command that starts the unit, or the problem with it. The user's arguments
+// must fit the card.
 func (e *examination) command() (command au.Command, problem string, err error) {
 	if e.card == nil {
 		return au.Command{Args: e.Args}, "", nil
@@ -128,7 +128,7 @@ func (e *examination) call() au.Call {
 	return au.Call{Args: e.Args, ModelPath: e.ModelPath}
 }
 
-// trial starts the unit once and keeps what came of it.
+// trial starts the unit once and keeps the observation.
 func (e *examination) trial(ctx context.Context, s Scenario, trial Trial) error {
 	trial.Scenario = s
 	if trial.Timeout == 0 {
@@ -145,7 +145,8 @@ func started(command au.Command, stdin io.Reader) Trial {
 	return Trial{Args: command.Args, Env: command.Env, Stdin: stdin}
 }
 
-// report judges what was seen, and says of checks that lack their scenario what it would take.
+// report judges the observations. For a check without its scenario it says what the
+// scenario would need.
 func (e *examination) report() Report {
 	o := Observation{
 		Runs: map[Scenario]Run{}, Source: e.Source, TimeLimit: e.Timeout,

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// errPipeEnded is why a unit of a pipeline ends in which another one failed.
+// errPipeEnded ends the other units of a pipeline when one has failed.
 var errPipeEnded = errors.New("another unit of the pipeline failed")
 
-// isLine reports whether each task but the first reads what the one before it prints.
+// isLine reports whether each task but the first reads the output of the one before it.
 func isLine(tasks []Task) bool {
 	for i, task := range tasks {
 		if i == 0 && task.From != "" || i > 0 && task.From != tasks[i-1].ID {
@@ -22,7 +22,7 @@ func isLine(tasks []Task) bool {
 	return true
 }
 
-// stage is a task of a line, with what joins it to its neighbours.
+// stage is a task of a line, with the pipes to its neighbours.
 type stage struct {
 	unit   Unit
 	in     *io.PipeReader // nil: the first
@@ -31,7 +31,7 @@ type stage struct {
 	err    error
 }
 
-// atOnce runs the tasks of a line at the same time. With the first that fails all end.
+// atOnce runs the tasks of a line at the same time. The first failure ends all of them.
 func (p pipeline) atOnce(ctx context.Context, tasks []Task) ([]api.Record, error) {
 	stages, err := p.stages(tasks)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p pipeline) atOnce(ctx context.Context, tasks []Task) ([]api.Record, error
 	return records, err
 }
 
-// stages prepares every unit before one of them is run.
+// stages prepares every unit before it runs any.
 func (p pipeline) stages(tasks []Task) (stages []*stage, err error) {
 	var in *io.PipeReader
 	for i, task := range tasks {
@@ -78,7 +78,7 @@ func (p pipeline) stages(tasks []Task) (stages []*stage, err error) {
 	return stages, nil
 }
 
-// join leaves nil what there is none of.
+// join leaves missing ends nil.
 func (s *stage) join() (j Join) {
 	if s.in != nil {
 		j.Stdin = s.in
@@ -89,8 +89,8 @@ func (s *stage) join() (j Join) {
 	return j
 }
 
-// end tells the neighbours: who reads what this one printed sees its end only where that is
-// a result.
+// end closes the pipes to the neighbours. The next unit sees an end of its input only if
+// this one printed a result.
 func (s *stage) end(cancel context.CancelCauseFunc) {
 	var failed error
 	if s.err != nil || s.record.Outcome != api.Success {
@@ -105,7 +105,7 @@ func (s *stage) end(cancel context.CancelCauseFunc) {
 	}
 }
 
-// Decisive returns the record by which a pipeline's end is told: the first that failed by
+// Decisive returns the record that decides a pipeline's outcome: the first that failed by
 // itself, else the last. There has to be a record.
 func Decisive(records []api.Record) api.Record {
 	for _, r := range records {
@@ -113,7 +113,7 @@ func Decisive(records []api.Record) api.Record {
 			return r
 		}
 	}
-	for _, r := range records { // somebody cancelled all of it
+	for _, r := range records { // the whole pipeline was cancelled
 		if r.Outcome != api.Success {
 			return r
 		}

@@ -12,37 +12,37 @@ import (
 
 // Runner runs Agentic Units.
 type Runner interface {
-	// Prepare loads a task's unit and checks what it is given; it starts nothing. The file
-	// stdin is what the unit reads; "" is none.
+	// Prepare loads a task's unit and checks its input; it starts nothing. The unit reads
+	// the file stdin; "" is none.
 	Prepare(task Task, stdin string) (Unit, error)
 }
 
 // Unit is a unit that can be started, once.
 type Unit interface {
-	// Run returns the record of the unit's run at its end. How the run ends is no error. A
-	// record without an id is of a run that there never was.
+	// Run returns the record of the unit's run at its end. The way the run ends is no
+	// error. A record without an id belongs to a run that never existed.
 	Run(ctx context.Context, join Join) (api.Record, error)
 }
 
-// Join is how a unit stands between others that run at the same time. Both are nil where
-// it doesn't.
+// Join connects a unit to others that run at the same time. Both fields are nil if there
+// are none.
 type Join struct {
-	// Stdin is what the unit before prints, instead of a file. Run closes it.
+	// Stdin is the output of the previous unit, instead of a file. Run closes it.
 	Stdin io.ReadCloser
-	// Stdout gets what the unit prints, all of it before Run returns, and isn't closed.
+	// Stdout gets the unit's output, all of it before Run returns. Run doesn't close it.
 	Stdout io.Writer
 }
 
-// Options say how a pipeline is run.
+// Options configure a pipeline.
 type Options struct {
 	Stdin string // the file that tasks without From read; "" is none
-	Dir   string // an empty directory for results, which its caller removes
-	// Joined is whether units may be joined by pipes. Where they may not, they run in turn.
+	Dir   string // an empty directory for results; the caller removes it
+	// Joined says whether units may be joined by pipes. If not, they run in turn.
 	Joined bool
 }
 
-// Run runs the tasks and returns the records of all that were run. With the first that
-// fails all end. The error is one of the Runner's, or an Unavailable fault of Dir's disk.
+// Run runs the tasks and returns the records of all tasks that ran. The first failure ends
+// all of them. The error is one of the Runner's, or an Unavailable fault of Dir's disk.
 func Run(ctx context.Context, tasks []Task, runner Runner, opts Options) ([]api.Record, error) {
 	p := pipeline{runner: runner, opts: opts}
 	if opts.Joined && isLine(tasks) {
@@ -56,8 +56,8 @@ type pipeline struct {
 	opts   Options
 }
 
-// inTurn runs the tasks one after the other, each on a result that is there. It returns
-// the records of all that were run: the last of them failed, or all is done.
+// inTurn runs the tasks one after the other, each on a finished result. It returns the
+// records of all tasks that ran: the last of them failed, or all are done.
 func (p pipeline) inTurn(ctx context.Context, tasks []Task) (records []api.Record, err error) {
 	for _, task := range tasks {
 		record, err := p.onFile(ctx, task)

@@ -20,16 +20,16 @@ const (
 
 // Task is one step of a pipeline.
 type Task struct {
-	ID     string   `json:"id"`               // by which later ones take its result
+	ID     string   `json:"id"`               // later tasks name its result by it
 	Unit   string   `json:"unit"`             // DIR|PROGRAM|IMAGE|NAME
 	Args   []string `json:"args,omitempty"`   //
 	Prompt string   `json:"prompt,omitempty"` //
 	From   string   `json:"from,omitempty"`   // the task whose result is its stdin; "" is the pipeline's own stdin
 }
 
-// Parse reads a line of units, "UNIT ARGS | UNIT ARGS", or the file that it names,
-// "@TASKS.json": at most 64 tasks, each on the result of an earlier one. What can't be
-// read or run is an Input or a TooLarge fault, with a finding for each task of a file.
+// Parse reads a line of units, "UNIT ARGS | UNIT ARGS", or the file of a text
+// "@TASKS.json": at most 64 tasks, each on the result of an earlier one. An unreadable or
+// invalid pipeline is an Input or a TooLarge fault, with a finding for each task of a file.
 func Parse(text string) ([]Task, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		return readTasks(name)
@@ -84,7 +84,7 @@ func readTasks(name string) ([]Task, error) {
 
 var taskIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// checkTasks finds every task that can't be run, before any is.
+// checkTasks finds every task that can't be run, before any task runs.
 func checkTasks(tasks []Task) error {
 	known := map[string]bool{}
 	var findings []fault.Finding
