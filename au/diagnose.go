@@ -49,7 +49,7 @@ func diagnose(data []byte) *OutputError {
 	return misbehaved(OutputNotJSON, at, "its output is not JSON, from byte %d on", at)
 }
 
-// firstDocument returns where the first document ends.
+// firstDocument returns the end of the first document.
 func firstDocument(data []byte) (int, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var doc json.RawMessage

@@ -6,7 +6,7 @@ import (
 )
 
 // Accepts reports whether the card takes an input of a type that Sniff returned. Only
-// the content counts; a type that content can't prove is given the benefit of the doubt:
+// the content counts. The card takes an input if the content doesn't rule out its types:
 //
 //   - "*/*" and "application/octet-stream" in a card mean any bytes.
 //   - "image/*" takes every image/… that Sniff knows, and no unknown bytes.

@@ -77,7 +77,7 @@ func Sniff(head []byte) string {
 	return media
 }
 
-// sniffText tells kinds of text apart.
+// sniffText distinguishes kinds of text.
 func sniffText(head []byte, media string) string {
 	text := bytes.TrimLeft(head, space)
 	switch {

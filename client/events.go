@@ -107,7 +107,7 @@ func (f *follower) broken(ctx context.Context, err error) error {
 	return f.client.streamFault(ctx, err)
 }
 
-// streamFault tells an unreadable stream from a lost connection.
+// streamFault distinguishes an unreadable stream from a lost connection.
 func (c *Client) streamFault(ctx context.Context, err error) error {
 	if errors.Is(err, bufio.ErrTooLong) || fault.Is(err, fault.TooLarge) {
 		return c.strange(errNotEvents)

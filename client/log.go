@@ -56,7 +56,8 @@ func (l *logReader) read(ctx context.Context) error {
 	}
 }
 
-// ended tells the end of a run from the end of a server, which closes its streams as well.
+// ended distinguishes the end of a run from the end of a server, which closes its streams
+// as well.
 func (l *logReader) ended(ctx context.Context) (bool, error) {
 	if !l.follow {
 		return true, nil

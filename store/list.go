@@ -76,7 +76,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// upTo is where the list begins: below the cursor and below Until.
+// upTo is the upper end of the list: below the cursor and below Until.
 func (f Filter) upTo() (position, error) {
 	upTo := position{created: math.MaxInt64, seq: math.MaxInt64}
 	if f.Cursor != "" {

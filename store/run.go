@@ -24,7 +24,7 @@ type Run struct {
 	Record     []byte    // JSON; rewritten by every Save; small (no input, no output)
 	Private    []byte    // JSON of the orchestrator's own; rewritten by every Save
 	Input      []byte    // JSON; written by Insert only
-	Output     []byte    // JSON; nil until there is one; Save with nil leaves what is there
+	Output     []byte    // JSON; nil until there is one; Save with nil keeps the stored one
 
 	// Metadata is what lists may search by. Insert alone writes it, and reads don't return
 	// it: a caller that shows it keeps it in Record.

@@ -40,7 +40,7 @@ type Unit struct {
 	Source  string       // FromDirectory or FromUpload
 	Origin  string       // the directory that it was read from; "" for an upload
 	Since   time.Time    // when this version was first seen, in UTC
-	Problem *fault.Error // what is wrong with a newer state, which is not served; nil: nothing
+	Problem *fault.Error // the problem of a newer state, which is not used; nil: none
 }
 
 // Policy says how a unit wants to be run. Zero fields were not set.

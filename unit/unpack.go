@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// limits bound what is unpacked.
+// limits bound an unpacked archive.
 type limits struct {
 	bytes   int64
 	entries int // with the directories that only a name implies

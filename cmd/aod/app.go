@@ -23,13 +23,14 @@ type app struct {
 	units []string // --units
 	quiet bool     // --quiet
 
-	moreKinds []unitKind // beside those that are always there
+	moreKinds []unitKind // in addition to the built-in ones
 
 	server    string // --server
 	tokenFile string // --token-file
 }
 
-// exitError ends the program with a code of its own; everything is said already.
+// exitError ends the program with an exit code of its own. The message has been printed
+// already.
 type exitError int
 
 func (e exitError) Error() string { return "" }
@@ -87,7 +88,7 @@ contract, each run in a fresh container without network, root or a writable syst
 	return root
 }
 
-// knownCommand refuses what is left of a command line that names no command.
+// knownCommand refuses the rest of a command line that names no command.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -99,7 +100,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// defaultData is where a user's programs keep their data (XDG Base Directory).
+// defaultData is the default data directory of a user (XDG Base Directory).
 func defaultData() string {
 	if dir := os.Getenv("AOD_DATA"); dir != "" {
 		return dir
@@ -114,7 +115,7 @@ func defaultData() string {
 	return filepath.Join(home, ".local", "share", "aod")
 }
 
-// exactly takes that many arguments and says what they are when there are others.
+// exactly accepts that many arguments, and names them if there are more or fewer.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == n {
@@ -124,7 +125,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// note tells of something in passing, unless --quiet.
+// note prints a remark, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		a.stderr.line(format, args...)

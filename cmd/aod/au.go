@@ -78,7 +78,7 @@ func (a *app) describeAU(ctx context.Context, target string, asJSON bool) error 
 	})
 }
 
-// showCard prints a model card as a person wants to read it.
+// showCard prints a model card for a person.
 func (a *app) showCard(card *au.Card) {
 	out := a.stdout
 	out.line("%s %s", out.style(bold, printable(card.Name)), printable(card.Version))
@@ -151,7 +151,7 @@ Exit codes: 0 success, 1 its general error or a stdout that isn't one JSON docum
 	return cmd
 }
 
-// beforeDash returns the one argument that isn't for the unit.
+// beforeDash returns the one argument that isn't the unit's.
 func beforeDash(cmd *cobra.Command, args []string) (string, error) {
 	ours := len(args)
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -198,7 +198,7 @@ func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orch
 	return req, done, err
 }
 
-// stdinBytes is the most that a unit gets on stdin.
+// stdinBytes is the largest stdin of a unit.
 func (f auRunFlags) stdinBytes() (int64, error) {
 	if f.maxStdin == "" {
 		return au.DefaultStdinBytes, nil
@@ -210,7 +210,7 @@ func (f auRunFlags) stdinBytes() (int64, error) {
 	return limit, nil
 }
 
-// call is the unit's input but for its stdin.
+// call is the unit's input without its stdin.
 func (f auRunFlags) call(args []string) (contract.Payload, error) {
 	call := map[string]any{}
 	if len(args) > 0 {
@@ -233,8 +233,8 @@ func (f auRunFlags) call(args []string) (contract.Payload, error) {
 	return contract.NewPayload(call)
 }
 
-// stdinFile returns a file with what the unit is to read; "" is nothing. What comes by our
-// own stdin is received first, on disk: more than a unit takes is refused before it starts.
+// stdinFile returns the file that the unit reads; "" is none. Our own stdin is first stored
+// on disk: more than the unit accepts is refused before it starts.
 func (f auRunFlags) stdinFile(a *app, limit int64) (name string, done func(), err error) {
 	if f.stdin != "-" {
 		return f.stdin, func() {}, nil
@@ -255,7 +255,7 @@ func (f auRunFlags) stdinFile(a *app, limit int64) (name string, done func(), er
 	return name, done, nil
 }
 
-// stdinIsTerminal reports whether a person would have to type what is read.
+// stdinIsTerminal reports whether a person would have to type the input.
 func (a *app) stdinIsTerminal() bool {
 	file, ok := a.stdin.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// auCheckTime is what one start of a unit may take.
+// auCheckTime bounds one start of a unit.
 const auCheckTime = time.Minute
 
 type auCheckFlags struct {
@@ -92,7 +92,7 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 type auStarter struct {
 	containers *container.Containers
 	unit       *unit.Unit
-	model      string // of this machine; "" is none
+	model      string // a path on this machine; "" is none
 	view       *view
 }
 
@@ -106,15 +106,16 @@ func (s auStarter) Start(ctx context.Context, trial check.Trial) (check.Observed
 	return check.Observed{Run: seen.Run, StartError: seen.StartError, MemoryLimit: seen.MemoryLimit}, err
 }
 
-// watch shows how the unit is built. What it logs is none of the user's own doing.
+// watch shows how the unit is built. It leaves out the unit's log: the check gives it
+// inputs that aren't the user's.
 func (s auStarter) watch(e run.Event) {
 	if e.Build != nil {
 		s.view.event(e)
 	}
 }
 
-// sourceOf looks at a unit's source; nil is for a unit of which there is only the program,
-// in a directory of ours.
+// sourceOf examines a unit's source. It is nil for a program without source, which is in a
+// directory of ours.
 func (a *app) sourceOf(c *capsule.Capsule) *check.Source {
 	wrapped, err := filepath.Abs(filepath.Join(a.data, "au"))
 	if err != nil || filepath.Dir(c.Dir) == wrapped {
@@ -145,7 +146,7 @@ func readSample(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// auReport is what is printed of a check.
+// auReport is the printed result of a check.
 type auReport struct {
 	Unit string `json:"unit"`
 	check.Report
@@ -157,7 +158,7 @@ func (a *app) showAUReport(report auReport, asJSON bool) error {
 			return err
 		}
 	} else {
-		_ = report.table().WriteTable(a.stdout) // whoever reads it may have gone
+		_ = report.table().WriteTable(a.stdout) // the reader may have gone
 	}
 	if report.Failed() {
 		return exitFindings
@@ -165,7 +166,7 @@ func (a *app) showAUReport(report auReport, asJSON bool) error {
 	return nil
 }
 
-// table is the report in the form of all conformance reports. It says why only where a
+// table is the report in the form of all conformance reports. It gives a reason only if a
 // check didn't pass.
 func (r auReport) table() agentapi.Report {
 	table := agentapi.Report{Target: r.Unit}

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// loadAU reads the Agentic Unit that a directory, a program of this machine, a name or an
-// image stands for.
+// loadAU reads the Agentic Unit of a directory, a program on this machine, a name or an
+// image.
 func (a *app) loadAU(target string) (*capsule.Capsule, error) {
 	info, err := os.Stat(target)
 	switch {
@@ -40,13 +40,13 @@ func (a *app) loadAU(target string) (*capsule.Capsule, error) {
 	return c, nil
 }
 
-// isImageName reports whether a target that is no file has to be an image: names of units
-// have neither of these.
+// isImageName reports whether a target that is no file must be an image: names of units
+// contain neither of these.
 func isImageName(target string) bool {
 	return strings.ContainsAny(target, ":/@") && !strings.HasPrefix(target, ".") && !strings.HasPrefix(target, "/")
 }
 
-// wrapImage makes a unit of an image whose program is one.
+// wrapImage makes a unit from an image whose program is one.
 func (a *app) wrapImage(ref string) (*capsule.Capsule, error) {
 	if strings.ContainsAny(ref, " \t\r\n\\$") {
 		return nil, fault.New(fault.Input, "%q is no image", ref)
@@ -56,8 +56,8 @@ func (a *app) wrapImage(ref string) (*capsule.Capsule, error) {
 	return a.wrap(base, "FROM "+ref+"\n", "")
 }
 
-// wrapProgram makes a unit of a program, with an image of its own around it: what runs is
-// what was read now, and a program that needs libc finds Debian's.
+// wrapProgram makes a unit from a program, in an image of its own: the unit runs the
+// program as it was read now, and a program that needs libc finds Debian's.
 func (a *app) wrapProgram(program string) (*capsule.Capsule, error) {
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
 		return nil, fault.Wrap(fault.Input, err, "%q is no program", program).WithHint("chmod +x it, if it is one")
@@ -75,7 +75,7 @@ func (a *app) wrap(name, dockerfile, program string) (*capsule.Capsule, error) {
 	if err != nil {
 		return nil, unwrapped(err)
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // it has its name by then, or is of no use
+	defer func() { _ = os.RemoveAll(temp) }() // by then it has been renamed, or it failed
 	digest, err := fillUnit(temp, nameFor(name), dockerfile, program)
 	if err != nil {
 		return nil, unwrapped(err)
@@ -101,7 +101,7 @@ func fillUnit(dir, name, dockerfile, program string) (digest string, err error) 
 			return "", err
 		}
 	}
-	_, _ = io.WriteString(sum, dockerfile+"\x00"+agent+"\x00") // a hash takes everything
+	_, _ = io.WriteString(sum, dockerfile+"\x00"+agent+"\x00") // writing to a hash never fails
 	if program != "" {
 		if err := copyProgram(sum, filepath.Join(dir, "unit"), program); err != nil {
 			return "", err
@@ -127,7 +127,7 @@ func copyProgram(sum io.Writer, to, from string) (err error) {
 
 var unfitForNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameFor makes a name of a unit of a file's or an image's.
+// nameFor derives a unit's name from the name of a file or an image.
 func nameFor(base string) string {
 	name := strings.Trim(unfitForNames.ReplaceAllString(strings.ToLower(base), "-"), "-")
 	if len(name) > 48 {

@@ -68,7 +68,7 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 	return a.reportPipe(records, flags.json, err)
 }
 
-// reportPipe prints what came of a pipeline, which ended with its last record.
+// reportPipe prints the result of a pipeline, which is decided by its last record.
 func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
 	last := pipe.Decisive(records)
 	if !all {
@@ -91,7 +91,7 @@ type auRunner struct {
 	view  *view
 }
 
-// Prepare implements pipe.Runner. What the unit reads is a file by now.
+// Prepare implements pipe.Runner. The unit's input is a file by now.
 func (r auRunner) Prepare(task pipe.Task, stdin string) (pipe.Unit, error) {
 	c, err := r.a.loadAU(task.Unit)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r auRunner) Prepare(task pipe.Task, stdin string) (pipe.Unit, error) {
 	return auUnit{local: r.local, req: req}, err
 }
 
-// auUnit is a unit with what it is given.
+// auUnit is a unit with its input.
 type auUnit struct {
 	local *local
 	req   orchestrator.Request
@@ -121,7 +121,7 @@ func (u auUnit) Run(ctx context.Context, join pipe.Join) (api.Record, error) {
 	return ended.Record, err
 }
 
-// receiveOnce makes a file of our own stdin, which several tasks may read.
+// receiveOnce stores our own stdin in a file, which several tasks may read.
 func (a *app) receiveOnce(flags auRunFlags, name string) (string, error) {
 	if flags.stdin != "-" {
 		return flags.stdin, nil

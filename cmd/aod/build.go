@@ -58,7 +58,7 @@ func (a *app) buildBase(ctx context.Context) error {
 	})
 }
 
-// plural counts things in English.
+// plural writes a number of things in English.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// callNode is a run in the tree of calls, as a person sees it.
+// callNode is a run in the tree of calls.
 type callNode struct {
 	unit     string
 	state    api.State
@@ -35,7 +35,7 @@ func nodesOf(calls []api.Call) []*callNode {
 	return nodes
 }
 
-// nodeOf is the node of a record, with those of its calls.
+// nodeOf turns a record and its calls into a node.
 func nodeOf(r api.Record) *callNode {
 	node := &callNode{
 		unit: r.Unit, state: r.State, since: r.CreatedAt, files: len(r.Files),
@@ -47,8 +47,8 @@ func nodeOf(r api.Record) *callNode {
 	return node
 }
 
-// showTree draws a run with all that it called. The record of one that goes on doesn't
-// tell of its calls yet: the server is asked for them.
+// showTree draws a run with all its calls. The record of an unfinished run doesn't have its
+// calls yet: the server is asked for them.
 func (a *app) showTree(ctx context.Context, server *client.Client, record api.Record) error {
 	node := nodeOf(record)
 	if record.Outcome == "" {
@@ -63,7 +63,8 @@ func (a *app) showTree(ctx context.Context, server *client.Client, record api.Re
 	return nil
 }
 
-// callsOf asks for the calls of a run, and for theirs. A tree is never deeper than maxDepth.
+// callsOf requests the calls of a run, and their calls. A tree is never deeper than
+// maxDepth.
 func callsOf(ctx context.Context, server *client.Client, id string, depth int) ([]*callNode, error) {
 	const maxDepth = 64
 	if depth == maxDepth {
@@ -83,11 +84,11 @@ func callsOf(ctx context.Context, server *client.Client, id string, depth int) (
 		}
 		nodes = append(nodes, node)
 	}
-	slices.Reverse(nodes) // they come newest first
+	slices.Reverse(nodes) // the server lists newest first
 	return nodes, nil
 }
 
-// lines draws the node and what is below it.
+// lines draws the node and the nodes below it.
 func (n *callNode) lines(o *output, now time.Time) []string {
 	return append([]string{n.line(o, now)}, branches(o, n.children, "", now)...)
 }
@@ -105,7 +106,7 @@ func branches(o *output, nodes []*callNode, indent string, now time.Time) []stri
 	return lines
 }
 
-// line is the node itself: its mark, its name, how long it took, what it gave.
+// line draws the node itself: its mark, its name, its duration, its files.
 func (n *callNode) line(o *output, now time.Time) string {
 	took := n.took
 	if took == 0 {
@@ -144,8 +145,8 @@ func newCallTree(unit string) *callTree {
 	return &callTree{root: root, nodes: map[string]*callNode{}}
 }
 
-// note takes an event of any run in the tree and returns its node; called is true for one
-// that was called and is new.
+// note records an event of any run in the tree and returns its node; called is true for a
+// new run that another one called.
 func (t *callTree) note(e run.Event) (node *callNode, called bool) {
 	node = t.nodes[e.Run]
 	if node == nil {

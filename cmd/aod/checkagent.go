@@ -11,7 +11,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// targetsVariable names the agents to check where the command line names none.
+// targetsVariable is the environment variable with the agents to check if the command line
+// names none.
 const targetsVariable = "AGENT_CONTRACT_TARGETS"
 
 // checkAgentFlags are the flags of check-agent.
@@ -37,7 +38,7 @@ Exit code 1 when a rule is broken.`,
 	}
 	set := cmd.Flags()
 	set.BoolVar(&flags.json, "json", false, "print the reports as JSON")
-	// It hides the flag of all commands, whose token is for AOD's own server.
+	// This flag hides the global one, whose token is for AOD's own server.
 	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
 	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object")
 	set.DurationVar(&flags.timeout, "timeout", agentapi.DefaultCheckTimeout, "how long one call may take")
@@ -68,7 +69,7 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 	return a.showReports(reports, flags.json)
 }
 
-// targetsOf reads the agents to check, those of the environment where none are named.
+// targetsOf reads the agents to check, or those of the environment if none are named.
 func targetsOf(args []string) ([]agentapi.Target, error) {
 	var targets []agentapi.Target
 	for _, arg := range args {
@@ -89,8 +90,8 @@ func targetsOf(args []string) ([]agentapi.Target, error) {
 	return targets, err
 }
 
-// options reads the files that the flags name. Plain http is for whoever typed it: what is
-// sent is no secret, unless there is a token.
+// options reads the files that the flags name. A user may type an http address: the
+// requests contain no secret, unless there is a token.
 func (f checkAgentFlags) options() (agentapi.CheckOptions, error) {
 	opts := agentapi.CheckOptions{Call: agentapi.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
@@ -136,7 +137,7 @@ func (a *app) showReports(reports []agentapi.Report, asJSON bool) error {
 		if i > 0 {
 			a.stdout.line("")
 		}
-		_ = report.WriteTable(a.stdout) // whoever reads it may have gone
+		_ = report.WriteTable(a.stdout) // the reader may have gone
 	}
 	if asJSON {
 		if err := a.stdout.json(reports); err != nil {

@@ -28,14 +28,14 @@ reported at once, with exit code 2.`,
 	return cmd
 }
 
-// addSettings gives a command the flags of the server's settings. Those of --data and
-// --units belong to the root.
+// addSettings adds the flags of the server's settings to a command. --data and --units
+// belong to the root command.
 func addSettings(cmd *cobra.Command) {
 	cmd.Flags().String("config", "", "a YAML file of settings (AOD_CONFIG)")
 	config.Flags(cmd.Flags(), "data", "units")
 }
 
-// loadConfig reads the settings for a command that has their flags.
+// loadConfig reads the settings for a command with their flags.
 func (a *app) loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *app) config(cmd *cobra.Command, asJSON bool) error {
 
 func (a *app) showValues(values []config.Value) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "KEY\tVALUE\tSOURCE") // the table reports at its end
+	_, _ = fmt.Fprintln(table, "KEY\tVALUE\tSOURCE") // Flush returns the error
 	for _, v := range values {
 		text := printable(v.Value)
 		if text == "" {

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// oldestAPI is the oldest engine API that is tested: Debian 12's engine.
+	// oldestAPI is the oldest tested engine API: that of Debian 12's engine.
 	oldestAPI = "1.41"
-	// lowSpace is when free space begins to be a worry, and noSpace when it is one.
+	// lowSpace is the free space below which the doctor warns, noSpace that below which it
+	// reports a problem.
 	lowSpace = 5 << 30
 	noSpace  = 1 << 30
 )
 
-// health is how one thing is.
+// health is the state of one item.
 type health string
 
 const (
@@ -34,7 +35,7 @@ const (
 	broken health = "fail"
 )
 
-// checkup is what the doctor found of one thing, and the mend.
+// checkup is the doctor's finding on one item, with the remedy.
 type checkup struct {
 	Name   string `json:"name"`
 	Health health `json:"health"`
@@ -86,7 +87,7 @@ func examineEngine(ctx context.Context) []checkup {
 	if err != nil {
 		return []checkup{sick("engine", err)}
 	}
-	defer func() { _ = engine.Close() }() // nothing to lose
+	defer func() { _ = engine.Close() }() // nothing is lost
 	info, err := engine.Probe(ctx)
 	if err != nil {
 		return []checkup{sick("engine", err)}
@@ -133,7 +134,7 @@ func olderVersion(version, than string) bool {
 
 func versionParts(version string) (major, minor int) {
 	left, right, _ := strings.Cut(version, ".")
-	major, _ = strconv.Atoi(left)  // what is no number is 0: as old as can be
+	major, _ = strconv.Atoi(left)  // a text that is no number is 0, the oldest version
 	minor, _ = strconv.Atoi(right) // likewise
 	return major, minor
 }
@@ -158,7 +159,7 @@ func examineBase(ctx context.Context, engine runtime.Images) checkup {
 	return sick("base image", err)
 }
 
-// examineSpace can tell of a local engine whose directory we may look at.
+// examineSpace works only for a local engine whose directory is readable.
 func examineSpace(name string, info runtime.EngineInfo) checkup {
 	if !info.Local {
 		return checkup{Name: name, Health: fine, Found: "not known: the engine is elsewhere"}

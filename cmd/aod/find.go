@@ -15,7 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// load reads the capsule that a directory or a name stands for.
+// load reads the capsule of a directory or a name.
 func (a *app) load(arg string) (*capsule.Capsule, error) {
 	dir, err := a.find(arg)
 	if err != nil {
@@ -31,8 +31,8 @@ func (a *app) load(arg string) (*capsule.Capsule, error) {
 	return c, nil
 }
 
-// callees finds what a capsule may call: its neighbours, and what is in the directories
-// of --units. Each is read once, so that all calls of a run see the same.
+// callees finds the units that a capsule may call: its neighbours, and those in the
+// directories of --units. Each is read once, so that all calls of a run see the same.
 func (a *app) callees(c *capsule.Capsule) func(context.Context, string) (*unit.Unit, error) {
 	var mu sync.Mutex
 	known := map[string]*unit.Unit{c.Name: unit.Of(c)}
@@ -66,8 +66,8 @@ func (a *app) loadCallee(places []string, name string) (*capsule.Capsule, error)
 		WithHint("name the directory above it with --units")
 }
 
-// find takes a directory for itself, and looks for a name in the directories of
-// --units. What has a separator in it is never a name.
+// find returns a directory as it is, and looks for a name in the directories of --units. A
+// text with a separator in it is never a name.
 func (a *app) find(arg string) (string, error) {
 	info, err := os.Stat(arg)
 	if err == nil && info.IsDir() {
@@ -95,8 +95,8 @@ func (a *app) find(arg string) (string, error) {
 		WithHint("give its directory, or name the directory above it with --units; `aod init %s` makes a new one", filepath.Base(arg))
 }
 
-// inPlace finds the unit of a name in the directories below a place: in that of the same
-// name, or in one whose agent.yaml says so.
+// inPlace finds the unit of a name below a directory: in the subdirectory of that name, or
+// in one whose agent.yaml has the name.
 func (a *app) inPlace(place, name string) (*capsule.Capsule, error) {
 	found, err := a.reader().Load(filepath.Join(place, name))
 	if err == nil && found.Name == name || err != nil && !fault.Is(err, fault.NotFound) {
@@ -105,9 +105,10 @@ func (a *app) inPlace(place, name string) (*capsule.Capsule, error) {
 	return a.named(place, name)
 }
 
-// named finds the unit that has its name in its agent.yaml. What can't be loaded isn't meant.
+// named finds the unit with this name in its agent.yaml. It skips units that can't be
+// loaded.
 func (a *app) named(place, name string) (*capsule.Capsule, error) {
-	entries, _ := os.ReadDir(place) // a place without any has none of this name
+	entries, _ := os.ReadDir(place) // an unreadable directory has no such unit
 	for _, entry := range entries {
 		dir := filepath.Join(place, entry.Name())
 		if _, err := os.Stat(filepath.Join(dir, "agent.yaml")); err != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// cancelTime is how long an interrupted run is waited for.
+	// cancelTime bounds the wait for an interrupted run.
 	cancelTime = time.Minute
-	// logTime is how long the rest of a log may take after the end of its run.
+	// logTime bounds the wait for the rest of a log after the end of its run.
 	logTime = 5 * time.Second
 )
 
-// follow shows a run on a server to its end and reports it as one on this machine.
+// follow shows a run on a server to its end and reports it like a local run.
 func (a *app) follow(ctx context.Context, server *client.Client, run api.Record, flags runFlags) error {
 	f := follower{server: server, id: run.ID, view: newView(a.stderr, printable(run.Unit), a.quiet), quiet: a.quiet}
 	err := f.watch(ctx)
@@ -41,12 +41,12 @@ func (a *app) follow(ctx context.Context, server *client.Client, run api.Record,
 		return err
 	}
 	if record.Files == nil {
-		record.Files = []api.File{} // as the record is written
+		record.Files = []api.File{} // as in the JSON of a record
 	}
 	return a.report(record, "", flags.json, nil)
 }
 
-// follower shows what happens in a run on a server.
+// follower shows the events of a run on a server.
 type follower struct {
 	server *client.Client
 	id     string
@@ -55,7 +55,7 @@ type follower struct {
 	seen   int64 // the last event
 }
 
-// watch returns when the run has ended. An interrupt cancels the run and waits for that.
+// watch returns when the run has ended. An interrupt cancels the run and waits for its end.
 func (f *follower) watch(ctx context.Context) error {
 	f.view.waitFor("%s queued", f.view.unit)
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -102,7 +102,7 @@ func (f *follower) showEvents(ctx context.Context) error {
 	return nil
 }
 
-// show leaves out what it doesn't know: servers may be newer than we are.
+// show ignores unknown events: a server may be newer than the client.
 func (f *follower) show(event api.Event) {
 	data, err := event.Decode()
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *follower) show(event api.Event) {
 	f.view.event(shown)
 }
 
-// callEvent makes of a call that began or ended what its own run would have told.
+// callEvent turns the start or end of a call into the event of the called run itself.
 func (f *follower) callEvent(call api.Call) run.Event {
 	state := api.Transition{State: call.State, At: time.Now()}
 	return run.Event{
@@ -135,7 +135,7 @@ func (f *follower) callEvent(call api.Call) run.Event {
 	}
 }
 
-// showAttempt tells of a try that failed and is made again.
+// showAttempt reports a failed attempt that is repeated.
 func (f *follower) showAttempt(told api.AttemptEvent) {
 	why := string(told.Outcome)
 	if told.Error != nil {
@@ -145,13 +145,13 @@ func (f *follower) showAttempt(told api.AttemptEvent) {
 		told.Number, time.Duration(told.RetryInMS)*time.Millisecond, printable(why))
 }
 
-// cancel ends the run for its interrupted user and shows its end.
+// cancel cancels the run for its interrupted user and shows its end.
 func (f *follower) cancel(ctx context.Context) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer done()
 	f.view.waitFor("cancelling %s", f.view.unit)
 	_, err := f.server.Cancel(ctx, f.id, "interrupted")
-	if err == nil || fault.Is(err, fault.Conflict) { // it had ended by then
+	if err == nil || fault.Is(err, fault.Conflict) { // it had ended already
 		err = f.showEvents(ctx)
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ func (a *app) scaffold(path, template string) error {
 	return nil
 }
 
-// sampleFlag gives a template that needs a file the one that it brings along.
+// sampleFlag returns the flag for the sample file of a template that needs a file.
 func sampleFlag(dir, template string) string {
 	for _, t := range scaffold.Templates() {
 		if t.Name == template && t.File != "" {

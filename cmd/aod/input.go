@@ -14,7 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// inputFlags say what a capsule is given.
+// inputFlags are the flags for a capsule's input.
 type inputFlags struct {
 	input string
 	set   []string
@@ -27,7 +27,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.file, "file", "f", nil, "give a file and set its field: `field=PATH`; may be repeated")
 }
 
-// read puts the input together: --input first, then every --set.
+// read combines the input: --input first, then every --set.
 func (f *inputFlags) read(schema *contract.Schema, stdin io.Reader) (contract.Payload, []run.InputFile, error) {
 	payload, err := f.payload(stdin)
 	if err != nil {
@@ -78,8 +78,8 @@ func (f *inputFlags) raw(stdin io.Reader) ([]byte, error) {
 	return readInput(file, path)
 }
 
-// readInput reads one byte more than is allowed, so that the payload's own check sees
-// what is too large.
+// readInput reads one byte more than is allowed, so that the payload's own check detects
+// the excess.
 func readInput(r io.Reader, name string) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, contract.DefaultMaxBytes+1))
 	if err != nil {

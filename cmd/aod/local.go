@@ -15,7 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// local is what a command runs units with on this machine.
+// local runs units on this machine for a command.
 type local struct {
 	*orchestrator.Local
 	kinds      run.Kinds
@@ -23,14 +23,13 @@ type local struct {
 	engine     runtime.Engine
 }
 
-// unitKind is a kind of unit: how its directories are read, and how its runs are carried
-// out.
+// unitKind is a kind of unit: how its directories are read, and how its runs are executed.
 type unitKind struct {
 	read capsule.Kind
 	run  run.Kind
 }
 
-// kinds are the kinds of unit whose runs can be carried out. This is where one is added.
+// kinds are the kinds of unit that can be executed. Add new ones here.
 func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
 	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents}
 	for _, kind := range a.moreKinds {
@@ -48,8 +47,8 @@ func (a *app) reader() *capsule.Reader {
 	return capsule.NewReader(more...)
 }
 
-// withLocal calls do with what runs units over the local engine, after removing what dead
-// processes left.
+// withLocal calls do with a runner of units on the local engine, after removing the remains
+// of dead processes.
 func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) {
 	return a.openLocal(remote.Options{Data: a.data}, func(l *local) error {
 		if err := a.sweep(ctx, l); err != nil {
@@ -59,8 +58,8 @@ func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) 
 	})
 }
 
-// withUnit is withLocal for runs of a unit. Where its kind leaves nothing elsewhere no
-// engine need answer: what dead processes left is removed then as far as it goes.
+// withUnit is withLocal for runs of a unit. If its kind leaves no remains elsewhere, the
+// engine need not answer: remains of dead processes are then removed if possible.
 func (a *app) withUnit(ctx context.Context, u *unit.Unit, secrets map[string]string, do func(*local) error) error {
 	return a.openLocal(remote.Options{Data: a.data, SecretFiles: secrets}, func(l *local) error {
 		if err := a.sweepFor(ctx, l, u); err != nil {
@@ -83,7 +82,7 @@ func (a *app) sweepFor(ctx context.Context, l *local, u *unit.Unit) error {
 	}
 	brief, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	_ = a.sweep(brief, l) // the next command that needs an engine says what is wrong
+	_ = a.sweep(brief, l) // the next command that needs an engine reports the error
 	return ctx.Err()
 }
 
@@ -102,7 +101,7 @@ func (a *app) openLocal(agents remote.Options, do func(*local) error) (err error
 	return do(l)
 }
 
-// sweep removes what dead processes left.
+// sweep removes the remains of dead processes.
 func (a *app) sweep(ctx context.Context, l *local) error {
 	swept, err := l.Sweep(ctx)
 	for _, id := range swept {

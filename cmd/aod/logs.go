@@ -31,7 +31,7 @@ func (a *app) logs(ctx context.Context, id string, follow bool) error {
 			return err
 		}
 		if _, err := fmt.Fprintln(a.stdout, printable(settled(entry.Text))); err != nil {
-			return nil // whoever read it has seen enough
+			return nil // the reader has gone
 		}
 	}
 	return nil

@@ -11,8 +11,9 @@ import (
 
 func main() { os.Exit(mainCode()) }
 
-// mainCode is the program, with more kinds of unit than those that are always there. It ends at the first signal what goes on; a second one ends the process, and
-// the next start cleans up behind it.
+// mainCode runs the program, with more kinds of unit than the built-in ones. The first
+// signal ends the work in progress. A second one ends the process, and the next start
+// cleans up behind it.
 func mainCode(more ...unitKind) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

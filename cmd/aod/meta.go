@@ -9,14 +9,14 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// metaFlags are the metadata of a run, or that to look for.
+// metaFlags are the metadata of a run, or the metadata to search for.
 type metaFlags []string
 
 func (f *metaFlags) register(flags *pflag.FlagSet, usage string) {
 	flags.StringArrayVar((*[]string)(f), "meta", nil, usage+", as KEY=VALUE; may be repeated")
 }
 
-// read returns the metadata that was given, within its bounds.
+// read returns the given metadata, within its bounds.
 func (f metaFlags) read() (map[string]string, error) {
 	if len(f) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// output is one of the program's two streams, and what it is connected to.
+// output is stdout or stderr, with what it is connected to.
 type output struct {
 	io.Writer
 	terminal bool
@@ -35,11 +35,10 @@ func (o *output) width() int {
 	return 80
 }
 
-// line writes a line. A stream that can't be written to any more is nobody's error:
-// whoever read it has gone.
+// line writes a line. It ignores a failed write: the reader has gone.
 func (o *output) line(format string, args ...any) { _, _ = fmt.Fprintf(o, format+"\n", args...) }
 
-// json writes a document: readable on a terminal, on one line for a program.
+// json writes a document: indented on a terminal, on one line for a program.
 func (o *output) json(document any) error {
 	var raw bytes.Buffer
 	encoder := json.NewEncoder(&raw)
@@ -58,7 +57,7 @@ func (o *output) json(document any) error {
 	return err
 }
 
-// fault tells what went wrong and what to do about it.
+// fault prints an error and its hint.
 func (o *output) fault(err error) {
 	public := fault.Public(err)
 	o.line("%s %s%s", o.style(red, "aod:"), printable(public.Msg), o.cause(public))
@@ -68,8 +67,8 @@ func (o *output) fault(err error) {
 	}
 }
 
-// cause adds what is private to a service's operator: here that is the user. A failed
-// build has told everything.
+// cause adds the part of an error that is private to a service's operator: here the user is
+// the operator. A failed build has printed everything.
 func (o *output) cause(e *fault.Error) string {
 	if e.Err == nil || e.Kind == fault.Build {
 		return ""
@@ -106,8 +105,8 @@ func (o *output) style(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// printable keeps line ends and tabs and takes every other control character out: a
-// capsule must not move our user's cursor.
+// printable removes every control character except line ends and tabs: a capsule must not
+// move the user's cursor.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -117,7 +116,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// visible maps control characters, and those that turn the direction of text, to U+FFFD.
+// visible maps control characters, and those that change the direction of text, to U+FFFD.
 func visible(r rune) rune {
 	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar
@@ -125,8 +124,8 @@ func visible(r rune) rune {
 	return r
 }
 
-// escapeControls writes the control characters that JSON lets stand in a string
-// (U+007F to U+009F and those of direction) as JSON escapes: the document stays the same.
+// escapeControls writes the control characters that JSON permits in a string (U+007F to
+// U+009F and those of direction) as JSON escapes: the document stays the same.
 func escapeControls(document string) string {
 	var b strings.Builder
 	for _, r := range document {
@@ -139,7 +138,7 @@ func escapeControls(document string) string {
 	return b.String()
 }
 
-// bytesText writes a size as a person reads it.
+// bytesText formats a size for a person.
 func bytesText(n int64) string {
 	const unit = 1024
 	if n < unit {

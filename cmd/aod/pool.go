@@ -69,7 +69,7 @@ func loaded(waiting []api.PoolSandbox) (n int) {
 	return n
 }
 
-// oldestText is the age of the first, which has waited longest.
+// oldestText is the age of the first sandbox, which has waited longest.
 func oldestText(waiting []api.PoolSandbox, now time.Time) string {
 	if len(waiting) == 0 {
 		return ""

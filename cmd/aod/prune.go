@@ -65,7 +65,7 @@ type sizeFlag int64
 
 var sizeRule = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?$`)
 
-// Set reads the text of a flag.
+// Set parses the text of a flag.
 func (f *sizeFlag) Set(text string) error {
 	parts := sizeRule.FindStringSubmatch(strings.ToLower(text))
 	if parts == nil {
@@ -90,5 +90,5 @@ func (f *sizeFlag) String() string {
 	return strconv.FormatInt(int64(*f), 10)
 }
 
-// Type is the word for it in a help text.
+// Type is the type's name in a help text.
 func (*sizeFlag) Type() string { return "size" }

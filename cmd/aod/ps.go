@@ -16,13 +16,13 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// queued is what a terminal shows for a run that waits for its turn.
+// queued is the state that a terminal shows for a waiting run.
 const queued = "queued"
 
-// maxPage is the most that a server lists at a time.
+// maxPage is the largest page that a server lists.
 const maxPage = 1000
 
-// listFlags choose runs.
+// listFlags select runs.
 type listFlags struct {
 	all    bool
 	unit   string
@@ -84,8 +84,8 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	return nil
 }
 
-// filter asks for one run more than are shown, to know whether there are more. Whoever
-// names a state that runs end in means those that have ended.
+// filter requests one run more than is shown, to know whether there are more. A state that
+// runs end in selects finished runs only.
 func (f listFlags) filter() (api.Filter, error) {
 	if f.limit < 1 {
 		return api.Filter{}, fault.New(fault.Input, "--limit %d is no number of runs", f.limit)
@@ -145,18 +145,18 @@ func newTable(w io.Writer, titles ...string) *tabwriter.Writer {
 	return table
 }
 
-// row adds a line of cells; what is empty is shown as "-", so that columns can be told
-// apart by a program.
+// row adds a line of cells. An empty cell is shown as "-", so that a program can tell the
+// columns apart.
 func row(table *tabwriter.Writer, cells ...string) {
 	for i, c := range cells {
 		if cells[i] = cell(c); cells[i] == "" {
 			cells[i] = "-"
 		}
 	}
-	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // the table reports at its end
+	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush returns the error
 }
 
-// cell keeps a text of a server's on one line and in its column.
+// cell keeps a server's text on one line and in its column.
 func cell(text string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(text))
 }
@@ -188,7 +188,7 @@ func ageText(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// durationText is how long a run took, or has taken until now; "" before its start.
+// durationText is a run's duration, up to now if it hasn't ended; "" before its start.
 func durationText(from, to *time.Time, now time.Time) string {
 	if from == nil {
 		return ""

@@ -17,8 +17,8 @@ import (
 // maxSmallFile bounds an address or a token in bytes.
 const maxSmallFile = 4 << 10
 
-// connect returns a client of the server that was named, else of the one that runs on
-// this data directory.
+// connect returns a client of the named server, or else of the server that runs on this
+// data directory.
 func (a *app) connect() (*client.Client, error) {
 	server := a.server
 	if server == "" {
@@ -34,7 +34,7 @@ func (a *app) connect() (*client.Client, error) {
 	return client.New(client.Options{Server: server, Token: token})
 }
 
-// localServer returns the address that `aod serve` left in the data directory.
+// localServer returns the address that `aod serve` wrote to the data directory.
 func (a *app) localServer() (string, error) {
 	address, err := readSmall(filepath.Join(a.data, "server", "address"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func (a *app) localServer() (string, error) {
 	return address, nil
 }
 
-// token returns what the server is shown: the token that the user names, else that of
-// the data directory, which is for its own server alone. "" is none.
+// token returns the token for the server: the one that the user names, else that of the
+// data directory, which is for its own server alone. "" is none.
 func (a *app) token(server string) (string, error) {
 	if token := os.Getenv("AOD_TOKEN"); token != "" {
 		return token, nil
@@ -64,7 +64,7 @@ func (a *app) token(server string) (string, error) {
 	}
 	local, err := a.localServer()
 	if err != nil || !sameServer(local, server) {
-		return "", nil //nolint:nilerr // a server of another place: it may need no token
+		return "", nil //nolint:nilerr // a server elsewhere may need no token
 	}
 	token, err := readSmall(filepath.Join(a.data, "server", "token"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (a *app) token(server string) (string, error) {
 	return token, nil
 }
 
-// sameServer reports whether two addresses are the same server's for certain.
+// sameServer reports whether two addresses certainly belong to the same server.
 func sameServer(one, other string) bool {
 	a, errA := url.Parse(one)
 	b, errB := url.Parse(other)
@@ -84,8 +84,8 @@ func sameServer(one, other string) bool {
 	return a.Hostname() == b.Hostname() || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
 }
 
-// isLoopback reports whether a name is this machine's own. All of 127.0.0.0/8 is not one
-// place: a server listens at one address of it.
+// isLoopback reports whether a name means this machine. The addresses of 127.0.0.0/8
+// differ: a server listens at one of them.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && (ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback))

@@ -92,7 +92,7 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	})
 }
 
-// secretFiles reads --secret NAME=FILE. The files are read when a unit wants them.
+// secretFiles parses --secret NAME=FILE. The files are read when a unit needs them.
 func secretFiles(flags []string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, pair := range flags {
@@ -141,7 +141,7 @@ func (a *app) runRequest(ctx context.Context, l *local, req orchestrator.Request
 	return a.report(ended.Record, ended.KeptAt, flags.json, err)
 }
 
-// report prints the result and returns what the program's exit code is made of.
+// report prints the result and returns the error that determines the exit code.
 func (a *app) report(record api.Record, kept string, whole bool, failure error) error {
 	if whole {
 		if err := a.stdout.json(record); err != nil {
@@ -170,7 +170,7 @@ func (a *app) report(record api.Record, kept string, whole bool, failure error) 
 	return nil
 }
 
-// runError tells how a run ended that did not end well.
+// runError prints how a run failed.
 func (o *output) runError(unit string, e api.RunError) {
 	message := printable(e.Message)
 	if e.Type != "" {
@@ -183,7 +183,7 @@ func (o *output) runError(unit string, e api.RunError) {
 	}
 }
 
-// exitCode is what a shell sees of a run.
+// exitCode is the exit code for a run.
 func exitCode(record api.Record) int {
 	switch record.Outcome {
 	case api.Success:
@@ -197,14 +197,14 @@ func exitCode(record api.Record) int {
 	}
 	if record.ExitCode == nil {
 		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation {
-			return int(exitFindings) // an agent elsewhere has no code of its own
+			return int(exitFindings) // a remote agent has no exit code
 		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))
 	}
 	return *record.ExitCode
 }
 
-// relative shortens a path to one from the working directory where it lies below it.
+// relative makes a path relative if it lies below the working directory.
 func relative(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

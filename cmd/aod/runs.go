@@ -37,7 +37,7 @@ record as it is, with the input and the result. Without an ID list the runs, as 
 	return cmd
 }
 
-// atMostOne takes one argument or none.
+// atMostOne accepts one argument or none.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) <= 1 {
@@ -116,7 +116,7 @@ func (p runPage) head() {
 	p.field("log", logText(r.Log))
 }
 
-// field prints a line; there is none for what is not known.
+// field prints a line, or none if the text is empty.
 func (p runPage) field(name, text string) {
 	if text != "" {
 		p.out.line("%s %s", p.out.style(dim, fmt.Sprintf("%-9s", name)), cell(text))
@@ -142,8 +142,7 @@ func (p runPage) failure(name string, e *api.RunError) {
 	p.out.findings(e.Findings)
 }
 
-// stateLine tells waiting for the beginning from resting after the end, which are one
-// state.
+// stateLine tells waiting for the start from resting after the end, which are one state.
 func stateLine(t api.Transition, before api.State) string {
 	text := stateText(t.State)
 	if before == api.Cleanup {
@@ -158,7 +157,7 @@ func stateLine(t api.Transition, before api.State) string {
 	return text
 }
 
-// joined writes a thing with what else is known of it.
+// joined writes a text with its details.
 func joined(first string, rest ...string) string {
 	var known []string
 	for _, r := range rest {
@@ -179,12 +178,12 @@ func exitText(code *int) string {
 	return fmt.Sprintf(", exit code %d", *code)
 }
 
-// short is as much of a digest as a person compares.
+// short is the part of a digest that a person compares.
 func short(digest string) string { return digest[:min(len(digest), 16)] }
 
 func timeText(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
 
-// containerText tells of a container that waited for its run how long it did.
+// containerText says how long a container waited for its run.
 func containerText(c *api.Container) string {
 	if c == nil {
 		return ""

@@ -91,8 +91,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 	return serveUntilDone(ctx, service, api, listener, c)
 }
 
-// serveUntilDone ends in this order: nothing new is admitted, what runs gets its time,
-// and only then the API goes, so that whoever waits gets an answer.
+// serveUntilDone shuts down in this order: no new runs are admitted, running ones get their
+// time, and only then the API stops, so that waiting clients get an answer.
 func serveUntilDone(ctx context.Context, service *orchestrator.Service, api *httpapi.API, listener net.Listener, c *config.Config) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
@@ -109,7 +109,7 @@ func serveUntilDone(ctx context.Context, service *orchestrator.Service, api *htt
 	return errors.Join(failure, <-served)
 }
 
-// shutdown gives the runs their time on a context of its own.
+// shutdown gives the runs their time, with a context of its own.
 func shutdown(ctx context.Context, service *orchestrator.Service, c *config.Config) {
 	ctx = context.WithoutCancel(ctx)
 	if !c.Drain {
@@ -130,8 +130,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// reachable is where the server is found from this machine: one that listens everywhere
-// listens on the loopback too.
+// reachable is the server's address from this machine: a server that listens on every
+// interface listens on the loopback too.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -140,7 +140,7 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }
 
-// writeAddress leaves word of where the server is, for the commands that look for it.
+// writeAddress writes the server's address to a file, for commands that look for it.
 func writeAddress(home, address string) error {
 	if err := safefs.Replace(filepath.Join(home, "address"), []byte(address+"\n"), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return fmt.Errorf("write address: %w", err)

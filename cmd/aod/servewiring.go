@@ -96,10 +96,10 @@ func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.L
 	}
 }
 
-// agentService is the Service as the agent HTTP contract needs it.
+// agentService adapts the Service to the agent HTTP contract.
 type agentService struct{ *orchestrator.Service }
 
-// Submit is agents.Service's.
+// Submit implements agents.Service.
 func (s agentService) Submit(ctx context.Context, sub agents.Submission) (api.Record, error) {
 	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{
 		Unit: sub.Unit, Input: sub.Input, Within: sub.Within, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
@@ -119,10 +119,10 @@ func agentPolicy(c *config.Config) agents.Policy {
 	return policy
 }
 
-// minToken is the shortest token that is taken, in bytes.
+// minToken is the shortest accepted token, in bytes.
 const minToken = 32
 
-// ensureToken reads the server's token, and makes one where there is none.
+// ensureToken reads the server's token, and makes one if there is none.
 func ensureToken(path string) (string, error) {
 	token, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +153,8 @@ func makeToken(path string) (string, error) {
 	return token, nil
 }
 
-// newLogger writes ids, sizes and times to w, at the level that config has checked.
+// newLogger returns a logger to w, at the level that config has checked. It gets ids, sizes
+// and times.
 func newLogger(w io.Writer, format, level string) *slog.Logger {
 	opts := &slog.HandlerOptions{}
 	var l slog.Level
@@ -166,7 +167,7 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
-// startTracing exports spans where the environment says to (the OTEL_ variables of the
+// startTracing exports spans if the environment says so (the OTEL_ variables of the
 // OpenTelemetry specification), and else does nothing.
 func startTracing(ctx context.Context, version string) (stop func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})

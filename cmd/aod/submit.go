@@ -16,7 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// submitGrace is how long a submission that is on its way may take after an interrupt.
+// submitGrace bounds a submission in progress after an interrupt.
 const submitGrace = 2 * time.Second
 
 // runOnServer is `aod run` with --server.
@@ -45,8 +45,7 @@ func (a *app) runOnServer(ctx context.Context, name string, flags runFlags) erro
 	})
 }
 
-// unitOnServer uploads a directory, as in `aod run DIR`, and takes a name for one of the
-// server's.
+// unitOnServer uploads a directory, as in `aod run DIR`. A name means a unit of the server.
 func (a *app) unitOnServer(ctx context.Context, server *client.Client, arg string) (string, error) {
 	info, err := os.Stat(arg)
 	if err == nil && info.IsDir() || strings.ContainsRune(arg, filepath.Separator) {
@@ -59,7 +58,7 @@ func (a *app) unitOnServer(ctx context.Context, server *client.Client, arg strin
 	return arg, nil
 }
 
-// submission reads the flags by the contract that the server has.
+// submission reads the flags by the server's contract.
 func (a *app) submission(ctx context.Context, server *client.Client, unit string, flags runFlags) (client.Submission, error) {
 	metadata, err := flags.meta.read()
 	if err != nil {
@@ -88,7 +87,7 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	return sub, nil
 }
 
-// knownFields saves the upload of files that the server would refuse. It leaves nested
+// knownFields avoids the upload of files that the server would refuse. It leaves nested
 // fields to the server.
 func knownFields(schema *contract.Schema, files []run.InputFile) error {
 	known := schema.FileFields()
@@ -107,7 +106,7 @@ func knownFields(schema *contract.Schema, files []run.InputFile) error {
 	return nil
 }
 
-// start starts a run, and follows it to its end unless --detach says not to.
+// start starts a run, and follows it to its end unless --detach is set.
 func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (api.Record, error)) error {
 	patient, done := lingering(ctx, submitGrace)
 	defer done()
@@ -128,8 +127,8 @@ func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, 
 	return a.follow(ctx, server, record, flags)
 }
 
-// lingering returns a context that ends a while after ctx does: what was sent already
-// shall be answered, so that it can be taken back.
+// lingering returns a context that ends d after ctx does: a request that was sent already
+// should get its answer, so that the run can be cancelled.
 func lingering(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })

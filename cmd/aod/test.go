@@ -63,7 +63,7 @@ func (a *app) test(ctx context.Context, name, only string) error {
 	})
 }
 
-// chosen returns the cases to run; that there are none is a fault.
+// chosen returns the cases to run. If there are none, it returns a fault.
 func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 	cases, err := c.Cases()
 	if err != nil {
@@ -86,8 +86,8 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 	return cases, nil
 }
 
-// runCase runs one case and says what differs from what it expects. The error is for
-// AOD's own failures.
+// runCase runs one case and says what differs from its expectation. The error is for AOD's
+// own failures.
 func (a *app) runCase(ctx context.Context, l *local, c *capsule.Capsule, test capsule.Case) ([]string, time.Duration, error) {
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
@@ -110,8 +110,8 @@ func (a *app) runCase(ctx context.Context, l *local, c *capsule.Capsule, test ca
 	return cases.Compare(test.Expect, record), time.Since(began), nil
 }
 
-// submitCase runs a case. An input that breaks the contract is a result like others:
-// a test may expect it.
+// submitCase runs a case. An input that breaks the contract is a normal result: a test may
+// expect it.
 func submitCase(ctx context.Context, l *local, req orchestrator.Request, test capsule.Case) (api.Record, error) {
 	input, err := contract.Decode(test.Input, contract.DefaultMaxBytes)
 	if err != nil {
@@ -128,7 +128,7 @@ func submitCase(ctx context.Context, l *local, req orchestrator.Request, test ca
 	return ended.Record, err
 }
 
-// invalidInput is the outcome that a case may expect for an input that is refused.
+// invalidInput is the outcome that a case may expect for a refused input.
 const invalidInput = api.InvalidInput
 
 func refused(err error) api.Record {

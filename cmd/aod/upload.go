@@ -15,11 +15,11 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// definition are the files that make a directory a capsule. They are uploaded also where
-// .dockerignore leaves them out of the image.
+// definition lists the files that make a directory a capsule. They are uploaded even if
+// .dockerignore excludes them from the image.
 var definition = []string{".dockerignore", "Dockerfile", "agent.yaml", "schema.json", "tools.yaml"}
 
-// upload gives a capsule's directory to the server and returns the name that it has there.
+// upload uploads a capsule's directory and returns its name on the server.
 func (a *app) upload(ctx context.Context, server *client.Client, dir string) (string, error) {
 	c, err := a.load(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *app) upload(ctx context.Context, server *client.Client, dir string) (st
 	var sending sync.WaitGroup
 	sending.Go(func() { _ = writer.CloseWithError(writeCapsule(writer, c, files)) }) // never fails
 	info, created, err := server.PutUnit(ctx, c.Name, reader)
-	_ = reader.Close() // ends the writer where the server didn't want all
+	_ = reader.Close() // ends the writer if the server didn't read everything
 	sending.Wait()
 	if err != nil {
 		return "", err
@@ -45,7 +45,8 @@ func (a *app) upload(ctx context.Context, server *client.Client, dir string) (st
 	return info.Name, nil
 }
 
-// writeCapsule writes what .dockerignore hides of the definition, then the build context.
+// writeCapsule writes the definition's files that .dockerignore excludes, then the build
+// context.
 func writeCapsule(w io.Writer, c *capsule.Capsule, files *capsule.Context) error {
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// exitFindings ends a command that did its job and found something wrong.
+// exitFindings ends a command that succeeded and found something wrong.
 const exitFindings = exitError(1)
 
 func (a *app) validateCommand() *cobra.Command {
@@ -30,7 +30,7 @@ wrong and how to mend it. No engine is needed. Exit code 1 when something is wro
 	return cmd
 }
 
-// verdict is what was found in one directory.
+// verdict is the result for one directory.
 type verdict struct {
 	Dir      string          `json:"dir"`
 	Valid    bool            `json:"valid"`
@@ -77,7 +77,7 @@ func (a *app) validated(dir string) (verdict, error) {
 	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Findings: findings}, nil
 }
 
-// findingsOf never leaves a failure without a finding.
+// findingsOf returns the findings of an error, at least one.
 func findingsOf(err error) []fault.Finding {
 	var f *fault.Error
 	if errors.As(err, &f) && len(f.Findings) > 0 {

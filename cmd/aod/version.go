@@ -22,7 +22,8 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// versionText falls back to what the Go toolchain noted of the module and the commit.
+// versionText falls back to the module version and the commit that the Go toolchain
+// recorded.
 func versionText() string {
 	if version != "" {
 		return version

@@ -16,18 +16,18 @@ const frameTime = 100 * time.Millisecond
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// view shows on stderr what goes on: lines that stay, and on a terminal a last line
-// that tells what is being waited for.
+// view shows progress on stderr: lines that stay, and on a terminal a last line that says
+// what is being waited for.
 type view struct {
 	out   *output
 	unit  string
 	quiet bool
 
 	mu     sync.Mutex
-	status string // what is going on; "" is nothing
+	status string // what is in progress; "" is nothing
 	since  time.Time
 	steps  map[string]step
-	built  bool // something was
+	built  bool // something was built
 	frame  int
 	drawn  int // lines
 	calls  *callTree
@@ -36,7 +36,7 @@ type view struct {
 	done sync.WaitGroup
 }
 
-// step is a build step that was started.
+// step is a started build step.
 type step struct {
 	name  string
 	since time.Time
@@ -80,7 +80,7 @@ func (v *view) animate() {
 	}
 }
 
-// event is an orchestrator's observer.
+// event implements an orchestrator's observer.
 func (v *view) event(e run.Event) {
 	if e.Unit == "" {
 		e.Unit = v.unit
@@ -102,7 +102,7 @@ func (v *view) event(e run.Event) {
 	}
 }
 
-// call notes an event in the tree. In a pipe each call is told in lines of its own.
+// call records an event in the tree. In a pipe each call gets lines of its own.
 func (v *view) call(e run.Event) {
 	v.mu.Lock()
 	node, called := v.calls.note(e)
@@ -138,7 +138,7 @@ func (v *view) state(t api.Transition) {
 	}
 }
 
-// build leaves out the builder's own housekeeping, unless that is what fails.
+// build omits the builder's own housekeeping, unless that fails.
 func (v *view) build(e runtime.BuildEvent) {
 	if housekeeping(v.name(e)) && e.State != runtime.StepFailed {
 		return
@@ -158,7 +158,7 @@ func (v *view) build(e runtime.BuildEvent) {
 	}
 }
 
-// title says once that something is being built.
+// title prints once that something is being built.
 func (v *view) title() {
 	v.mu.Lock()
 	first := !v.built
@@ -169,7 +169,7 @@ func (v *view) title() {
 	}
 }
 
-// housekeeping tells BuildKit's own steps from those of the Dockerfile.
+// housekeeping reports whether a step is BuildKit's own, not the Dockerfile's.
 func housekeeping(name string) bool {
 	return strings.HasPrefix(name, "[internal]") || name == "copy /context /"
 }
@@ -181,7 +181,7 @@ func (v *view) begin(e runtime.BuildEvent) {
 	v.waitFor("%s", printable(e.Name))
 }
 
-// buildLog shows a step's output as it comes; on a terminal only the last line of it.
+// buildLog shows a step's output as it comes; on a terminal only its last line.
 func (v *view) buildLog(e runtime.BuildEvent) {
 	if v.out.terminal {
 		v.waitFor("%s  %s", v.name(e), printable(settled(e.Log)))
@@ -190,8 +190,8 @@ func (v *view) buildLog(e runtime.BuildEvent) {
 	v.print("  %s", printable(settled(e.Log)))
 }
 
-// settled returns what a terminal would show in the end of a line that its writer went
-// back to the start of, as progress bars do.
+// settled returns the final text of a line whose writer went back to its start, as progress
+// bars do.
 func settled(line string) string {
 	line = strings.TrimRight(line, "\r")
 	return line[strings.LastIndexByte(line, '\r')+1:]
@@ -228,7 +228,7 @@ func (v *view) print(format string, args ...any) {
 	v.draw()
 }
 
-// waitFor says what is going on.
+// waitFor sets what is being waited for.
 func (v *view) waitFor(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -253,7 +253,7 @@ func (v *view) draw() {
 	}
 }
 
-// maxDrawn is how many lines of a tree are shown while it grows.
+// maxDrawn bounds the lines of a growing tree on a terminal.
 const maxDrawn = 16
 
 func (v *view) fit(line string) string {

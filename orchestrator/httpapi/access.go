@@ -10,17 +10,17 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// requestTime bounds the requests that neither wait nor carry much.
+// requestTime bounds requests that neither wait nor carry much data.
 const requestTime = 30 * time.Second
 
-// bounded gives every request that is not slow an end.
+// bounded gives every request a time limit, unless its route is slow.
 func (a *API) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if t, _ := a.traits(c); t&(slow|stream) != 0 {
 			return next(c)
 		}
 		request := c.Request()
-		defer c.SetRequest(request) // what follows must not take this end for the client's
+		defer c.SetRequest(request) // the outer handlers must not take this end for the client's
 		ctx, cancel := context.WithTimeout(request.Context(), requestTime)
 		defer cancel()
 		c.SetRequest(request.WithContext(ctx))
@@ -28,8 +28,8 @@ func (a *API) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// record logs each request after its answer: at info what may have changed
-// something, else at debug.
+// record logs each request after its answer: at info if it may have changed something, else
+// at debug.
 func (a *API) record(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		began := time.Now()
@@ -71,7 +71,7 @@ var methods = []string{
 	http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
 
-// methodOf is the method, if it is one that exists: any word can be sent as one.
+// methodOf is the method if it is a known one: a client can send any word.
 func methodOf(r *http.Request) string {
 	if slices.Contains(methods, r.Method) {
 		return r.Method
@@ -79,7 +79,7 @@ func methodOf(r *http.Request) string {
 	return "(other)"
 }
 
-// routeOf is the pattern, never the path, which the client wrote.
+// routeOf is the pattern. The log never shows the path, which the client wrote.
 func (a *API) routeOf(c echo.Context) string {
 	if _, ok := a.traits(c); ok {
 		return c.Path()

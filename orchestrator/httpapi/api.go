@@ -19,10 +19,10 @@ type API struct {
 	document []byte // OpenAPI
 	handler  http.Handler
 	routes   map[string]traits                     // by method and pattern
-	refusals map[string]func(httpwire.Problem) any // of mounts that have their own words for them
+	refusals map[string]func(httpwire.Problem) any // of mounts with their own form of refusals
 }
 
-// New makes the API. It starts nothing; the error is an Input fault about opts.
+// New makes the API and starts nothing. The error is an Input fault about opts.
 func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -45,13 +45,13 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 // requests only; Serve ends them with the server.
 func (a *API) Handler() http.Handler { return a.handler }
 
-// traits are what is special about a route.
+// traits are the special properties of a route.
 type traits uint8
 
 const (
 	open   traits = 1 << iota // needs no token
-	slow                      // may take its time
-	stream                    // goes on for as long as the run: slow, and not for HEAD
+	slow                      // has no time limit
+	stream                    // lasts as long as the run: slow, and not for HEAD
 )
 
 type route struct {
@@ -60,7 +60,8 @@ type route struct {
 	traits       traits
 }
 
-// table lists every route but those of the mounts. HEAD stands for each GET that is no stream.
+// table lists every route except those of the mounts. A GET that is no stream also answers
+// HEAD.
 func (a *API) table() []route {
 	return []route{
 		{http.MethodPost, "/v1/runs", a.submit, slow},
@@ -117,7 +118,7 @@ func (a *API) add(e *echo.Echo, method string, r route) {
 	a.routes[method+" "+r.path] = r.traits
 }
 
-// traits returns those of the request's route, and whether it has one.
+// traits returns the traits of the request's route, and whether it has a route.
 func (a *API) traits(c echo.Context) (traits, bool) {
 	t, ok := a.routes[c.Request().Method+" "+c.Path()]
 	return t, ok

@@ -15,19 +15,19 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
-// auHeader names the run in every answer about one: the body is the unit's.
+// auHeader names the run in every answer about one: the body is the unit's output.
 const auHeader = "AOD-Run"
 
-// auAsk is how a client asks for a run of an Agentic Unit, and what the unit is given
-// beside its stdin.
+// auAsk is a client's request for a run of an Agentic Unit: how to answer, and the unit's
+// input beside its stdin.
 type auAsk struct {
 	ask
-	toEnd   bool // wait for however long it takes
+	toEnd   bool // wait without a time limit
 	input   json.RawMessage
 	timeout time.Duration
 }
 
-// runAU gives the body to an Agentic Unit as its stdin, and what that prints as the answer.
+// runAU runs an Agentic Unit with the body as its stdin, and answers with its output.
 func (a *API) runAU(c echo.Context) error {
 	name, err := knownName(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *API) runAU(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{ // it takes the spool
+	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{ // Submit owns the spool from here
 		Unit: name, Input: asked.input, Files: stdin, Timeout: asked.timeout,
 		Key: asked.key, TraceParent: httpwire.TraceParent(c.Request()),
 	})
@@ -81,8 +81,8 @@ func auInput(prompt string, args []string) (json.RawMessage, error) {
 	return json.Marshal(input)
 }
 
-// readStdin receives the body. More than the unit takes is refused before it is sent, if
-// its length is told, else as soon as it has come.
+// readStdin receives the body. A body larger than the unit accepts is refused before it is
+// sent if its length is declared, else as soon as the excess arrives.
 func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error) {
 	limit, err := a.svc.StdinLimit(c.Request().Context(), unit)
 	if err != nil {
@@ -112,9 +112,9 @@ func stdinTooLarge(limit int64) error {
 		WithHint("the unit's setting max_stdin, and upload_limit, say how much that is")
 }
 
-// printed answers with what the unit prints, after the wait that was asked for. As with
-// POST /v1/runs, the run goes on when its client has gone: one that comes again with its
-// key finds it.
+// printed answers with the unit's output, after the requested wait. As with POST /v1/runs,
+// the run goes on if its client disconnects: a client that repeats the request with its key
+// finds it.
 func (a *API) printed(c echo.Context, asked auAsk, record api.Record) error {
 	var err error
 	if asked.toEnd || asked.wait > 0 {
@@ -133,8 +133,8 @@ func (a *API) printed(c echo.Context, asked auAsk, record api.Record) error {
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, record.Output)
 }
 
-// failureOf is the answer for a run without a result: the fault that its record tells of,
-// if it does, else that the unit failed.
+// failureOf is the error for a run without a result: the fault in its record if there is
+// one, else that the unit failed.
 func failureOf(record api.Record) error {
 	e := record.Error
 	kind, isFault := record.FaultKind()

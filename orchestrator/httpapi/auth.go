@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// auth knows the token by its digest, so that comparing takes the same time for all.
+// auth holds the digest of the token, so that comparing takes the same time for all.
 type auth struct {
 	none   bool
 	digest [sha256.Size]byte
@@ -21,7 +21,7 @@ func newAuth(opts Options) auth {
 	return auth{none: opts.NoAuth, digest: sha256.Sum256([]byte(opts.Token))}
 }
 
-// authorized asks for the token on every route that isn't open, known or not.
+// authorized requires the token on every route that isn't open, known or not.
 func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if t, _ := a.traits(c); t&open != 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// getEvents sends the run's events as they happen, each once and in order, and ends
-// after the last one.
+// getEvents sends the run's events as they happen, each once and in order, and ends after
+// the last one.
 func (a *API) getEvents(c echo.Context) error {
 	after, err := eventsAfter(c)
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *API) getEvents(c echo.Context) error {
 	defer stop()
 	events, wait := a.pump(ctx, record.ID, after)
 	defer func() {
-		stop() // the pump may be waiting for an event, or for us
+		stop() // the pump may be waiting for an event, or for this handler
 		wait()
 	}()
 	return sendEvents(httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents)), events)
@@ -40,7 +40,7 @@ func (a *API) getEvents(c echo.Context) error {
 // happening is one event, or the error that ended them.
 type happening = httpwire.Item[api.Event]
 
-// pump reads the run's events beside whoever reads the channel: see httpwire.Pump.
+// pump reads the run's events concurrently with the receiver: see httpwire.Pump.
 func (a *API) pump(ctx context.Context, id string, after int64) (events <-chan happening, wait func()) {
 	return httpwire.Pump(ctx, func(yield func(api.Event, error) bool) { a.svc.Events(ctx, id, after)(yield) })
 }
@@ -77,8 +77,8 @@ func sendEvent(out *httpwire.EventWriter, h happening) error {
 	return out.Write(httpwire.Event{Name: string(h.Value.Type), Data: line.String(), LastID: strconv.FormatInt(h.Value.Seq, 10)})
 }
 
-// eventsAfter returns the number of the last event that the client has seen. A browser
-// that connects again says it in the header and repeats the address.
+// eventsAfter returns the number of the last event that the client has seen. A browser that
+// reconnects sends it in the header and repeats the address.
 func eventsAfter(c echo.Context) (int64, error) {
 	q := queryOf(c, "after")
 	after := q.integer("after", 0, math.MaxInt64, "the number of an event")

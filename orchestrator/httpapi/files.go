@@ -62,8 +62,8 @@ func fileName(c echo.Context) (string, error) {
 	return name, nil
 }
 
-// describeFile sets what a browser must know of bytes that untrusted code wrote: to
-// save them, and if it shows them all the same, to run nothing.
+// describeFile sets the headers for bytes that untrusted code wrote: a browser saves them,
+// and if it shows them all the same, it runs nothing.
 func describeFile(header http.Header, file api.File) {
 	header.Set(echo.HeaderContentType, typeOf(file.Name))
 	header.Set(echo.HeaderContentDisposition, attachment(path.Base(file.Name)))
@@ -88,14 +88,14 @@ func attachment(name string) string {
 
 var errRange = errors.New("range not satisfiable")
 
-// rangeWriter holds back http.ServeContent's own words about a range that a file
-// doesn't have, for a problem to take their place.
+// rangeWriter suppresses http.ServeContent's own text about an invalid range, so that a
+// problem can replace it.
 type rangeWriter struct {
 	http.ResponseWriter
 	refused bool
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *rangeWriter) WriteHeader(status int) {
 	if w.refused = status == http.StatusRequestedRangeNotSatisfiable; !w.refused {
 		w.ResponseWriter.WriteHeader(status)

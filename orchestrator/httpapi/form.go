@@ -23,11 +23,11 @@ const (
 	maxFieldBytes = 256 // of a part's name
 	maxTextBytes  = 256 // of the parts unit and timeout
 
-	maxMetadataBytes = 32 << 10 // of its JSON, in which a byte may be written with six
+	maxMetadataBytes = 32 << 10 // of its JSON, where an escape takes six bytes for one
 )
 
-// form reads a submission that brings files, part by part as they arrive and in any
-// order. Parts with a filename are files, the others are named unit, input, timeout and metadata.
+// form reads a submission with files, part by part as they arrive and in any order. Parts
+// with a filename are files, the others are named unit, input, timeout and metadata.
 type form struct {
 	api   *API
 	body  *httpwire.Body
@@ -116,8 +116,8 @@ func (f *form) metadata() (map[string]string, error) {
 	return metadata, nil
 }
 
-// checkField refuses what can't be a field of an input; whether it is one is for the
-// unit's contract to say.
+// checkField refuses a text that can't be a field of an input. The unit's contract decides
+// whether there is such a field.
 func checkField(name string) error {
 	if name == "" || len(name) > maxFieldBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return fault.New(fault.BadRequest, "a part of the form has no valid name").
@@ -142,8 +142,8 @@ func (f *form) readText(name string, part io.Reader, limit int64) error {
 	return nil
 }
 
-// readFile takes a file under the last part of its name: what stands before is the
-// client's own directory.
+// readFile stores a file under the last element of its name: the rest is the client's own
+// directory.
 func (f *form) readFile(field string, part *multipart.Part) error {
 	name, err := contract.CleanName(part.FileName(), contract.StageInput)
 	if err != nil {
@@ -157,8 +157,8 @@ func (f *form) readFile(field string, part *multipart.Part) error {
 	return f.spool.Add(field, name, content{part}, f.api.opts.UploadBytes)
 }
 
-// content is what a file of a form holds. A form that ends within it is a bad request,
-// whatever comes of that on the way.
+// content is the content of a file in a form. A form that ends within it is a bad request,
+// whatever error a reader makes of that.
 type content struct{ part io.Reader }
 
 func (c content) Read(p []byte) (int, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// guard keeps out what a browser could be made to send: requests for a foreign name
-// that somebody pointed at this address, and those of foreign pages.
+// guard refuses requests that a browser could be made to send: those with a foreign name
+// that was pointed at this address (DNS rebinding), and those of foreign pages.
 type guard struct {
 	hosts   []string // lower case
 	origins []string
@@ -54,7 +54,7 @@ func (a *API) guarded(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// knows reports whether a Host header may be one of this server's.
+// knows reports whether a Host header may name this server.
 func (g guard) knows(header string) bool {
 	host := plainHost(header)
 	name := withoutPort(host)
@@ -67,7 +67,7 @@ func (g guard) knows(header string) bool {
 
 func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// withoutPort returns the name or the address, the latter without brackets.
+// withoutPort returns the name or the IP address, an IP address without brackets.
 func withoutPort(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -86,7 +86,7 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get(echo.HeaderAccessControlRequestMethod) != ""
 }
 
-// preflight answers a browser's question, which bears no token.
+// preflight answers a browser's preflight request, which carries no token.
 func preflight(c echo.Context) error {
 	header := c.Response().Header()
 	header.Set(echo.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT")

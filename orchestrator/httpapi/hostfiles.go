@@ -14,16 +14,16 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// hostFile is a file of this host that goes into a run.
+// hostFile is a file of this host for a run.
 type hostFile struct {
 	field string // of the input, dotted
 	name  string // in /io/input
 	path  string
 }
 
-// takeHostFiles copies the files of this host that an execution names. Nothing is taken
-// from outside the roots, and nothing that is named is left out. The spool is nil
-// where no file is named; whoever gets it releases it.
+// takeHostFiles copies the files of this host that an execution names. It copies nothing
+// from outside the roots, and omits no named file. The spool is nil if no file is named;
+// the caller releases it.
 func (a *API) takeHostFiles(c echo.Context, asked execution) (*orchestrator.Spool, error) {
 	schema, err := a.svc.Schema(c.Request().Context(), asked.unit)
 	if err != nil {

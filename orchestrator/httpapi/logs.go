@@ -15,7 +15,7 @@ import (
 
 const ndjson = "application/x-ndjson"
 
-// getLog writes the run's lines, and with ?follow=true those to come, until its end.
+// getLog writes the run's lines, and with ?follow=true also those to come, until its end.
 func (a *API) getLog(c echo.Context) error {
 	q := queryOf(c, "follow")
 	follow := q.flag("follow")
@@ -42,12 +42,12 @@ func (a *API) getLog(c echo.Context) error {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("follow log: %w", err) // it must not look like the run's end
+		return fmt.Errorf("follow log: %w", err) // the answer must not look like the run's end
 	}
 	return nil
 }
 
-// logFormat is that which the client accepts: lines of JSON, or the unit's own text.
+// logFormat is the format that the client accepts: lines of JSON, or the unit's own text.
 func logFormat(r *http.Request) (contentType string, write func(io.Writer, api.LogEntry) error) {
 	if strings.Contains(r.Header.Get(echo.HeaderAccept), ndjson) {
 		return ndjson, writeEntry
@@ -66,7 +66,7 @@ func writeText(w io.Writer, entry api.LogEntry) error {
 	return err
 }
 
-// streamer sends an answer in parts as they come to be.
+// streamer sends an answer in parts.
 type streamer struct {
 	*echo.Response
 	conn *http.ResponseController
@@ -79,5 +79,5 @@ func newStreamer(c echo.Context, contentType string) *streamer {
 	return s
 }
 
-// flush sends what was written. An error is the next write's too.
+// flush sends the buffered bytes. The next write returns its error again.
 func (s *streamer) flush() { _ = s.conn.Flush() }

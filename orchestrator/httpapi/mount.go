@@ -9,19 +9,21 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// Mount adds a protocol of its own to the API. Its requests pass the API's rules for hosts,
+// Mount adds another protocol to the API. Its requests pass the API's rules for hosts,
 // origins and tokens, its log, and its bounds on slow clients; panics become problems.
 type Mount struct {
 	// Patterns are the addresses of the protocol as http.ServeMux writes them: METHOD /path
-	// with {name} for a part, or /path/ for all methods and everything below.
+	// with {name} for a segment, or /path/ for all methods and everything below.
 	Patterns []string
-	// Handler answers by itself, errors too. It sees whole paths, and may put into the
-	// httpwire.Notes of a request what the log should have.
+	// Handler answers by itself, errors included. It sees whole paths, and may add
+	// attributes for the log to the httpwire.Notes of a request.
 	Handler http.Handler
-	// Refusal is the body, in the protocol's own words, for what the API refuses before the
-	// Handler sees it. It is sent as application/json; nil: application/problem+json.
+	// Refusal makes the body, in the protocol's own form, for requests that the API refuses
+	// before the Handler sees them. It is sent as application/json; nil:
+	// application/problem+json.
 	Refusal func(httpwire.Problem) any
-	// Open says that no token is needed. Such requests have 30 seconds; others have no end.
+	// Open says that no token is needed. Such requests have 30 seconds; others have no time
+	// limit.
 	Open bool
 }
 
@@ -44,7 +46,7 @@ func (a *API) mount(e *echo.Echo, m Mount) {
 	}
 }
 
-// methodsOf lists the methods that a pattern stands for. "" is all.
+// methodsOf lists the methods of a pattern. "" is all.
 func methodsOf(method string) []string {
 	switch method {
 	case "":
@@ -57,7 +59,7 @@ func methodsOf(method string) []string {
 
 var braces = strings.NewReplacer("/{", "/:", "}", "")
 
-// echoPaths writes a path of http.ServeMux as Echo does.
+// echoPaths converts a path of http.ServeMux to Echo's form.
 func echoPaths(path string) []string {
 	path = braces.Replace(path)
 	if above, tree := strings.CutSuffix(path, "/"); tree {
@@ -66,7 +68,7 @@ func echoPaths(path string) []string {
 	return []string{path}
 }
 
-// mounted serves a request by a protocol's handler.
+// mounted serves a request with a mount's handler.
 func (a *API) mounted(m Mount) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		notes := &httpwire.Notes{}
@@ -92,7 +94,7 @@ func noted(c echo.Context, notes *httpwire.Notes) {
 	}
 }
 
-// shaped is a problem as the route's wire writes it.
+// shaped is a problem in the form of the route's protocol.
 func (a *API) shaped(c echo.Context, p httpwire.Problem) (contentType string, body any) {
 	if refusal := a.refusals[c.Request().Method+" "+c.Path()]; refusal != nil {
 		return httpwire.TypeJSON, refusal(p)

@@ -17,7 +17,8 @@ func (a *API) alive(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready says why when it is not: whatever the kind of the reason, it is 503.
+// ready answers 503 with the reason when the server isn't ready, whatever the kind of the
+// reason.
 func (a *API) ready(c echo.Context) error {
 	err := a.svc.Ready(c.Request().Context())
 	if err == nil {
@@ -37,7 +38,7 @@ func (a *API) openAPI(c echo.Context) error {
 
 func (a *API) getPool(c echo.Context) error { return reply(c, http.StatusOK, a.svc.Pool()) }
 
-// prune removes finished runs. What may go has to be said: there is no empty body.
+// prune removes finished runs. The body must say which: it may not be empty.
 func (a *API) prune(c echo.Context) error {
 	opts, err := pruneOptions(c)
 	if err != nil {

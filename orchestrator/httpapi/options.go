@@ -10,25 +10,25 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Options are what New needs beside the Service.
+// Options configure the API, beside the Service.
 type Options struct {
-	Token  string // that every request must bear; "" only with NoAuth
-	NoAuth bool   // anybody who reaches the server may do everything
+	Token  string // that every request must carry; "" only with NoAuth
+	NoAuth bool   // every client may do everything
 
 	Listen  string   // HOST:PORT, which a request's Host header may name
-	Hosts   []string // further names that it may bear: NAME with any port, or NAME:PORT
+	Hosts   []string // further names that it may have: NAME with any port, or NAME:PORT
 	Origins []string // of web pages that may call: SCHEME://HOST[:PORT]; none by default
 
-	UploadBytes  int64 // of all that one request sends; 0 is 256 MiB
+	UploadBytes  int64 // of one request as a whole; 0 is 256 MiB
 	PayloadBytes int64 // of an input's JSON; 0 is contract.DefaultMaxBytes
 
-	FileRoots []string // directories of this host from which POST /execute may take files
+	FileRoots []string // directories of this host that POST /execute may take files from
 
-	Mounts []Mount // protocols beside the API's own addresses
+	Mounts []Mount // further protocols beside the API's own addresses
 
 	Logger  *slog.Logger        // nil: nothing is logged
 	Version string              // of the program, for the OpenAPI document; may be empty
-	Metrics prometheus.Gatherer // what GET /metrics shows; nil: nothing
+	Metrics prometheus.Gatherer // for GET /metrics; nil: nothing
 }
 
 const defaultUploadBytes = 256 << 20

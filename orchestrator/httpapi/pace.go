@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	idleTime   = 30 * time.Second // that a client may send or take nothing
-	slowestBps = 1 << 10          // bytes a second that a body must come with, on average
+	idleTime   = 30 * time.Second // without a byte from or to the client
+	slowestBps = 1 << 10          // least average bytes per second of a body
 )
 
-// paced cuts a client that sends its body too slowly, or doesn't take the answer. No
-// time is set for the whole: uploads are large and streams are long.
+// paced cuts a client that sends its body too slowly, or doesn't read the answer. The
+// request as a whole has no time limit: uploads are large and streams are long.
 func paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
@@ -21,16 +21,16 @@ func paced(next http.Handler) http.Handler {
 		if r.Body != nil && r.Body != http.NoBody {
 			body := &pacedBody{ReadCloser: r.Body, conn: conn, began: time.Now()}
 			body.extend()
-			r = r.WithContext(r.Context()) // a copy: the server's own is not ours to change
+			r = r.WithContext(r.Context()) // a copy: the server's own request must not be changed
 			r.Body = body
 		}
 		next.ServeHTTP(out, r)
 	})
 }
 
-// pacedBody moves the connection's read deadline on while bytes come. At the body's end
-// it lifts it, since the server goes on reading to see whether the client is there.
-// A connection without deadlines, as in tests, is left as it is.
+// pacedBody moves the connection's read deadline on while bytes come. At the body's end it
+// removes the deadline, since the server goes on reading to see whether the client is
+// there. A connection without deadlines, as in tests, is left unchanged.
 type pacedBody struct {
 	io.ReadCloser
 	conn  *http.ResponseController
@@ -68,19 +68,19 @@ func (w *pacedWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *pacedWriter) WriteHeader(status int) {
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// FlushError is http.ResponseController's.
+// FlushError serves http.ResponseController.
 func (w *pacedWriter) FlushError() error {
 	w.extend()
 	return w.conn.Flush()
 }
 
-// Unwrap is http.ResponseController's.
+// Unwrap serves http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *pacedWriter) extend() { _ = w.conn.SetWriteDeadline(time.Now().Add(idleTime)) }

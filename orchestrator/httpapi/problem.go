@@ -17,7 +17,7 @@ func (a *API) answer(err error, c echo.Context) {
 	p.Run = runOf(c)
 	a.logFailure(c, p, err, c.Response().Committed)
 	if c.Response().Committed {
-		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
+		panic(http.ErrAbortHandler) // so that a partial answer doesn't look complete
 	}
 	header := c.Response().Header()
 	if p.MayRetry() {
@@ -29,7 +29,7 @@ func (a *API) answer(err error, c echo.Context) {
 	}
 }
 
-// problemOf says of an error what a client may know. Two answers are chosen by the
+// problemOf is the part of an error that a client may know. Two answers are chosen by the
 // router and by net/http.
 func problemOf(err error) httpwire.Problem {
 	switch {
@@ -43,8 +43,8 @@ func problemOf(err error) httpwire.Problem {
 	return httpwire.ProblemOf(err)
 }
 
-// logFailure tells the operator of what a client is not told. cut says that the client has
-// a part of another answer.
+// logFailure logs what the answer hides from the client. cut says that the client has a
+// part of another answer.
 func (a *API) logFailure(c echo.Context, p httpwire.Problem, err error, cut bool) {
 	ours := p.Status >= http.StatusInternalServerError && p.Code != httpwire.CodeUnitFailed || cut
 	if !ours || c.Request().Context().Err() != nil || errors.Is(err, httpwire.ErrServerEnds) {
@@ -65,7 +65,7 @@ func (a *API) logFailure(c echo.Context, p httpwire.Problem, err error, cut bool
 	a.opts.Logger.LogAttrs(c.Request().Context(), level, "request failed", attrs...)
 }
 
-// recovered makes an error of a panic.
+// recovered turns a panic into an error.
 func (a *API) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		return httpwire.Catch(func() error { return next(c) })

@@ -14,17 +14,17 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// query reads the parameters of a request's query. The first that is wrong is kept in
-// err, a BadRequest fault, and the others are read as if they weren't there.
+// query reads the parameters of a request's query. The first invalid one is kept in err, a
+// BadRequest fault; invalid parameters read as absent.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// queryOf refuses parameters of other names: one that is misspelt would choose nothing.
+// queryOf refuses unknown parameters: a misspelt one would select nothing.
 func queryOf(c echo.Context, names ...string) *query { return queryWith(c, "", names...) }
 
-// queryWith does as queryOf, and lets one of the parameters come more than once.
+// queryWith is queryOf with one parameter that may be repeated.
 func queryWith(c echo.Context, list string, names ...string) *query {
 	values, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
@@ -42,7 +42,7 @@ func queryWith(c echo.Context, list string, names ...string) *query {
 	return &query{values: values}
 }
 
-// parse reads a parameter, if it is there, with read; want says what it should have been.
+// parse reads a parameter with read, if it is there; want describes a valid value.
 func parse[T any](q *query, name, want string, read func(string) (T, bool)) T {
 	var zero T
 	text := q.values.Get(name)
@@ -86,7 +86,7 @@ func (q *query) fail(err error) {
 	}
 }
 
-const longText = 512 // bytes that a name or a cursor may have
+const longText = 512 // bytes of a name or a cursor, at most
 
 func (q *query) text(name string) string {
 	return parse(q, name, "at most 512 bytes long", func(s string) (string, bool) { return s, len(s) <= longText })
@@ -129,8 +129,8 @@ func runID(c echo.Context) (string, error) {
 	return id, nil
 }
 
-// param returns a part of the path as its client meant it. Echo matches the encoded
-// path where a path has encoded slashes and the like.
+// param returns a segment of the path, decoded. Echo matches the encoded path if a path has
+// encoded slashes and the like.
 func param(c echo.Context, name string) (string, error) {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// hostFilesOf lists what the input and `files` name, in the order of the input.
+// hostFilesOf lists the files that the input and `files` name, in the order of the input.
 func hostFilesOf(schema *contract.Schema, asked execution) ([]hostFile, error) {
 	var found []hostFile
 	used := map[string]bool{}
@@ -41,12 +41,12 @@ func hostFilesOf(schema *contract.Schema, asked execution) ([]hostFile, error) {
 // fileRef is a string of the input that names a file.
 type fileRef struct {
 	pointer string
-	text    string // as it was given
-	name    string // clean; "" where the text can't be a name in /io/input
+	text    string // as given
+	name    string // clean; "" if the text can't be a name in /io/input
 }
 
-// fileRefs lists what the contract calls a file, and the paths in `file` and `files`,
-// which other orchestrators take for files whatever the contract says.
+// fileRefs lists the strings that the contract calls a file, and the paths in `file` and
+// `files`: other orchestrators take those for files whatever the contract says.
 func fileRefs(schema *contract.Schema, input contract.Payload) []fileRef {
 	var refs []fileRef
 	seen := map[string]bool{}
@@ -80,7 +80,7 @@ func customaryRefs(input contract.Payload) []fileRef {
 	return refs
 }
 
-// find says where the file of a reference lies.
+// find returns the host file of a reference.
 func (e execution) find(ref fileRef) (hostFile, bool) {
 	file := hostFile{field: fieldOf(ref.pointer), name: ref.name}
 	for _, name := range []string{ref.text, ref.name} {
@@ -97,12 +97,13 @@ func (e execution) find(ref fileRef) (hostFile, bool) {
 	return file, file.path != ""
 }
 
-// isHostPath tells a path of this host from a file's name and its form within /io.
+// isHostPath tells a path of this host from a file's name and from a path in /io/input.
 func isHostPath(text string) bool {
 	return filepath.IsAbs(text) && !strings.HasPrefix(text, string(contract.StageInput)+"/")
 }
 
-// fieldOf turns a pointer into a dotted field. The files of a list are those of the list.
+// fieldOf turns a pointer into a dotted field. The files of a list belong to the list's
+// field.
 func fieldOf(pointer string) string {
 	keys := keysOf(pointer)
 	if last := len(keys) - 1; last > 0 && isIndex(keys[last]) {
@@ -126,7 +127,7 @@ func keysOf(pointer string) []string {
 	return keys
 }
 
-// valueAt returns what a pointer points to, nil for nothing.
+// valueAt returns the value at a pointer, or nil if there is none.
 func valueAt(input contract.Payload, pointer string) any {
 	keys := keysOf(pointer)
 	value, _ := input.Get(keys[0])

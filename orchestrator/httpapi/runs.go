@@ -48,7 +48,7 @@ func filterOf(c echo.Context) (api.Filter, error) {
 	return filter, q.err
 }
 
-// states are those that a record shows.
+// states are the states that a record can show.
 var states = []api.State{
 	api.Idle, api.Starting, api.Running, api.Completed,
 	api.Failed, api.Timeout, api.Cancelled,
@@ -118,7 +118,7 @@ func (a *API) cancelRun(c echo.Context) error {
 	return reply(c, http.StatusAccepted, record)
 }
 
-// reasonOf reads a body that may be left out.
+// reasonOf reads an optional body.
 func reasonOf(c echo.Context) (string, error) {
 	raw, err := io.ReadAll(bodyOf(c, httpwire.SmallBody))
 	if err != nil || len(raw) == 0 {

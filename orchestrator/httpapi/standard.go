@@ -14,17 +14,17 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 )
 
-// The addresses that clients of other AOD orchestrators know, in their words: a run is
-// a session, and a run that failed is a request that succeeded.
+// The addresses of other AOD orchestrators, in their terms: a run is a session, and a run
+// that failed is a request that succeeded.
 
-// execution is what POST /execute asks for.
+// execution is the body of POST /execute.
 type execution struct {
 	unit  string
 	input contract.Payload
-	files map[string]string // paths on this host, by the names that the input has for them
+	files map[string]string // paths on this host, by their names in the input
 }
 
-// executed is what it answers.
+// executed is the answer of POST /execute.
 type executed struct {
 	Success bool              `json:"success"`
 	Output  json.RawMessage   `json:"output"`
@@ -33,7 +33,7 @@ type executed struct {
 	Session string            `json:"session_id"`
 }
 
-// execute runs a unit and waits for its end, however long that takes.
+// execute runs a unit and waits for its end, without a time limit.
 func (a *API) execute(c echo.Context) error {
 	asked, err := a.readExecution(c)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *API) executedOf(record api.Record) executed {
 	return answer
 }
 
-// readExecution takes fields that it doesn't know: other orchestrators' clients send them.
+// readExecution ignores unknown fields: the clients of other orchestrators send them.
 func (a *API) readExecution(c echo.Context) (execution, error) {
 	limit := a.opts.PayloadBytes + httpwire.SmallBody
 	f, err := readFields(c, limit)

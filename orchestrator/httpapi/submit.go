@@ -20,14 +20,14 @@ func (a *API) submit(c echo.Context) error {
 		return err
 	}
 	sub.Key, sub.TraceParent = ask.key, httpwire.TraceParent(c.Request())
-	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // it takes the files, whatever comes of them
+	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // Submit owns the files from here, even if it fails
 	if err != nil {
 		return err
 	}
 	return a.accepted(c, ask, record, replayed)
 }
 
-// release lets files go that came for nothing.
+// release releases files that no run took.
 func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
 	if spool == nil {
 		return
@@ -37,7 +37,7 @@ func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
 	}
 }
 
-// submissionOf reads the body, whichever form it has.
+// submissionOf reads the body in either of its forms.
 func (a *API) submissionOf(c echo.Context) (orchestrator.Submission, error) {
 	switch httpwire.MediaType(c.Request().Header) {
 	case echo.MIMEApplicationJSON:
@@ -65,7 +65,7 @@ func (a *API) readJSON(c echo.Context) (orchestrator.Submission, error) {
 	return completed(sub, timeout)
 }
 
-// completed checks what both forms of a submission have.
+// completed checks the parts that both forms of a submission have.
 func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submission, error) {
 	if sub.Unit == "" {
 		return sub, fault.New(fault.BadRequest, "the request names no unit").WithHint(`set "unit"; GET /v1/units lists them`)

@@ -45,7 +45,7 @@ func (a *API) getSchema(c echo.Context) error {
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, schema)
 }
 
-// knownName returns the unit's name in the path, if there can be a unit of that name.
+// knownName returns the unit's name in the path, if it is a valid name.
 func knownName(c echo.Context) (string, error) {
 	name, err := param(c, "name")
 	if err != nil {
@@ -57,7 +57,7 @@ func knownName(c echo.Context) (string, error) {
 	return name, nil
 }
 
-// putUnit takes a capsule as an archive of its directory.
+// putUnit stores a capsule from an archive of its directory.
 func (a *API) putUnit(c echo.Context) error {
 	name, err := param(c, "name")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// ask is how a client asks for a run, beside what should run.
+// ask is a client's request for a run, without the run's input: how to answer.
 type ask struct {
 	key  string
 	wait time.Duration
@@ -26,7 +26,7 @@ func askOf(c echo.Context) (ask, error) {
 	return ask{key: key, wait: wait}, errors.Join(q.err, err)
 }
 
-// accepted answers with a run that was asked for, after the wait that was asked for.
+// accepted answers with an accepted run, after the requested wait.
 func (a *API) accepted(c echo.Context, ask ask, record api.Record, replayed bool) error {
 	announce(c, record, replayed)
 	if ask.wait == 0 {
@@ -44,7 +44,7 @@ func (a *API) accepted(c echo.Context, ask ask, record api.Record, replayed bool
 	return reply(c, http.StatusOK, record)
 }
 
-// announce tells which run the answer is about, whatever that says of it.
+// announce names the run in the headers of the answer, whatever the answer says of it.
 func announce(c echo.Context, record api.Record, replayed bool) {
 	setRun(c, record.ID)
 	header := c.Response().Header()
@@ -54,14 +54,14 @@ func announce(c echo.Context, record api.Record, replayed bool) {
 	}
 }
 
-// cutShort is the answer of a server that ends before the run does.
+// cutShort is the error when the server ends before the run does.
 func cutShort(record api.Record) error {
 	return fault.New(fault.Unavailable, "the server ends before the run does").
 		WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
 }
 
-// await returns the run at its end, or as it is when the time is up (0 is no limit), the
-// server ends or the client has gone. The run goes on in any case.
+// await returns the run at its end, or as it is when the time is up (0 is no limit), when
+// the server ends or when the client disconnects. The run goes on in any case.
 func (a *API) await(request context.Context, record api.Record, wait time.Duration) (api.Record, error) {
 	if ended(record) {
 		return record, nil
@@ -81,5 +81,5 @@ func waitedInVain(record api.Record) bool {
 	return record.Error != nil && record.Error.Kind == api.KindQueueTimeout
 }
 
-// ended reports whether a run has its outcome, though it may not be cleaned up yet.
+// ended reports whether a run has its outcome, even if its clean-up goes on.
 func ended(record api.Record) bool { return record.Outcome != "" }
