@@ -118,7 +118,7 @@ func (e *examiner) read(ctx context.Context, response *http.Response, a *answer)
 func told(err error) string {
 	public := fault.Public(err)
 	if public.Err != nil {
-		return public.Msg + ": " + public.Err.Error() // made by reason, or a limit
+		return public.Msg + ": " + public.Err.Error() // written by the function reason, or a limit
 	}
 	return public.Msg
 }

@@ -11,7 +11,7 @@ import (
 // Refusal is an answer with an error status code.
 type Refusal struct {
 	Status int
-	Fault  *fault.Error // of the kind that the status means
+	Fault  *fault.Error // of the kind for the status
 }
 
 func (r *Refusal) Error() string { return r.Fault.Error() }

@@ -18,7 +18,7 @@ type Response struct {
 	TaskType   string            `json:"task_type,omitempty"`  // required in a terminal event
 	Status     string            `json:"status,omitempty"`
 	OK         bool              `json:"ok"`      // when read: whether it is a success, in either style
-	Outputs    Object            `json:"outputs"` // {} where there are none
+	Outputs    Object            `json:"outputs"` // {} if there are none
 	Artifacts  []json.RawMessage `json:"artifacts,omitempty"`
 	Provenance Object            `json:"provenance,omitzero"`
 	Usage      Object            `json:"usage,omitzero"`

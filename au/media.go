@@ -30,7 +30,7 @@ func (c *Card) TakesAnything() bool {
 
 func anything(declared string) bool { return declared == "*/*" || declared == unknownBytes }
 
-// fits reports whether what was seen can be what the card declares.
+// fits reports whether bytes of the type seen can be of the declared type.
 func fits(declared, seen string) bool {
 	family, subtype, _ := strings.Cut(declared, "/")
 	switch {
@@ -46,15 +46,15 @@ func fits(declared, seen string) bool {
 	return seen == unknownBytes && !recognised(declared)
 }
 
-// isText reports whether what was seen is text of some kind.
+// isText reports whether a type that Sniff returned is some kind of text.
 func isText(seen string) bool {
 	return strings.HasPrefix(seen, "text/") || seen == "application/json" || seen == "image/svg+xml"
 }
 
-// markup are the kinds of text that other kinds of text can't be.
+// markup are the declared types that other kinds of text don't fit.
 var markup = map[string]bool{"text/html": true, "text/xml": true, "text/rtf": true}
 
-// isFormOf reports whether a declared type is a form of what was seen.
+// isFormOf reports whether a declared type is a form of the type seen.
 func isFormOf(declared, seen string) bool {
 	switch seen {
 	case "application/json":
@@ -79,8 +79,8 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// recognised reports whether Sniff would have known bytes of a type, or of its family.
-// Pictures, sound, film and text are known too well for unknown bytes to pass for them.
+// recognised reports whether Sniff knows a type or its family. It knows pictures, sound,
+// film and text so well that unknown bytes fit none of them.
 func recognised(media string) bool {
 	if hasAnyPrefix(media, "image/", "audio/", "video/", "text/", "font/") || standardTypes[media] {
 		return true
@@ -88,13 +88,13 @@ func recognised(media string) bool {
 	return slices.ContainsFunc(signatures, func(s signature) bool { return s.media == media })
 }
 
-// standardTypes are what net/http knows outside those families.
+// standardTypes are the types of net/http outside those families.
 var standardTypes = map[string]bool{
 	"application/json": true, "application/pdf": true, "application/postscript": true, "application/zip": true, "application/gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true, "application/vnd.ms-fontobject": true,
 }
 
-// otherNames are names that mean the same type as one that Sniff returns.
+// otherNames are synonyms of types that Sniff returns.
 var otherNames = map[string]string{
 	"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png", "image/x-ms-bmp": "image/bmp", "image/vnd.microsoft.icon": "image/x-icon",
 	"image/x-portable-bitmap": "image/x-portable-anymap", "image/x-portable-graymap": "image/x-portable-anymap", "image/x-portable-pixmap": "image/x-portable-anymap",

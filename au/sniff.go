@@ -19,7 +19,7 @@ const (
 	plainText    = "text/plain"
 )
 
-// signature is how the bytes of a media type start.
+// signature is the first bytes of a media type.
 type signature struct {
 	magic string
 	at    int
@@ -102,7 +102,7 @@ func startsAsJSON(text []byte) bool {
 	return len(bytes.Trim(text[dec.InputOffset():], space)) == 0
 }
 
-// withoutPartialRune drops a character that the end of the head cuts in two.
+// withoutPartialRune drops an incomplete character at the end of the head.
 func withoutPartialRune(text []byte) []byte {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		last := text[len(text)-back:]

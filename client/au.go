@@ -24,7 +24,7 @@ type AUCall struct {
 	Key string
 }
 
-// AUResult is what an Agentic Unit printed.
+// AUResult is the output of an Agentic Unit.
 type AUResult struct {
 	Run    string          // the id
 	Output json.RawMessage // an object or an array, as the unit printed it

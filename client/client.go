@@ -23,7 +23,7 @@ type Options struct {
 	HTTP *http.Client
 }
 
-// Client is a server as its user sees it. It is safe for concurrent use.
+// Client is a client of one server. It is safe for concurrent use.
 type Client struct {
 	base  *url.URL
 	token string

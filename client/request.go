@@ -32,7 +32,7 @@ type request struct {
 	// body opens the body anew for every try, with its length, or -1 if that isn't known;
 	// nil is no body.
 	body func() (io.ReadCloser, int64, error)
-	once bool // it must not be sent a second time
+	once bool // it must not be repeated
 	slow bool // answerTime doesn't bound it
 }
 
@@ -146,7 +146,7 @@ func (c *Client) strange(err error) error {
 		WithHint("is %s a server of AOD, and of this version?", c.base)
 }
 
-// jsonBody is a body that is written anew for every try.
+// jsonBody makes a JSON body that can be opened for every try.
 func jsonBody(document any) (func() (io.ReadCloser, int64, error), error) {
 	raw, err := json.Marshal(document)
 	if err != nil {

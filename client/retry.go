@@ -21,7 +21,7 @@ const (
 	steadyTime = 10 * time.Second
 )
 
-// retrier counts the failed tries in a row, and waits between them.
+// retrier counts consecutive failed tries, and waits between them.
 type retrier struct {
 	pause  func(context.Context, time.Duration) error
 	pauses backoff.ExponentialBackOff

@@ -80,7 +80,7 @@ const (
 	ReadWrite = "read-write" // they run one at a time
 )
 
-// Value is one setting as a person reads it.
+// Value is one setting in printed form.
 type Value struct {
 	Key    string `json:"key"`    // as in the file; in a block: agents.KEY and unit.NAME.KEY
 	Value  string `json:"value"`  // as an environment variable would hold it; "" for an empty list

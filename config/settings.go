@@ -11,7 +11,7 @@ import (
 type setting struct {
 	key      string
 	into     value
-	fallback string // as a person would write it
+	fallback string // as written in the file
 	doc      string // one line, without backquotes
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Event is something that happened in a run.
+// Event is one event of a run.
 type Event struct {
 	Seq  int64 // 1, 2, 3, ... within the run, given by the store
 	At   time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// errClosed is what a call on a closed Store returns.
+// errClosed is the error of calls on a closed Store.
 var errClosed = fault.New(fault.Unavailable, "the store is closed").WithHint("try again when AOD is up again")
 
 // Taken says that an idempotency key belongs to a run already. Nothing was stored.

@@ -19,7 +19,7 @@ const (
 	maxMetadata = 16
 )
 
-// Filter says which runs to list. Its zero value is all of them.
+// Filter selects runs to list. Its zero value selects all of them.
 type Filter struct {
 	Unit, Parent, Root string            // "": any
 	States             []string          // any of at most 32; empty: all
@@ -87,7 +87,7 @@ func (f Filter) upTo() (position, error) {
 	}
 	if !f.Until.IsZero() {
 		if until := nanos(f.Until); until <= upTo.created {
-			upTo = position{created: until} // no seq is below 1, so the time itself is out
+			upTo = position{created: until} // no seq is below 1, so runs of that time are excluded
 		}
 	}
 	return upTo, nil

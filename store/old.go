@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Old says which finished runs to look for.
+// Old selects finished runs.
 type Old struct {
 	Before time.Time // of FinishedAt, exclusive; zero: any
 	Offset int       // how many of them to skip
-	Limit  int       // at most 1000, which is also what 0 means
+	Limit  int       // at most 1000; 0 is 1000
 }
 
 // Oldest returns finished runs by the time of their end, oldest first, without any of their

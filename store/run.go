@@ -17,12 +17,12 @@ type Run struct {
 	Parent     string // "" for a root
 	Root       string
 	State      string // "idle", "starting", "running", "completed", ...
-	Finished   bool   // nothing more will happen to it
+	Finished   bool   // it won't change any more
 	CreatedAt  time.Time
 	FinishedAt time.Time // zero until Finished
 	DiskBytes  int64     // of its files
 	Record     []byte    // JSON; rewritten by every Save; small (no input, no output)
-	Private    []byte    // JSON of the orchestrator's own; rewritten by every Save
+	Private    []byte    // JSON for the orchestrator alone; rewritten by every Save
 	Input      []byte    // JSON; written by Insert only
 	Output     []byte    // JSON; nil until there is one; Save with nil keeps the stored one
 

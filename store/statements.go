@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// transaction is one of the writer's.
+// transaction is a transaction of the writer.
 type transaction struct {
 	*sql.Tx
 	statements *statements

@@ -56,7 +56,7 @@ func (s *Store) open(path string, logger *slog.Logger) error {
 	}
 	s.writer = newWriter(db, logger)
 	s.close = sync.OnceValue(func() error {
-		s.writer.stop() // from here on an error of the readers means that we are closed
+		s.writer.stop() // from here on, explain takes the readers' errors for a closed store
 		return errors.Join(s.readers.Close(), s.writer.close())
 	})
 	return nil

@@ -137,7 +137,7 @@ func (u *unpacker) topDirectory() string {
 	return top
 }
 
-// insideOf returns a check of links: each must lead to something below a directory.
+// insideOf returns a check that a link leads to something below a directory.
 func insideOf(top string, most limits) func(link) error {
 	return func(l link) error {
 		name := l.name

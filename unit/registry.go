@@ -27,7 +27,7 @@ type Options struct {
 	Sources    []string      // directories: each is a capsule or holds capsules
 	MaxBytes   int64         // of an upload, unpacked; 0: DefaultMaxBytes
 	MaxEntries int           // of an upload; 0: DefaultMaxEntries
-	Settle     time.Duration // a directory is looked at no more often than this; 0: at every call
+	Settle     time.Duration // least time between two looks at a directory; 0: look at every call
 	Logger     *slog.Logger  // nil: nothing is logged
 	// Reader reads directories; nil knows the kinds of package capsule alone.
 	Reader *capsule.Reader
@@ -172,7 +172,7 @@ func (r *Registry) current(name string) (*Unit, error) {
 	return r.open(name, version)
 }
 
-// isUpload reports whether the current version of a unit came by an upload.
+// isUpload reports whether the current version of a unit is an upload.
 func (r *Registry) isUpload(name string) bool {
 	version, err := r.home.current(name)
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
 func (r *Registry) survey() []*directory {
 	var paths []string
 	for _, source := range r.sources {
-		inside, _ := unitDirs(source) // a source that can't be read has its own line in a list
+		inside, _ := unitDirs(source) // List reports an unreadable source
 		paths = append(paths, inside...)
 	}
 	r.mu.Lock()

@@ -46,10 +46,10 @@ type Unit struct {
 // Policy says how a unit wants to be run. Zero fields were not set.
 type Policy struct {
 	Limits      capsule.Limits
-	Budgets     capsule.Budgets // of what it calls
+	Budgets     capsule.Budgets // of its calls
 	Recursion   int             // how often it may occur again on the path of calls to it
 	Concurrency int             // runs at once
-	Retries     *int            // after an attempt that failed for a reason that may pass; nil: not set
+	Retries     *int            // after a transient error; nil: not set
 	Grants      []string        // units that it may call
 }
 
@@ -62,7 +62,7 @@ type Definition interface {
 // Schema returns the document of the unit's contract, or a Capsule fault.
 func (u *Unit) Schema() ([]byte, error) { return u.Definition.Schema() }
 
-// Of returns the unit that a directory defines.
+// Of returns the unit of a capsule that was read.
 func Of(c *capsule.Capsule) *Unit {
 	return &Unit{
 		Name: c.Name, Kind: Kind(c.Kind), Description: c.Description, Contract: c.Contract, Definition: c,
@@ -86,7 +86,7 @@ func grantsOf(c *capsule.Capsule) []string {
 
 // Listed is one line of a list of units.
 type Listed struct {
-	Unit    *Unit // nil: it was never good, or another has its name
+	Unit    *Unit // nil: it never had a good version, or another unit has its name
 	Name    string
 	Origin  string       // the directory; "" for an upload
 	Problem *fault.Error // nil: nothing is wrong

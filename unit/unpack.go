@@ -18,7 +18,7 @@ import (
 // limits bound an unpacked archive.
 type limits struct {
 	bytes   int64
-	entries int // with the directories that only a name implies
+	entries int // including implied directories
 	name    int // bytes of a name or of a link's target
 }
 
@@ -36,12 +36,13 @@ type unpacker struct {
 	bytes int64
 }
 
-// implied stands for a directory that a name in it implies.
+// implied marks a directory that has no entry of its own: the name of an entry below
+// implies it.
 const implied = 'i'
 
 type link struct{ name, target string }
 
-// copyTo copies a content into a directory that isn't there yet.
+// copyTo copies a content into a new directory.
 func (f *content) copyTo(dir string) error {
 	u, err := newUnpacker(dir, without)
 	if err != nil {
@@ -68,7 +69,7 @@ func newUnpacker(dir string, most limits) (*unpacker, error) {
 	return &unpacker{most: most, root: root, seen: map[string]byte{}}, nil
 }
 
-// from unpacks what a function writes.
+// from unpacks the tar stream that a function writes.
 func (u *unpacker) from(write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	var writer sync.WaitGroup

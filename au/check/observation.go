@@ -33,7 +33,7 @@ type Run struct {
 	StderrBytes int64  // its length
 
 	StdinBytes int64  // how much was offered
-	StdinTaken *int64 // how much of it the unit took
+	StdinTaken *int64 // how much of it the unit read
 
 	NetworkAttempts *int   // attempted connections, packets or name look-ups
 	FilesWritten    *int   // created, changed or removed, outside its temporary directory

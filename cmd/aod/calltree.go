@@ -17,7 +17,7 @@ type callNode struct {
 	state    api.State
 	outcome  string // what went wrong; "" if nothing did
 	since    time.Time
-	took     time.Duration // 0 while it goes on
+	took     time.Duration // 0 until it ends
 	files    int
 	children []*callNode
 }

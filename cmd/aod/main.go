@@ -18,7 +18,7 @@ func mainCode(more ...unitKind) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	signal.Ignore(syscall.SIGPIPE) // a reader that goes away must not keep us from cleaning up
+	signal.Ignore(syscall.SIGPIPE) // the clean-up must run even if the reader of our output has gone
 	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr), moreKinds: more}
 	return app.run(ctx, os.Args[1:])
 }

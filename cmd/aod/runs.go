@@ -67,7 +67,7 @@ func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
 	return nil
 }
 
-// runPage shows a record to a person.
+// runPage prints a record for a person.
 type runPage struct {
 	out    *output
 	record api.Record

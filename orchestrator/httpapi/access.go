@@ -89,7 +89,7 @@ func (a *API) routeOf(c echo.Context) string {
 
 const runKey = "run"
 
-// setRun remembers which run the request is about, for the log and for problems.
+// setRun stores the id of the request's run, for the log and for problems.
 func setRun(c echo.Context, id string) { c.Set(runKey, id) }
 
 func runOf(c echo.Context) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/schemas"
 )
 
-// API is the HTTP face of a Service. It is safe for concurrent use.
+// API serves a Service over HTTP. It is safe for concurrent use.
 type API struct {
 	svc      *orchestrator.Service
 	opts     Options

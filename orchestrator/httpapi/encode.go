@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// reply answers with a value as JSON. HTML in strings stays as it is.
+// reply answers with a value as JSON. HTML in strings isn't escaped.
 func reply(c echo.Context, status int, v any) error {
 	return writeJSON(c, status, httpwire.TypeJSON, v)
 }
@@ -18,7 +18,7 @@ func writeJSON(c echo.Context, status int, contentType string, v any) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderContentType, contentType) // Blob keeps one that is there
+	c.Response().Header().Set(echo.HeaderContentType, contentType) // Blob doesn't overwrite it
 	if err := c.Blob(status, contentType, body); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}

@@ -95,7 +95,7 @@ func (f *form) read(part *multipart.Part) error {
 		WithHint(`the parts without a filename are "unit", "input", "timeout" and "metadata"`)
 }
 
-// metadata reads the part of that name, a JSON object of texts.
+// metadata reads the part "metadata", a JSON object of texts.
 func (f *form) metadata() (map[string]string, error) {
 	raw, given := f.texts["metadata"]
 	if !given {

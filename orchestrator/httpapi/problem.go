@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// answer is the one place where an error becomes an answer.
+// answer turns an error into an answer. It is the only place that does.
 func (a *API) answer(err error, c echo.Context) {
 	p := problemOf(err)
 	p.Run = runOf(c)
