@@ -220,6 +220,7 @@ func TestRefusalsBecomeFaults(t *testing.T) {
 		"a newer one's words":    {400, "unknown or invalid runtime name: runsc", fault.Unsupported, "isolation runtime"},
 		"too little memory":      {400, "Minimum memory limit allowed is 6MB", fault.Unsupported, "memory limit"},
 		"a missing mount source": {400, `invalid mount config for type "bind": bind source path does not exist: /secret`, fault.Internal, "does not exist"},
+		"an image in use":        {409, `conflict: unable to remove repository reference "secret" (must force) - container secret is using its referenced image 3c`, fault.Conflict, "has the image"},
 		"a taken name":           {409, `Conflict. The container name "/secret" is already in use by container "secret". You have to remove`, fault.Conflict, "of this name"},
 		"another conflict":       {409, "Conflict. The secret is busy", fault.Internal, "image debian"},
 		"anything else":          {500, "secret", fault.Internal, "image debian"},

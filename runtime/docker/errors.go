@@ -51,6 +51,11 @@ var refusals = []struct {
 		"remove the container first",
 	},
 	{
+		"conflict: unable to ", fault.Conflict, // to delete an image, or to remove a name of it
+		"a container still has the image",
+		"remove the container first",
+	},
+	{
 		"is not running", fault.Conflict,
 		"the container is not running",
 		"it has ended, or was never started",
