@@ -95,6 +95,9 @@ func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout r
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, run.ErrTimeout)
 	defer cancel()
 	end, err := sandbox.Wait(limited)
+	if err == nil && end.Early { // the rest of its log is to come
+		_, _ = sandbox.AwaitExit(context.WithoutCancel(ctx)) // the program's end is known
+	}
 	return end, errors.Join(err, sandbox.Remove(ctx), endedByOthers(end))
 }
 
