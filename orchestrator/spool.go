@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Spool receives the files of a submission before its run exists. One goroutine at a time
@@ -118,16 +119,17 @@ func placeInput(f run.PlacedFile, target string) error {
 }
 
 // copyFile copies a regular file of the user, inside the kernel where that is possible.
-func copyFile(source, target string) (err error) {
-	in, err := os.Open(source)
+func copyFile(source, target string) error {
+	in, _, err := safefs.OpenNamed(source)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // read only
-	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	dir, err := os.OpenRoot(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(0o644), out.Close())
+	defer func() { _ = dir.Close() }()
+	_, err = safefs.Copy(dir, filepath.Base(target), in, 0o644)
+	return err
 }
