@@ -53,7 +53,7 @@ var hostile = []struct {
 }
 
 func TestHostileResultsAreOutcomes(t *testing.T) {
-	p := newProbe(t, "limits: {output: 2MiB, memory: 256MiB}\n")
+	p := newProbe(t, "limits: {output: 2MiB, memory: 256MiB, timeout: 5m}\n") // a busy machine makes 100,000 files slowly
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
 			record := p.run(c.script)
