@@ -116,7 +116,7 @@ func (c *childRuns) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (acce
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
 		Request: c.request(u), find: c.job.find, observe: c.job.Observer(),
-		trace: c.job.private.TraceParent, metadata: c.job.Record.Metadata,
+		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, cmp.Or(call.Timeout, asked.Timeout)
 	return asked, c.ready(&asked)

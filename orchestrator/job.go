@@ -8,9 +8,6 @@ import (
 	"os"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
@@ -34,6 +31,7 @@ type job struct {
 	fault         error         // with which the last attempt ended; nil: with an outcome
 	keptAt        string        // where the attempt's directory was kept
 	log           *logFile
+	traceParent   string      // of the run's own span, for the runs that it calls; "" for none
 	pending       []run.Event // to be stored with the next transition
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
@@ -62,9 +60,8 @@ type private struct {
 func (j *job) drive() {
 	defer j.loop.retire(j)
 	defer j.log.close()
-	ctx, span := tracer.Start(withRemoteParent(j.life, j.private.TraceParent), "run",
-		trace.WithAttributes(attribute.String("aod.run", j.ID), attribute.String("aod.unit", j.Record.Unit)))
-	defer span.End()
+	ctx, span := j.startSpan()
+	defer j.endSpan(span)
 	if j.Record.Outcome == "" {
 		if j.runToOutcome(ctx) != nil {
 			j.release()
@@ -221,7 +218,10 @@ func (j *job) takeSlot(ctx context.Context) error {
 		j.permit = j.loop.queue.Reenter(j.Record.Unit, j.private.Concurrency)
 	}
 	began := time.Now()
-	defer func() { j.Record.Timings.Queue += run.Milliseconds(time.Since(began)) }()
+	defer func() {
+		j.Record.Timings.Queue += run.Milliseconds(time.Since(began))
+		spanOfWait(ctx, began)
+	}()
 	ctx, stop := j.loop.waiting(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, j.loop.opts.QueueWait, errQueueWait)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.`,
 			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), c)
+			return a.serveLogged(cmd.Context(), c)
 		},
 	}
 	addSettings(cmd)
@@ -50,10 +51,22 @@ commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.`,
 // home is the server's part of the data directory.
 func home(c *config.Config) string { return filepath.Join(c.Data, "server") }
 
-// serve wires the server and runs it until ctx ends.
-func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
+// serveLogged runs the server until ctx ends. With a log of JSON, stderr has nothing else: also
+// an error that ends the server is a line of the log.
+func (a *app) serveLogged(ctx context.Context, c *config.Config) error {
 	logger := newLogger(a.stderr, c.LogFormat, c.LogLevel)
-	stopTracing, err := startTracing(ctx, versionText())
+	err := a.serve(ctx, c, logger)
+	if err == nil || c.LogFormat != logJSON {
+		return err
+	}
+	public := fault.Public(err)
+	logger.Error("server ended", "kind", fault.KindOf(err).String(), "error", public.Msg, "hint", public.Hint)
+	return exitError(fault.ExitCode(err))
+}
+
+// serve wires the server and runs it until ctx ends.
+func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) (err error) {
+	stopTracing, err := startTracing(ctx, versionText(), logger)
 	if err != nil {
 		return err
 	}
@@ -87,8 +100,16 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 	if err := service.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	a.note("aod serves on %s", address)
+	a.noteAddress(address, c, logger)
 	return serveUntilDone(ctx, service, api, listener, c)
+}
+
+func (a *app) noteAddress(address string, c *config.Config, logger *slog.Logger) {
+	if c.LogFormat == logJSON {
+		logger.Info("serving", "address", address)
+		return
+	}
+	a.note("aod serves on %s", address)
 }
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their

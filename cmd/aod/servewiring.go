@@ -10,13 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
-
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/fault"
@@ -153,6 +146,9 @@ func makeToken(path string) (string, error) {
 	return token, nil
 }
 
+// logJSON is the log_format of a log whose lines are JSON objects.
+const logJSON = "json"
+
 // newLogger returns a logger to w, at the level that config has checked. It gets ids, sizes
 // and times.
 func newLogger(w io.Writer, format, level string) *slog.Logger {
@@ -161,29 +157,8 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	if l.UnmarshalText([]byte(level)) == nil {
 		opts.Level = l
 	}
-	if format == "json" {
+	if format == logJSON {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
-}
-
-// startTracing exports spans if the environment says so (the OTEL_ variables of the
-// OpenTelemetry specification), and else does nothing.
-func startTracing(ctx context.Context, version string) (stop func(context.Context) error, err error) {
-	otel.SetTextMapPropagator(propagation.TraceContext{})
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return func(context.Context) error { return nil }, nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "traces can't be exported").WithHint("check the OTEL_ variables of the environment")
-	}
-	about, err := resource.New(ctx,
-		resource.WithAttributes(semconv.ServiceName("aod"), semconv.ServiceVersion(version)), resource.WithFromEnv())
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "traces can't be described").WithHint("check OTEL_RESOURCE_ATTRIBUTES")
-	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	otel.SetTracerProvider(provider)
-	return func(ctx context.Context) error { return provider.Shutdown(context.WithoutCancel(ctx)) }, nil
 }

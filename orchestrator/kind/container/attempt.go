@@ -78,7 +78,7 @@ func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout
 		return nil, err
 	}
 	defer c.starts.give()
-	ctx, span := tracer.Start(ctx, "start")
+	ctx, span := startSpan(ctx, "start")
 	defer span.End()
 	return runtime.Start(ctx, c.engine, spec, layout, log)
 }

@@ -11,7 +11,6 @@ import (
 	goruntime "runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
@@ -23,9 +22,6 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/unit"
 )
-
-// tracer makes the spans of an attempt. They are dropped unless the program sets an exporter.
-var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/container")
 
 // Engine is the part of a container engine that this package needs.
 type Engine interface {

@@ -64,7 +64,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	x.attempt.removeAhead(ctx)
-	_, span := tracer.Start(ctx, "collect")
+	_, span := startSpan(ctx, "collect")
 	defer span.End()
 	defer x.learn()
 	if x.attempt.ending == posted {
@@ -79,7 +79,7 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 	if err := x.open(ctx); err != nil {
 		return runtime.End{}, err
 	}
-	ctx, span := tracer.Start(ctx, "wait")
+	ctx, span := startSpan(ctx, "wait")
 	defer span.End()
 	end, err := x.attempt.wait(ctx)
 	x.attempt.leaveAPI(whyCallsEnd(err))

@@ -27,7 +27,7 @@ const (
 
 // ensureImage returns the run's image, and builds it if it is missing.
 func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image, error) {
-	ctx, span := tracer.Start(ctx, "build")
+	ctx, span := startSpan(ctx, "build")
 	defer span.End()
 	began := time.Now()
 	found, err := c.findImage(ctx, r)
