@@ -74,6 +74,7 @@ func (j *job) drive() {
 		j.release()
 		return
 	}
+	j.passSlot()
 	j.loop.logger.Info("run finished", "run", j.ID, "outcome", j.Record.Outcome, "total_ms", j.Record.Timings.Total)
 }
 
@@ -174,7 +175,7 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 	if err := j.takeSlot(ctx); err != nil {
 		return j.withoutSlot(err), detached(ctx, err)
 	}
-	defer j.leaveSlot()
+	defer j.leaveSlotUnlessShared()
 	result, err := j.attemptOnce(ctx)
 	if err == nil {
 		j.fault = nil
@@ -245,9 +246,22 @@ func (j *job) withoutSlot(err error) run.Result {
 	}}
 }
 
-func (j *job) leaveSlot() {
+// leaveSlotUnlessShared gives up the slot, unless the sandbox of the attempt is to serve the
+// next run of the unit: that one would come too early for it.
+func (j *job) leaveSlotUnlessShared() {
+	if s, ok := j.execution.(run.Sharer); ok && s.Shares() {
+		return
+	}
 	j.permit.Leave()
 	j.permit = nil
+}
+
+// passSlot gives a slot that was kept for the sandbox to the next run of the unit.
+func (j *job) passSlot() {
+	if j.permit != nil {
+		j.permit.PassOn()
+		j.permit = nil
+	}
 }
 
 // Calls implements run.Host.

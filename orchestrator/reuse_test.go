@@ -455,3 +455,25 @@ func TestReuseSurvivesItsServer(t *testing.T) {
 		}
 	})
 }
+
+// A run that comes when the sandbox of the one before is not back yet would start a container
+// of its own, and each one after it likewise.
+func TestABacklogIsServedByWhatIsWarm(t *testing.T) {
+	w := newSeveral(t, "reuse: 20\nconcurrency: 1\n")
+	const runs = 12
+	ids := make([]string, runs)
+	for i := range ids {
+		ids[i] = w.send(errand{Mark: strconv.Itoa(i)})
+	}
+	containers := map[string]int{}
+	for _, id := range ids {
+		record := w.await(id)
+		if record.Outcome != api.Success {
+			t.Fatal(show(record))
+		}
+		containers[record.Container.ID]++
+	}
+	if len(containers) != 1 {
+		t.Errorf("%d runs in a queue were served by %d containers: %v", runs, len(containers), containers)
+	}
+}

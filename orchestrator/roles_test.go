@@ -96,7 +96,7 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	if _, err := world.Unit(t.Context(), "nobody"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a unit that isn't there: %v", err)
 	}
-	if n, waiting := world.Busy(); n != 1 || waiting {
+	if n, waiting := world.Busy(); n != 1 || len(waiting) != 0 {
 		t.Errorf("busy %d, %v", n, waiting)
 	}
 	if live := a.live.Load().(func(string) bool); !live(id) || live("another") {

@@ -156,10 +156,7 @@ func (w world) Unit(ctx context.Context, name string) (*unit.Unit, error) {
 }
 
 // Busy implements run.World.
-func (w world) Busy() (running int, waiting bool) {
-	running, units := w.queue.Counts()
-	return running, len(units) > 0
-}
+func (w world) Busy() (running int, waiting map[string]int) { return w.queue.Counts() }
 
 // Shutdown stops the admission and waits for the running runs until ctx ends. With drain it
 // also waits for the queued runs. The next Service goes on with the others: their containers

@@ -35,13 +35,26 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 	t.Run("and gives way to runs that wait", func(t *testing.T) {
 		y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
 		y.stocked("worker", 1)
-		y.set(func() { y.waiting = true })
+		y.set(func() { y.waiting = map[string]int{"another": 1} })
 		y.acquire("worker")
 		y.calm()
 		if name, _ := y.pool.next(); name != "" {
 			t.Errorf("%q is to be filled", name)
 		}
-		y.set(func() { y.waiting = false })
+		y.set(func() { y.waiting = nil })
+		y.pool.nudge()
+		y.stocked("worker", 1)
+	})
+	t.Run("but is filled for a unit whose runs wait, beside idle processors", func(t *testing.T) {
+		y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
+		y.stocked("worker", 1)
+		y.set(func() { y.waiting, y.running = map[string]int{"worker": 1}, goruntime.NumCPU() })
+		y.acquire("worker")
+		y.calm()
+		if name, _ := y.pool.next(); name != "" {
+			t.Errorf("%q is to be filled while every processor has a run", name)
+		}
+		y.set(func() { y.running = goruntime.NumCPU() - 1 })
 		y.pool.nudge()
 		y.stocked("worker", 1)
 	})

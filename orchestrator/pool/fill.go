@@ -26,7 +26,9 @@ const (
 
 // Run fills the pool, one sandbox after the other, until ctx ends. Then it empties the pool.
 func (p *Pool) Run(ctx context.Context, world run.World) {
+	p.mu.Lock()
 	p.world = world
+	p.mu.Unlock()
 	defer func() { p.empty(context.WithoutCancel(ctx)) }()
 	tick := time.NewTicker(poolTick)
 	defer tick.Stop()
@@ -75,11 +77,12 @@ func (p *Pool) survey(ctx context.Context) {
 func (p *Pool) removeUnneeded(ctx context.Context) {
 	p.measure(ctx)
 	keys := p.keys(ctx)
+	_, backlog := p.busy()
 	now := time.Now()
 	var gone []*Sandbox
 	p.mu.Lock()
 	for name, units := range p.units {
-		gone = append(gone, units.trim(now, keys[name], units.wanted(now, p.opts.Idle), p.opts.MaxAge)...)
+		gone = append(gone, units.trim(now, keys[name], units.wanted(now, p.opts.Idle, backlog[name]), p.opts.MaxAge)...)
 	}
 	p.mu.Unlock()
 	p.Discard(ctx, gone...)
@@ -192,19 +195,18 @@ func (p *Pool) noteFailure(units *unitPool, name, key string, err error) {
 // sandboxes come first, then the unit that was called last. name is "" when no unit wants
 // one, or when it would disturb a run.
 func (p *Pool) next() (name, id string) {
-	running, waiting := p.world.Busy()
+	running, backlog := p.busy()
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	quiet := now.Sub(p.lastCall())
-	if p.cold > 0 || waiting || quiet < quietAfterCall || running >= goruntime.NumCPU() && quiet < quietTime {
+	if !p.mayFill(now, running, len(backlog) > 0) {
 		return "", ""
 	}
 	all, bytes := p.count()
 	var best *unitPool
 	for unit, units := range p.units {
-		short := len(units.waiting)+units.coming+units.returning(now) < units.wanted(now, p.opts.Idle)
-		if !short || now.Before(units.pause) || bytes+units.bytes() > p.opts.MemoryBytes {
+		short := len(units.waiting)+units.coming+units.returning(now) < units.wanted(now, p.opts.Idle, backlog[unit])
+		if !short || len(backlog) > 0 && backlog[unit] == 0 || now.Before(units.pause) || bytes+units.bytes() > p.opts.MemoryBytes {
 			continue
 		}
 		if best == nil || units.before(best) {
@@ -221,6 +223,18 @@ func (p *Pool) next() (name, id string) {
 	best.coming++
 	p.filling[id] = true
 	return name, id
+}
+
+// mayFill reports whether a sandbox can be started without disturbing a run. While runs wait
+// in the queue, only theirs are started, and only beside processors that have no run. The
+// caller holds the lock.
+func (p *Pool) mayFill(now time.Time, running int, backlog bool) bool {
+	idle := running < goruntime.NumCPU()
+	if backlog {
+		return idle
+	}
+	quiet := now.Sub(p.lastCall())
+	return p.cold == 0 && quiet >= quietAfterCall && (idle || quiet >= quietTime)
 }
 
 // before reports whether the unit gets a sandbox before the other one.

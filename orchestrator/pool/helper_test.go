@@ -38,7 +38,7 @@ type yard struct {
 	fails   error            // of the source
 	asked   []bool           // whether what was to be started was to be loaded
 	running int              // what the world says of the others
-	waiting bool
+	waiting map[string]int
 	looked  int // at all units
 }
 
@@ -231,7 +231,7 @@ func (y *yard) Unit(_ context.Context, name string) (*unit.Unit, error) {
 }
 
 // Busy implements run.World.
-func (y *yard) Busy() (running int, waiting bool) {
+func (y *yard) Busy() (running int, waiting map[string]int) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.running, y.waiting

@@ -106,19 +106,32 @@ func (p *Pool) Acquire(u *unit.Unit) *Sandbox {
 // Release takes back a sandbox that waits for another run of its unit. It returns false if
 // there is no room: then the caller discards the sandbox.
 func (p *Pool) Release(name string, back *Sandbox) bool {
+	_, backlog := p.busy()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	units := p.unit(name)
 	delete(units.out, back.ID)
 	all, bytes := p.count()
-	full := len(units.waiting) >= units.wanted(now, p.opts.Idle) || all >= p.opts.Size || bytes+units.bytes() > p.opts.MemoryBytes
+	enough := backlog[name] == 0 && len(units.waiting) >= units.wanted(now, p.opts.Idle, 0)
+	full := enough || all >= p.opts.Size || bytes+units.bytes() > p.opts.MemoryBytes
 	if p.emptied || full || now.Sub(back.born) > p.opts.MaxAge {
 		return false
 	}
 	units.waiting = append(units.waiting, back)
 	delete(p.taken, back.ID)
 	return true
+}
+
+// busy returns how many runs there are, and how many wait for a slot, by unit.
+func (p *Pool) busy() (running int, backlog map[string]int) {
+	p.mu.Lock()
+	world := p.world
+	p.mu.Unlock()
+	if world == nil {
+		return 0, nil
+	}
+	return world.Busy()
 }
 
 // Claimed tells the pool of sandboxes that an earlier process gave to a run.

@@ -155,7 +155,7 @@ func TestASandboxComesBackWhereThereIsRoom(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			y := newYard(t, map[string]int{"worker": 1}, c.opts)
 			y.stocked("worker", 1)
-			y.set(func() { y.waiting = true }) // nothing is started in its place
+			y.set(func() { y.waiting = map[string]int{"another": 1} }) // nothing is started in its place
 			back := y.acquire("worker")
 			if back == nil {
 				t.Fatal("nothing waited")

@@ -11,13 +11,14 @@ import (
 // Stats returns the pool's current figures.
 func (p *Pool) Stats() api.PoolStats {
 	now := time.Now()
+	_, backlog := p.busy()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stats := api.PoolStats{Size: p.opts.Size, MemoryBytes: p.opts.MemoryBytes, Units: []api.PoolUnit{}}
 	stats.Waiting, stats.UsedBytes = p.count()
 	for name, units := range p.units {
 		stats.Waiting -= units.coming
-		stats.Units = append(stats.Units, units.stats(name, units.wanted(now, p.opts.Idle)))
+		stats.Units = append(stats.Units, units.stats(name, units.wanted(now, p.opts.Idle, backlog[name])))
 	}
 	slices.SortFunc(stats.Units, func(a, b api.PoolUnit) int { return strings.Compare(a.Unit, b.Unit) })
 	return stats

@@ -47,8 +47,9 @@ func (s *unitPool) called(now time.Time) {
 }
 
 // wanted returns how many sandboxes should wait: as many as the unit asks for, or as many as
-// calls will probably come before new sandboxes could wait. One call alone counts for nothing.
-func (s *unitPool) wanted(now time.Time, idle time.Duration) int {
+// calls will probably come before new sandboxes could wait. One call alone counts for nothing,
+// unless more runs wait in the queue.
+func (s *unitPool) wanted(now time.Time, idle time.Duration, backlog int) int {
 	recent, lately := 0, 0
 	for _, at := range s.calls {
 		if now.Sub(at) < idle {
@@ -58,7 +59,7 @@ func (s *unitPool) wanted(now time.Time, idle time.Duration) int {
 			lately++
 		}
 	}
-	if recent < 2 {
+	if recent < 2 && backlog == 0 {
 		return s.fixed
 	}
 	coming := math.Ceil(float64(lately) / rateWindow.Seconds() * refillTime.Seconds())

@@ -19,22 +19,24 @@ func TestAUnitsPoolWantsWhatWillBeCalledFor(t *testing.T) {
 	}
 	times := func(n int, d time.Duration) []time.Time { return ago(slices.Repeat([]time.Duration{d}, n)...) }
 	for _, c := range []struct {
-		name  string
-		units unitPool
-		want  int
+		name    string
+		units   unitPool
+		backlog int
+		want    int
 	}{
-		{"nothing for a unit that nobody calls", unitPool{}, 0},
-		{"nothing for one that was called once", unitPool{calls: ago(time.Second)}, 0},
-		{"what it asks for, called or not", unitPool{fixed: 3}, 3},
-		{"what it asks for, called more than once", unitPool{fixed: 3, calls: ago(time.Second, time.Second)}, 3},
-		{"one, called twice and not lately", unitPool{calls: ago(2*time.Minute, time.Minute)}, 1},
-		{"one more, called twice lately", unitPool{calls: ago(2*time.Second, time.Second)}, 2},
-		{"nothing, called once in the time that counts", unitPool{calls: ago(6*time.Minute, time.Minute)}, 0},
-		{"nothing any more, idle", unitPool{calls: times(100, 6*time.Minute)}, 0},
-		{"as many as are called in the time of a start", unitPool{calls: times(60, time.Second)}, 4},
-		{"and no more than the most", unitPool{calls: times(128, 0)}, 1 + 7},
+		{"nothing for a unit that nobody calls", unitPool{}, 0, 0},
+		{"nothing for one that was called once", unitPool{calls: ago(time.Second)}, 0, 0},
+		{"what it asks for, called or not", unitPool{fixed: 3}, 0, 3},
+		{"what it asks for, called more than once", unitPool{fixed: 3, calls: ago(time.Second, time.Second)}, 0, 3},
+		{"one, called twice and not lately", unitPool{calls: ago(2*time.Minute, time.Minute)}, 0, 1},
+		{"one more, called twice lately", unitPool{calls: ago(2*time.Second, time.Second)}, 0, 2},
+		{"nothing, called once in the time that counts", unitPool{calls: ago(6*time.Minute, time.Minute)}, 0, 0},
+		{"nothing any more, idle", unitPool{calls: times(100, 6*time.Minute)}, 0, 0},
+		{"as many as are called in the time of a start", unitPool{calls: times(60, time.Second)}, 0, 4},
+		{"and no more than the most", unitPool{calls: times(128, 0)}, 0, 1 + 7},
+		{"one, called once while more runs of it wait", unitPool{calls: ago(time.Second)}, 3, 2},
 	} {
-		if got := c.units.wanted(now, idle); got != c.want {
+		if got := c.units.wanted(now, idle, c.backlog); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -42,7 +44,7 @@ func TestAUnitsPoolWantsWhatWillBeCalledFor(t *testing.T) {
 	for i := range 1000 {
 		s.called(now.Add(time.Duration(i)))
 	}
-	if len(s.calls) != 128 || !s.lastCall().Equal(now.Add(999)) || s.wanted(now, idle) > mostAdaptive {
+	if len(s.calls) != 128 || !s.lastCall().Equal(now.Add(999)) || s.wanted(now, idle, 0) > mostAdaptive {
 		t.Errorf("%d calls are remembered, the last of %v", len(s.calls), s.lastCall())
 	}
 }

@@ -50,7 +50,14 @@ func (p *Permit) Wait(ctx context.Context) error {
 }
 
 // Leave gives up the slot or the place in the queue. A second call does nothing.
-func (p *Permit) Leave() {
+func (p *Permit) Leave() { p.leave(nil) }
+
+// PassOn is Leave, but the next run of the same unit comes before those of other units: what
+// served this run can serve that one. Every unit has its turn after inARow of such runs.
+func (p *Permit) PassOn() { p.leave(p.unit) }
+
+// leave gives up the slot or the place in the queue. A slot goes to a run of heir, if one waits.
+func (p *Permit) leave(heir *unitQueue) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	switch p.state {
@@ -62,7 +69,9 @@ func (p *Permit) Leave() {
 		p.unit.suspended--
 	}
 	p.state = gone
+	p.queue.heir = heir
 	p.queue.dispatch()
+	p.queue.heir = nil
 	p.queue.forget(p.unit)
 }
 

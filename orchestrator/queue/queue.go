@@ -16,6 +16,9 @@ type Queue struct {
 	units   map[string]*unitQueue
 	turn    []*unitQueue // units with a waiting run; the first is served next
 
+	heir   *unitQueue // to which the slot that becomes free is passed on; nil for none
+	passed int        // slots that were passed on, since a unit had its turn
+
 	resuming []*Permit // runs that gave up their slot for a while; they come before all
 }
 
@@ -70,6 +73,16 @@ func (q *Queue) Counts() (running int, waiting map[string]int) {
 	return q.running, waiting
 }
 
+// Waiting returns how many runs of a unit wait for their first slot.
+func (q *Queue) Waiting(unit string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if u := q.units[unit]; u != nil {
+		return len(u.waiting)
+	}
+	return 0
+}
+
 // The methods below are called with the lock held.
 
 // unitQueue returns the queue of a unit, a new one if there is none.
@@ -114,8 +127,13 @@ func (q *Queue) dispatch() {
 	}
 }
 
+// inARow is how many slots may be passed on within a unit before the other units have their
+// turn.
+const inARow = 16
+
 // next takes the permit that is served next out of the queue: first of the runs that
-// had a slot before, then of the units in turn. It is nil when nobody may run.
+// had a slot before, then of the unit to which a slot is passed on, then of the units in
+// turn. It is nil when nobody may run.
 func (q *Queue) next() *Permit {
 	for _, p := range q.resuming {
 		if p.unit.mayRun() {
@@ -123,8 +141,14 @@ func (q *Queue) next() *Permit {
 			return p
 		}
 	}
+	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow {
+		q.heir = nil
+		q.passed++
+		return q.take(u)
+	}
 	for _, u := range q.turn {
 		if u.mayRun() {
+			q.passed = 0
 			return q.take(u)
 		}
 	}

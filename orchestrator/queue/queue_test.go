@@ -53,6 +53,13 @@ func (q *trial) leave(names ...string) {
 	}
 }
 
+func (q *trial) passOn(names ...string) {
+	for _, name := range names {
+		q.permits[name].PassOn()
+		synctest.Wait()
+	}
+}
+
 func (q *trial) want(order string) {
 	q.t.Helper()
 	synctest.Wait()
@@ -109,6 +116,39 @@ func TestQueueOrder(t *testing.T) {
 			second.Leave()
 			q.want("c1")
 			q.leave("c1")
+			q.wantEmpty()
+		},
+		"a slot that is passed on stays with its unit": func(t *testing.T) {
+			q := newTrial(t, 1)
+			q.enter(0, "a1", "b1", "a2", "c1")
+			q.passOn("a1")
+			q.want("a1 a2")
+			q.passOn("a2", "b1", "c1")
+			q.want("a1 a2 b1 c1")
+			q.wantEmpty()
+		},
+		"a unit at its limit passes its slot on, too": func(t *testing.T) {
+			q := newTrial(t, 2)
+			q.enter(1, "a1", "a2")
+			q.enter(0, "b1", "b2")
+			q.passOn("a1")
+			q.want("a1 b1 a2")
+			q.leave("b1", "a2", "b2")
+			q.wantEmpty()
+		},
+		"passing on doesn't starve the others": func(t *testing.T) {
+			q := newTrial(t, 1)
+			for n := range inARow + 2 {
+				q.enter(0, fmt.Sprint("a", n))
+			}
+			q.enter(0, "b1")
+			for n := range inARow + 1 {
+				q.passOn(fmt.Sprint("a", n))
+			}
+			if got := q.order[len(q.order)-1]; got != "b1" {
+				t.Errorf("after %d runs of one unit the slot went to %q", inARow+1, got)
+			}
+			q.leave("b1", fmt.Sprint("a", inARow+1))
 			q.wantEmpty()
 		},
 		"a suspended run lends its slot and comes before all others": func(t *testing.T) {

@@ -43,6 +43,13 @@ type Execution interface {
 	Release()
 }
 
+// Sharer is an Execution whose sandbox may serve the next run of its unit.
+type Sharer interface {
+	// Shares reports whether it will, as far as is known when the attempt has ended. Then the
+	// run keeps its slot until Remove has returned, and the slot goes to the next of the unit.
+	Shares() bool
+}
+
 // Opener is a Kind that needs the home of the runs before the first of them.
 type Opener interface {
 	// Open is called once, when nobody else has the home any more. Its error is a fault.
@@ -74,8 +81,9 @@ type World interface {
 	Units(ctx context.Context) []*unit.Unit
 	// Unit returns the newest version of a unit, or a NotFound fault.
 	Unit(ctx context.Context, name string) (*unit.Unit, error)
-	// Busy returns how many runs hold a slot, and whether others wait for one.
-	Busy() (running int, waiting bool)
+	// Busy returns how many runs hold a slot, and how many wait for one, by unit. A unit
+	// without such runs isn't in the map.
+	Busy() (running int, waiting map[string]int)
 }
 
 // Sweeper is a Kind that leaves something outside of the homes, such as containers.

@@ -52,6 +52,12 @@ func (x *execution) settlePosted(ctx context.Context) {
 	x.released = a.shared
 }
 
+// Shares implements run.Sharer.
+func (x *execution) Shares() bool {
+	a := x.attempt
+	return a != nil && a.ending == posted && a.shared != nil
+}
+
 // waitFor waits until is returns true, and reports whether it did. It gives up at the limit,
 // when the sandbox has ended, or when ctx ends.
 func (a *attempt) waitFor(ctx context.Context, limit time.Duration, is func() bool) bool {
