@@ -58,6 +58,14 @@ var full = map[string]any{
 		Unit: "u", Wanted: 1, Fixed: 2, Starting: 3, Hits: 4, Misses: 5, Refills: 6, Failures: 7,
 		Waiting: []PoolSandbox{{ID: someID, Container: "c", Loaded: true, Since: noon}},
 	}}},
+	"stats": Stats{
+		Since: noon, Slots: 4, Busy: 1, Waiting: 2, OldestWait: 1.5, Pool: PoolSums{Size: 8, Waiting: 3},
+		Disk: DiskStats{FreeBytes: 1, StoredRuns: 2, StoredBytes: 3},
+		Units: []UnitStats{{
+			Unit: "u", Live: map[State]int64{Idle: 1}, Ended: map[Outcome]int64{Success: 2}, Waiting: 1,
+			Rate: 0.5, P50: 1.5, P95: 2.5, ExpectedWait: 3.5,
+		}},
+	},
 	"submission": Submission{Unit: "u", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}},
 	"unit": Unit{
 		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", Image: "i", Concurrency: 1, Access: "read-only",
@@ -78,6 +86,7 @@ var empty = map[string]any{
 	"run":        Record{ID: someID, Unit: "u", State: Idle, Files: []File{}, Transitions: []Transition{}},
 	"page":       Page{Runs: []Summary{}},
 	"pool":       PoolStats{Units: []PoolUnit{}},
+	"stats":      Stats{Units: []UnitStats{}},
 	"submission": Submission{Unit: "u", Input: json.RawMessage(`{}`)},
 	"unit":       Unit{Name: "u", Kind: "capsule", Source: "upload", Access: "read-only"},
 }

@@ -29,6 +29,13 @@ func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneRep
 	return report, err
 }
 
+// Stats returns the server's figures of the moment: runs by state and unit, rates, slots, disk.
+func (c *Client) Stats(ctx context.Context) (api.Stats, error) {
+	var stats api.Stats
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "stats"}}, &stats)
+	return stats, err
+}
+
 // Pool returns the server's figures of the containers that wait for runs.
 func (c *Client) Pool(ctx context.Context) (api.PoolStats, error) {
 	var stats api.PoolStats

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -76,6 +78,7 @@ func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 		l.metrics.refused(asked.Unit.Name)
 		return nil, err
 	}
+	l.warnOfWait(j)
 	if err := l.register(j); err != nil {
 		j.permit.Leave()
 		return nil, err
@@ -86,6 +89,21 @@ func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 	j.permit.Leave()
 	l.unregister(j)
 	return nil, errors.Join(err, safefs.RemoveTree(j.Dir))
+}
+
+// warnOfWait warns in the record of a new run that its turn will probably come too late.
+func (l *loop) warnOfWait(j *job) {
+	name := j.Record.Unit
+	ahead := l.queue.Waiting(name)
+	wait, passed := l.recent.expectedWait(name, ahead, l.opts.QueueWait, time.Now())
+	if passed {
+		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead, "expected_ms", wait.Milliseconds())
+	}
+	if wait > l.opts.QueueWait {
+		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
+			"%d runs of this unit wait before this one: at the rate of the last minutes its turn comes in about %v, and queue_wait ends it after %v",
+			ahead, wait.Round(time.Second), l.opts.QueueWait))
+	}
 }
 
 // newJob makes a job of an accepted request, with a complete record.
@@ -164,6 +182,7 @@ func (l *loop) retire(j *job) {
 // countEnd counts a run that has its outcome, and tells the run that called it.
 func (l *loop) countEnd(j *job) {
 	l.metrics.countEnd(j.Record)
+	l.recent.ended(j.Record, time.Now())
 	l.tellCaller(j)
 }
 

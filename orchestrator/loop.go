@@ -30,6 +30,7 @@ type loop struct {
 	queue   *queue.Queue
 	logger  *slog.Logger
 	metrics *metrics
+	recent  *recent
 	durable bool   // another process may go on with the runs
 	kept    string // where directories of attempts go that are to be kept; "" is nowhere
 
@@ -64,7 +65,7 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: newMetrics(), live: map[string]*job{},
+		metrics: newMetrics(), recent: newRecent(), live: map[string]*job{},
 	}
 	l.life, l.detach = context.WithCancelCause(context.Background())
 	l.begin, l.hold = context.WithCancelCause(l.life)

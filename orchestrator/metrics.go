@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	goruntime "runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -81,12 +82,13 @@ var (
 	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
 	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
 	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
+	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.", []string{"version", "go_version"}, nil)
 	descPool    = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (moment) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool} {
+	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool, descBuild} {
 		descs <- d
 	}
 }
@@ -103,13 +105,16 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(descRunning, float64(stats.Running))
+	gauge(descRunning, float64(stats.Busy))
 	gauge(descSlots, float64(stats.Slots))
-	gauge(descFree, float64(stats.FreeBytes))
-	gauge(descStored, float64(stats.StoredRuns))
-	gauge(descBytes, float64(stats.StoredBytes))
-	for name, n := range stats.Waiting {
-		gauge(descWaiting, float64(n), name)
+	gauge(descFree, float64(stats.Disk.FreeBytes))
+	gauge(descStored, float64(stats.Disk.StoredRuns))
+	gauge(descBytes, float64(stats.Disk.StoredBytes))
+	gauge(descBuild, 1, m.service.opts.Version, goruntime.Version())
+	for _, unit := range stats.Units {
+		if unit.Waiting > 0 {
+			gauge(descWaiting, float64(unit.Waiting), unit.Unit)
+		}
 	}
 	pool := m.service.Pool()
 	gauge(descPool, float64(pool.Size))

@@ -20,6 +20,7 @@ type Options struct {
 	Reader  *capsule.Reader // of a Service: reads the directories of units; nil knows the kinds of package capsule
 	Logger  *slog.Logger
 	Limits  runtime.Limits // in force where a unit says nothing
+	Version string         // of the program, for the metrics
 
 	Concurrency int           // runs at once; default twice the number of CPUs
 	Queue       int           // how many runs of one unit may wait; default 100

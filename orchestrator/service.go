@@ -223,18 +223,6 @@ func (s *Service) admits() error {
 	return nil
 }
 
-// Stats returns the figures of the moment.
-func (s *Service) Stats(ctx context.Context) (Stats, error) {
-	totals, err := s.store.Totals(ctx)
-	if err != nil {
-		return Stats{}, err
-	}
-	stats := Stats{Slots: s.opts.Concurrency, StoredRuns: totals.Runs, StoredBytes: totals.DiskBytes}
-	stats.Running, stats.Waiting = s.queue.Counts()
-	stats.FreeBytes, _ = freeBytes(s.opts.Home) // unknown is 0
-	return stats, nil
-}
-
 // ownerOf returns the label of a home's containers. It is made once and stored in the home.
 // The path would not do: two servers in containers of one engine may both have /data.
 func ownerOf(home string) (string, error) {

@@ -1,11 +1,58 @@
 package orchestrator
 
-// Stats are the current figures of a Service.
-type Stats struct {
-	Running     int
-	Slots       int
-	Waiting     map[string]int // by unit
-	FreeBytes   int64          // of the disk that holds the runs
-	StoredRuns  int64
-	StoredBytes int64
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// Stats returns the figures of the moment.
+func (s *Service) Stats(ctx context.Context) (api.Stats, error) {
+	totals, err := s.store.Totals(ctx)
+	if err != nil {
+		return api.Stats{}, err
+	}
+	stats := api.Stats{Since: s.recent.since, Slots: s.opts.Concurrency}
+	stats.Disk.StoredRuns, stats.Disk.StoredBytes = totals.Runs, totals.DiskBytes
+	stats.Disk.FreeBytes, _ = freeBytes(s.opts.Home) // unknown is 0
+	pool := s.Pool()
+	stats.Pool = api.PoolSums{Size: pool.Size, Waiting: pool.Waiting}
+	stats.Units, err = s.unitStats(ctx, &stats)
+	return stats, err
+}
+
+// unitStats returns the figures of each unit, and adds them up in all.
+func (s *Service) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStats, error) {
+	live, err := s.store.Live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	busy, waiting := s.queue.Counts()
+	all.Busy = busy
+	byUnit := map[string]map[api.State]int64{}
+	for _, name := range s.recent.names() {
+		byUnit[name] = map[api.State]int64{}
+	}
+	for _, l := range live {
+		if byUnit[l.Unit] == nil {
+			byUnit[l.Unit] = map[api.State]int64{}
+		}
+		byUnit[l.Unit][api.State(l.State)] = l.Runs
+		if l.State == string(api.Idle) {
+			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
+		}
+	}
+	units := []api.UnitStats{}
+	for name, states := range byUnit {
+		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Waiting: waiting[name]}
+		s.recent.figures(&u, now)
+		units = append(units, u)
+		all.Waiting += u.Waiting
+	}
+	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
+	return units, nil
 }

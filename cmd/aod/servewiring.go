@@ -24,7 +24,7 @@ import (
 
 func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.Options {
 	opts := orchestrator.Options{
-		Home: home(c), Sources: c.Units, Logger: logger,
+		Home: home(c), Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},

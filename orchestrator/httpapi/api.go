@@ -83,6 +83,7 @@ func (a *API) table() []route {
 		{http.MethodPost, "/v1/au/:name", a.runAU, slow},
 
 		{http.MethodGet, "/v1/pool", a.getPool, 0},
+		{http.MethodGet, "/v1/stats", a.getStats, 0},
 		{http.MethodPost, "/v1/prune", a.prune, slow},
 
 		{http.MethodPost, "/execute", a.execute, slow},

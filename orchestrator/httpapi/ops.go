@@ -38,6 +38,14 @@ func (a *API) openAPI(c echo.Context) error {
 
 func (a *API) getPool(c echo.Context) error { return reply(c, http.StatusOK, a.svc.Pool()) }
 
+func (a *API) getStats(c echo.Context) error {
+	stats, err := a.svc.Stats(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, stats)
+}
+
 // prune removes finished runs. The body must say which: it may not be empty.
 func (a *API) prune(c echo.Context) error {
 	opts, err := pruneOptions(c)

@@ -1,0 +1,129 @@
+package orchestrator
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+const (
+	// recentTime and recentMost bound the ended runs of a unit that its figures are made of.
+	recentTime = 10 * time.Minute
+	recentMost = 512
+)
+
+// recent remembers the runs that ended lately, by unit. It is safe for concurrent use.
+type recent struct {
+	since time.Time
+
+	mu    sync.Mutex
+	units map[string]*recentUnit
+}
+
+type recentUnit struct {
+	runs  []recentRun // in the order of their ends
+	ended map[api.Outcome]int64
+	late  bool // its queue is longer than queue_wait
+}
+
+type recentRun struct {
+	at    time.Time
+	total float64 // milliseconds
+}
+
+func newRecent() *recent {
+	return &recent{since: time.Now().UTC(), units: map[string]*recentUnit{}}
+}
+
+func (r *recent) unit(name string) *recentUnit {
+	u := r.units[name]
+	if u == nil {
+		u = &recentUnit{ended: map[api.Outcome]int64{}}
+		r.units[name] = u
+	}
+	return u
+}
+
+// ended remembers the end of a run.
+func (r *recent) ended(record api.Record, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.unit(record.Unit)
+	u.ended[record.Outcome]++
+	if len(u.runs) == recentMost {
+		u.runs = slices.Delete(u.runs, 0, 1)
+	}
+	u.runs = append(u.runs, recentRun{now, record.Timings.Total})
+}
+
+// figures adds what is remembered of a unit to its figures.
+func (r *recent) figures(stats *api.UnitStats, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.unit(stats.Unit)
+	for outcome, n := range u.ended {
+		stats.Ended[outcome] = n
+	}
+	stats.Rate = u.rate(r.since, now) * time.Minute.Seconds()
+	stats.P50, stats.P95 = u.quantiles()
+	stats.ExpectedWait = float64(u.expectedWait(stats.Waiting, r.since, now).Microseconds()) / 1000
+}
+
+// names returns the units that had a run since the start.
+func (r *recent) names() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.units {
+		names = append(names, name)
+	}
+	return names
+}
+
+// expectedWait returns the wait of a run with that many before it, 0 if it isn't known. passed
+// reports whether the wait is longer than most, and was not when it was asked for before.
+func (r *recent) expectedWait(unit string, ahead int, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.unit(unit)
+	wait = u.expectedWait(ahead, r.since, now)
+	passed = wait > most && !u.late
+	u.late = wait > most
+	return wait, passed
+}
+
+func (u *recentUnit) expectedWait(ahead int, since, now time.Time) time.Duration {
+	rate := u.rate(since, now)
+	if rate == 0 {
+		return 0
+	}
+	return time.Duration(float64(ahead) / rate * float64(time.Second))
+}
+
+// rate returns how many runs ended per second. It drops those that ended too long ago.
+func (u *recentUnit) rate(since, now time.Time) float64 {
+	from := now.Add(-recentTime)
+	if len(u.runs) == recentMost && u.runs[0].at.After(from) {
+		from = u.runs[0].at
+	}
+	u.runs = slices.DeleteFunc(u.runs, func(one recentRun) bool { return one.at.Before(from) })
+	if since.After(from) {
+		from = since
+	}
+	span := max(now.Sub(from), time.Second)
+	return float64(len(u.runs)) / span.Seconds()
+}
+
+// quantiles returns the median and the 95th percentile of the durations, in milliseconds.
+func (u *recentUnit) quantiles() (p50, p95 float64) {
+	if len(u.runs) == 0 {
+		return 0, 0
+	}
+	totals := make([]float64, len(u.runs))
+	for i, one := range u.runs {
+		totals[i] = one.total
+	}
+	slices.Sort(totals)
+	return totals[(len(totals)-1)/2], totals[(len(totals)-1)*95/100]
+}
