@@ -195,7 +195,8 @@ func testEnding(t *testing.T, s suite) {
 		}
 	})
 	t.Run("Stop kills a program that doesn't listen, after the grace time", func(t *testing.T) {
-		r := s.start(t, s.spec(scriptSleep))
+		r := s.start(t, s.spec(scriptDeaf))
+		eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
 		begun := time.Now()
 		if err := s.Engine.Stop(ctx, r.id, time.Second); err != nil {
 			t.Fatal(err)

@@ -37,6 +37,9 @@ func shell(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Wr
 			return 3
 		case <-ctx.Done():
 		}
+	case scriptDeaf:
+		io.WriteString(stdout, "ready\n")
+		<-ctx.Done()
 	case scriptSleep:
 		<-ctx.Done()
 	case scriptSmall:

@@ -31,6 +31,7 @@ const (
 	scriptFlood  = "head -c 10485760 /dev/zero | tr '\\0' o; head -c 10485760 /dev/zero | tr '\\0' e >&2"
 	scriptSleep  = "exec sleep 300"
 	scriptPolite = "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+	scriptDeaf   = "echo ready; while :; do sleep 0.05; done"
 	scriptSmall  = "exit 0"
 )
 
