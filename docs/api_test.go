@@ -174,7 +174,7 @@ func metrics(t *testing.T) []string {
 // Words with an underscore are names: each has to be one of something that there is.
 func TestTheNamesInTheServersGuidesExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, list := range [][]string{metrics(t), recordFields(), outcomes, settings(t), namesIn(t, "problem", "page", "pool", "event", "unit", "submission", "agent")} {
+	for _, list := range [][]string{metrics(t), recordFields(), outcomes, settings(t), namesIn(t, "problem", "page", "pool", "stats", "event", "unit", "submission", "agent")} {
 		for _, name := range list {
 			known[name] = true
 		}
@@ -182,7 +182,7 @@ func TestTheNamesInTheServersGuidesExist(t *testing.T) {
 	for _, kind := range kinds() {
 		known[kind.String()] = true
 	}
-	for _, name := range []string{"method_not_allowed", "range_not_satisfiable", "queue_timeout", "retry_in_ms", "older_than", "max_bytes", "dry_run", "session_id"} {
+	for _, name := range []string{"method_not_allowed", "range_not_satisfiable", "queue_timeout", "retry_in_ms", "older_than", "max_bytes", "dry_run", "session_id", "go_version"} {
 		known[name] = true // of wires that have no schema of their own; the tours show most of them
 	}
 	for _, name := range []string{"server.md", apiGuide} {

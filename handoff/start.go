@@ -47,7 +47,7 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 	if id, err = b.startWithFiles(ctx, call, files, key); err != nil {
 		return "", err
 	}
-	b.log.InfoContext(ctx, "handoff accepted", "handoff", id, "took", time.Since(began))
+	b.log.InfoContext(ctx, "handoff accepted", "handoff", id, "duration_ms", time.Since(began).Milliseconds())
 	return id, nil
 }
 

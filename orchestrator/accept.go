@@ -101,7 +101,7 @@ func (l *loop) warnOfWait(j *job) {
 	}
 	if wait > l.opts.QueueWait {
 		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
-			"%d runs of this unit wait before this one: at the rate of the last minutes its turn comes in about %v, and queue_wait ends it after %v",
+			"%d runs of this unit wait for their turn: at the rate of the last minutes that of this one comes in about %v, and queue_wait ends it after %v",
 			ahead, wait.Round(time.Second), l.opts.QueueWait))
 	}
 }

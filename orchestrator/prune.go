@@ -26,7 +26,9 @@ func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneRe
 		p.old.Before = time.Now().Add(-opts.OlderThan)
 	}
 	err = p.run(ctx)
-	s.logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
+	if report.Runs > 0 {
+		s.logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
+	}
 	return report, err
 }
 

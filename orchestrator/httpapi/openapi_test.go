@@ -189,6 +189,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/metrics", "", nil},
 		{"GET", "/openapi.json", "", []string{"Authorization: -"}},
 		{"GET", "/v1/pool", "", nil},
+		{"GET", "/v1/stats", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
 		a := s.do(c.method, c.path, c.body, c.headers...)

@@ -158,7 +158,9 @@ func (p *Pool) fillOne(ctx context.Context) bool {
 	units.coming--
 	delete(p.filling, id)
 	if err != nil {
-		p.noteFailure(units, name, key, err)
+		if ctx.Err() == nil {
+			p.noteFailure(units, name, key, err)
+		}
 		return ctx.Err() == nil
 	}
 	units.waiting = append(units.waiting, waiting)
