@@ -1,7 +1,10 @@
 package contract
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +90,20 @@ func TestWhatTheLibraryDoesCosts(t *testing.T) {
 			cheap:  list("1", 1),
 			dear:   list("1", 100),
 			dearer: 10,
+		},
+		{
+			name:   "a long expression",
+			schema: expressions,
+			cheap:  `{"v":["x"]}`,
+			dear:   `{"v":["` + long + `"]}`,
+			dearer: 100,
+		},
+		{
+			name:   "a long text of another format",
+			schema: `{"properties":{"v":{"format":"email"}}}`,
+			cheap:  `{"v":"x"}`,
+			dear:   `{"v":"` + long + `"}`,
+			dearer: 20,
 		},
 		{
 			name:   "names of fields",
@@ -203,5 +220,45 @@ func TestARecursiveContractIsBoundedByThePayload(t *testing.T) {
 	}
 	if found := s.Validate(payload(t, tree)); len(found) > 0 {
 		t.Errorf("%v", found[0])
+	}
+}
+
+// bombs are strings of the format regex that take a tenth of a second and 40 MB to compile, each.
+func bombs(n int) string {
+	bomb := `"(` + strings.Repeat("[a-c]", 100) + `){1000}",`
+	return `{"v":[` + strings.TrimSuffix(strings.Repeat(bomb, n), ",") + `]}`
+}
+
+const expressions = `{"properties":{"v":{"items":{"type":"string","format":"regex"}}}}`
+
+func TestAnExpressionInAPayloadIsNotCompiled(t *testing.T) {
+	s, p := compiled(t, expressions), payload(t, bombs(40))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found := s.Validate(p)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 || len(found) > 0 {
+		t.Errorf("40 expressions took %d MiB and gave %v", took>>20, found)
+	}
+	if found := s.Validate(payload(t, `{"v":["(a","a**","[z-a]","a{2,1}","ok"]}`)); len(found) != 4 {
+		t.Errorf("four of five are no expressions: %v", found)
+	}
+}
+
+func TestAHeavyCheckEndsWithItsContext(t *testing.T) {
+	s := compiled(t, `{"properties":{"v":{"items":{"type":"string"}}}}`)
+	p := payload(t, `{"v":[`+strings.TrimSuffix(strings.Repeat("1,", heavySteps), ",")+`]}`)
+	if err := heavy.Acquire(t.Context(), 1); err != nil { // another one is under way
+		t.Fatal(err)
+	}
+	why := errors.New("cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if found, err := s.ValidateContext(ctx, p); !errors.Is(err, why) || found != nil {
+		t.Errorf("while another one is under way: %d findings, %v", len(found), err)
+	}
+	heavy.Release(1)
+	if found, err := s.ValidateContext(t.Context(), p); err != nil || len(found) == 0 {
+		t.Errorf("%d findings, %v", len(found), err)
 	}
 }

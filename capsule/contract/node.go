@@ -28,6 +28,7 @@ type node struct {
 	dependentKeys map[string][]string
 
 	regexpOps int  // instructions of "pattern"
+	perStep   int  // bytes of a string that "format" checks in one step; 0: it checks none
 	quoted    int  // bytes of the contract that one error message would hold
 	compares  bool // whether it writes out the value to compare it: enum, const, uniqueItems
 

@@ -2,13 +2,14 @@ package contract
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xeipuuv/gojsonschema"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/strictjson"
@@ -16,7 +17,7 @@ import (
 
 // heavy lets large validations take turns: the errors of one may fill hundreds of
 // megabytes before they can be counted.
-var heavy sync.Mutex
+var heavy = semaphore.NewWeighted(1)
 
 // Validate reports every violation of the schema, in the order of their pointers,
 // at most MaxFindings and one that counts the rest. A finding's pointer leads into
@@ -26,14 +27,37 @@ var heavy sync.Mutex
 //
 // Strings with the format file_path are checked as strings only; see CheckFiles.
 func (s *Schema) Validate(p Payload) []fault.Finding {
+	found, _ := s.ValidateContext(context.Background(), p) // it has no end
+	return found
+}
+
+// ValidateContext is Validate for what strangers send. When ctx ends first, it returns its
+// cause; gojsonschema can't be stopped and goes on for the second or two that its bounds allow.
+func (s *Schema) ValidateContext(ctx context.Context, p Payload) ([]fault.Finding, error) {
 	steps, ok := walk(s.root, p.value(), nil)
 	if !ok {
-		return []fault.Finding{{Message: "the payload is too large for this contract: checking it would take too many steps", Hint: "send less in one call, or put the data in a file"}}
+		return []fault.Finding{{Message: "the payload is too large for this contract: checking it would take too many steps", Hint: "send less in one call, or put the data in a file"}}, nil
 	}
-	if steps > heavySteps {
-		heavy.Lock()
-		defer heavy.Unlock()
+	if steps <= heavySteps {
+		return s.validate(p), nil
 	}
+	if heavy.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
+	}
+	found := make(chan []fault.Finding, 1)
+	go func() {
+		defer heavy.Release(1)
+		found <- s.validate(p)
+	}()
+	select {
+	case list := <-found:
+		return list, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Schema) validate(p Payload) []fault.Finding {
 	result, err := s.judge(p)
 	if err != nil {
 		return []fault.Finding{{Message: "the payload could not be checked against the contract", Hint: "simplify the contract"}}

@@ -59,6 +59,7 @@ func (c *compiler) format(n *node, key string, v any, at string) {
 		n.filePath = true
 	case gojsonschema.FormatCheckers.Has(name):
 		n.form[key] = name
+		n.perStep = formatBytes(name)
 	case nearest(strings.NewReplacer("-", "_", " ", "_").Replace(name), []string{FilePath, "file"}) != "":
 		c.warn(at, `did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
 	default:

@@ -46,6 +46,9 @@ func (w *walker) value(n *node, v any, at *place) {
 	switch v := v.(type) {
 	case string:
 		w.spend(n.regexpOps * (1 + len(v)) / 512)
+		if n.perStep > 0 {
+			w.spend(len(v) / n.perStep)
+		}
 	case []any:
 		w.array(n, v, at)
 	case map[string]any:
