@@ -21,6 +21,12 @@ const (
 	LabelPurpose = "aod.aside"
 )
 
+// ImageLabels returns labels for a new image that take away those of its Dockerfile which
+// would make a container of it look like one of a run's.
+func ImageLabels() map[string]string {
+	return map[string]string{LabelRun: "", LabelRoot: "", LabelOwner: "", LabelAttempt: "", LabelPurpose: ""}
+}
+
 // Spec says what to run and within which limits.
 type Spec struct {
 	Run, Root, Unit, Owner string // for the labels
@@ -173,13 +179,12 @@ func (s Spec) imageVolumes() []string {
 	return volumes
 }
 
+// labels returns every label of AOD's, also the empty ones: a container has the labels of its
+// image where it has none of its own.
 func (s Spec) labels() map[string]string {
 	labels := map[string]string{
 		LabelRun: s.Run, LabelRoot: s.Root, LabelUnit: s.Unit, LabelOwner: s.Owner,
-		LabelAttempt: strconv.Itoa(s.attempt()),
-	}
-	if s.Purpose != "" {
-		labels[LabelPurpose] = s.Purpose
+		LabelAttempt: strconv.Itoa(s.attempt()), LabelPurpose: s.Purpose,
 	}
 	for name, value := range s.Labels {
 		if _, ours := labels[name]; !ours {

@@ -26,12 +26,12 @@ func TestASpecBecomesAContainer(t *testing.T) {
 			Timeout: time.Second, MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OpenFiles: 3, TmpBytes: 4, DiskBytes: 5,
 			OutputBytes: 6, OutputFiles: 7, LogBytes: 8, ResultBytes: 9,
 		},
-		Env: []string{"A=1"}, Labels: map[string]string{"team": "red", LabelRun: "forged", LabelRoot: "x", LabelUnit: "", LabelOwner: "x", LabelAttempt: "x"},
+		Env: []string{"A=1"}, Labels: map[string]string{"team": "red", LabelRun: "forged", LabelRoot: "x", LabelUnit: "", LabelOwner: "x", LabelAttempt: "x", LabelPurpose: "x"},
 	}
 	want := ContainerSpec{
 		Name: "aod-r1", Image: "sha256:1", Entrypoint: []string{"/run/aod/init", "--"}, Cmd: []string{"python3", "run.py", "-v"},
 		Env: []string{"HOME=/workspace", "A=1"}, WorkingDir: "/app", User: sandboxUser(), Hostname: "sandbox",
-		Labels: map[string]string{"team": "red", LabelRun: "r1", LabelRoot: "r0", LabelUnit: "hello", LabelOwner: "me", LabelAttempt: "1"},
+		Labels: map[string]string{"team": "red", LabelRun: "r1", LabelRoot: "r0", LabelUnit: "hello", LabelOwner: "me", LabelAttempt: "1", LabelPurpose: ""},
 		Mounts: []Mount{
 			{Source: "/data/runs/r1/io", Target: "/io"},
 			{Source: "/data/runs/r1/io/input", Target: "/io/input", ReadOnly: true},

@@ -95,7 +95,8 @@ func recipeOf(u *unit.Unit) (runtime.Recipe, error) {
 	if err != nil {
 		return runtime.Recipe{}, err
 	}
-	labels := map[string]string{runtime.LabelUnit: c.Name, labelContext: context.Digest}
+	labels := runtime.ImageLabels()
+	labels[runtime.LabelUnit], labels[labelContext], labels[labelBase] = c.Name, context.Digest, ""
 	digest := context.Digest
 	if c.UsesBase() {
 		labels[labelBase] = images.BaseDigest()
