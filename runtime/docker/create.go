@@ -25,7 +25,15 @@ func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ stri
 	if most := e.maxNanoCPUs.Load(); most > 0 {
 		host.NanoCPUs = min(host.NanoCPUs, most)
 	}
+	if e.noProfile.Load() {
+		host.SecurityOpt = securityOptions(false)
+	}
 	made, err := e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	if takesNoProfile(err) {
+		e.noProfile.Store(true)
+		host.SecurityOpt = securityOptions(false)
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
 	if most, tooMany := cpusOffered(err); tooMany && host.NanoCPUs > most {
 		e.maxNanoCPUs.Store(most)
 		host.NanoCPUs = most
@@ -68,7 +76,7 @@ func containerConfig(spec runtime.ContainerSpec) (container.Config, container.Ho
 		ShmSize:        spec.Limits.ShmBytes,
 		IpcMode:        container.IPCModePrivate,
 		CapDrop:        []string{"ALL"},
-		SecurityOpt:    []string{"no-new-privileges"},
+		SecurityOpt:    securityOptions(true),
 		LogConfig:      logConfig(spec.LogBytes),
 		Init:           &noInit,
 		Resources:      resources(spec.Limits),

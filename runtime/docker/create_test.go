@@ -97,7 +97,7 @@ func TestWhatNoSpecCanChange(t *testing.T) {
 		config, host := containerConfig(spec)
 		for what, ok := range map[string]bool{
 			"no capabilities":     slices.Equal(host.CapDrop, []string{"ALL"}) && len(host.CapAdd) == 0,
-			"no new privileges":   slices.Equal(host.SecurityOpt, []string{"no-new-privileges"}) && !host.Privileged,
+			"no new privileges":   slices.Equal(host.SecurityOpt, []string{"no-new-privileges", "seccomp=" + seccompProfile}) && !host.Privileged,
 			"kept by the engine":  !host.AutoRemove,
 			"bounded log files":   boundedLog(host.LogConfig, spec.LogBytes),
 			"no swap":             host.MemorySwap == host.Memory && host.MemorySwappiness == nil,

@@ -41,6 +41,7 @@ type Engine struct {
 
 	maxNanoCPUs atomic.Int64 // what the engine said it has; 0 is not known
 	classicOnly atomic.Bool  // the engine said that it has no BuildKit
+	noProfile   atomic.Bool  // the engine takes no seccomp profile from its clients
 
 	self  func() self               // of this process; another one in tests
 	paths atomic.Pointer[hostPaths] // nil until they are known
