@@ -1,184 +1,14 @@
 package container
 
 import (
-	"context"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/unit"
 )
-
-// bench carries out runs of one capsule on a fake engine, without a loop around them.
-type bench struct {
-	t      *testing.T
-	engine *enginetest.Fake
-	kind   *Containers
-	unit   *unit.Unit
-	home   run.Home
-
-	mu     sync.Mutex
-	broken map[string]error // by the engine's method
-}
-
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	b := &bench{t: t, broken: map[string]error{}}
-	b.engine = enginetest.NewFake(enginetest.WithInit(succeed))
-	b.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{"debian"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
-	b.engine.Hook = func(_ context.Context, method string) error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.broken[method]
-	}
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"Dockerfile": "FROM debian\nCMD [\"worker\"]\n", "tools.yaml": "[]\n", "agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
-		"schema.json": `{"input": {"type": "object"}, "output": {"type": "object", "properties": {"n": {"type": "int"}}}}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := capsule.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.unit = unit.Of(c)
-	data := t.TempDir()
-	b.home = run.Home{Dir: data, Runs: filepath.Join(data, "runs"), Owner: "me", Bin: filepath.Join(data, "bin"), Cards: filepath.Join(data, "cards")}
-	for _, dir := range []string{b.home.Runs, b.home.Bin} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.restart()
-	return b
-}
-
-// succeed leaves a result.
-func succeed(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int {
-	for _, m := range spec.Mounts {
-		if m.Target == "/io" {
-			_ = os.WriteFile(filepath.Join(m.Source, "output.json"), []byte(`{"n":1}`), 0o600)
-		}
-	}
-	return 0
-}
-
-// restart opens the kind as the next process does.
-func (b *bench) restart() {
-	b.t.Helper()
-	b.kind = New(b.engine, Options{})
-	if err := b.kind.Open(b.home); err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { _ = b.kind.Close() }) // it ends a context
-}
-
-func (b *bench) breaks(method string, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.broken[method] = err
-}
-
-// execution makes the attempts of a new run, of which the first is to begin.
-func (b *bench) execution() *execution {
-	b.t.Helper()
-	input, err := contract.Decode([]byte(`{}`), 0)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r := run.New("r1", run.Request{Unit: b.unit, Input: input}, run.Input{Payload: input}, runtime.DefaultLimits())
-	r.Dir, r.Attempt = filepath.Join(b.home.Runs, "r1"), 1
-	if err := os.MkdirAll(r.InputDir(), 0o700); err != nil {
-		b.t.Fatal(err)
-	}
-	r.LedBy(alone{}, nil)
-	return b.kind.Execution(r).(*execution)
-}
-
-// resumed makes the attempts of a run that another process left.
-func (b *bench) resumed(left *execution) *execution {
-	b.t.Helper()
-	b.restart()
-	r := &run.Run{
-		ID: left.ID, Unit: left.Unit, Input: left.Input, Lineage: left.Lineage, Limits: left.Limits,
-		Record: left.Record, Attempt: left.Run.Attempt, Dir: left.Dir, Durable: true,
-	}
-	r.LedBy(alone{}, nil)
-	return b.kind.Execution(r).(*execution)
-}
-
-// again is what the loop does between two attempts.
-func (b *bench) again(x *execution) {
-	b.t.Helper()
-	x.Discard(b.t.Context())
-	x.Record.Attempts = append(x.Record.Attempts, api.Attempt{Number: x.Run.Attempt})
-	if err := x.Enter(api.Failed, ""); err != nil {
-		b.t.Fatal(err)
-	}
-	x.Run.Attempt++
-}
-
-// calls returns what the engine was asked for, but for what it has of images.
-func (b *bench) calls() string {
-	calls := slices.DeleteFunc(b.engine.Calls(), func(s string) bool { return s == "Image" || s == "Build" })
-	return strings.Replace(strings.Join(calls, " "), "NextExit Attach", "Attach NextExit", 1) // they are asked for side by side
-}
-
-func (b *bench) nothingLeft() {
-	b.t.Helper()
-	refs, err := b.engine.ContainersByLabel(b.t.Context(), map[string]string{runtime.LabelRun: ""})
-	if err != nil || len(refs) > 0 {
-		b.t.Errorf("containers left: %v %v", refs, err)
-	}
-}
-
-// alone is the host of a run without a loop.
-type alone struct{ run.Host }
-
-func (alone) Save(api.Transition) error { return nil }
-func (alone) Note(run.Event)            {}
-func (alone) Calls() run.ChildRuns      { return noCalls{} }
-func (alone) Logged() run.Lines         { return run.Lines{} }
-func (alone) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
-// leaving is the host of a run whose process ends when its program runs.
-type leaving struct {
-	alone
-	detach context.CancelCauseFunc
-}
-
-func (l leaving) Save(transition api.Transition) error {
-	if transition.State == api.Running {
-		l.detach(runtime.ErrDetach)
-	}
-	return nil
-}
-
-// noCalls are the child runs of a run that calls nobody.
-type noCalls struct{ run.ChildRuns }
-
-func (noCalls) Keys() []string  { return nil }
-func (noCalls) CancelAll(error) {}
-func (noCalls) End(error)       {}
-
-var errAway = fault.New(fault.Unavailable, "the engine is away")
 
 func TestAnAttemptTakesItsResult(t *testing.T) {
 	b := newBench(t)
@@ -246,17 +76,6 @@ func TestWhatIsUncertainIsLookedForByItsLabels(t *testing.T) {
 			b.nothingLeft()
 		})
 	}
-}
-
-// late makes a container of an attempt whose creation was never answered.
-func (b *bench) late(attempt string) (id string) {
-	b.t.Helper()
-	labels := map[string]string{runtime.LabelRun: "r1", runtime.LabelOwner: "me", runtime.LabelAttempt: attempt}
-	id, err := b.engine.Create(b.t.Context(), runtime.ContainerSpec{Name: "late" + attempt, Image: "sha256:debian", Labels: labels})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return id
 }
 
 func TestARemovalThatFailsIsDoneAgain(t *testing.T) {
@@ -353,31 +172,6 @@ func TestAnAttemptIsResumed(t *testing.T) {
 		}
 		b.nothingLeft()
 	})
-}
-
-// left is a run that goes on without its process.
-func (b *bench) left() *execution {
-	b.t.Helper()
-	x := b.execution()
-	ctx, detach := context.WithCancelCause(b.t.Context())
-	b.engine.Program = enginetest.WithInit(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
-		select {
-		case <-ctx.Done():
-			return 137
-		case <-time.After(200 * time.Millisecond): // it outlives its first process
-			return succeed(ctx, spec, stdout, stderr)
-		}
-	})
-	x.Durable = true
-	x.LedBy(leaving{detach: detach}, nil)
-	if _, err := x.Attempt(ctx); err == nil {
-		b.t.Fatal("it ended before its process let it go")
-	}
-	if x.State() != api.Running {
-		b.t.Fatalf("it is %s", x.State())
-	}
-	x.Release()
-	return x
 }
 
 func TestAnEndSaysHowMuchHasEnded(t *testing.T) {
