@@ -2,7 +2,12 @@ package container
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,38 +30,46 @@ import (
 type bench struct {
 	t      *testing.T
 	engine *enginetest.Fake
+	over   Engine // what the kind has of it
+	opts   Options
 	kind   *Containers
 	unit   *unit.Unit
 	home   run.Home
 
 	mu     sync.Mutex
-	broken map[string]error // by the engine's method
+	broken map[string]error  // by the engine's method
+	before map[string]func() // by the engine's method: is called once, when the engine is asked
 }
 
-func newBench(t *testing.T) *bench {
+// worker are the files of the unit, those of a capsule.
+var worker = map[string]string{
+	"Dockerfile": "FROM debian\nCMD [\"worker\"]\n", "tools.yaml": "[]\n", "agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
+	"schema.json": `{"input": {"type": "object"}, "output": {"type": "object", "properties": {
+	  "n": {"type": "int"}, "file": {"type": "string", "format": "file_path"}}}}`,
+}
+
+// newBench is a bench for "worker", with other files in the place of some of its own.
+func newBench(t *testing.T, other ...map[string]string) *bench {
 	t.Helper()
-	b := &bench{t: t, broken: map[string]error{}}
+	b := &bench{t: t, broken: map[string]error{}, before: map[string]func(){}}
 	b.engine = enginetest.NewFake(enginetest.WithInit(succeed))
+	b.over = b.engine
 	b.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{"debian"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
 	b.engine.Hook = func(_ context.Context, method string) error {
 		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.broken[method]
-	}
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"Dockerfile": "FROM debian\nCMD [\"worker\"]\n", "tools.yaml": "[]\n", "agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
-		"schema.json": `{"input": {"type": "object"}, "output": {"type": "object", "properties": {"n": {"type": "int"}}}}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
+		first, err := b.before[method], b.broken[method]
+		delete(b.before, method)
+		b.mu.Unlock()
+		if first != nil {
+			first()
 		}
+		return err
 	}
-	c, err := capsule.Load(dir)
-	if err != nil {
-		t.Fatal(err)
+	files := maps.Clone(worker)
+	for _, each := range other {
+		maps.Copy(files, each)
 	}
-	b.unit = unit.Of(c)
+	b.unit = load(t, files)
 	data := t.TempDir()
 	b.home = run.Home{Dir: data, Runs: filepath.Join(data, "runs"), Owner: "me", Bin: filepath.Join(data, "bin"), Cards: filepath.Join(data, "cards")}
 	for _, dir := range []string{b.home.Runs, b.home.Bin} {
@@ -68,20 +81,56 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// succeed leaves a result.
-func succeed(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int {
-	for _, m := range spec.Mounts {
-		if m.Target == "/io" {
-			_ = os.WriteFile(filepath.Join(m.Source, "output.json"), []byte(`{"n":1}`), 0o600)
+// load reads a unit of these files; those without content are left out.
+func load(t *testing.T, files map[string]string) *unit.Unit {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if content == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
+	c, err := capsule.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unit.Of(c)
+}
+
+// runs sets the program of the containers that start from now on.
+func (b *bench) runs(program enginetest.Program) { b.engine.Program = enginetest.WithInit(program) }
+
+// mounted is the directory that a container has at a path.
+func mounted(spec runtime.ContainerSpec, target string) string {
+	for _, m := range spec.Mounts {
+		if m.Target == target {
+			return m.Source
+		}
+	}
+	return ""
+}
+
+// leaves is a program that does something to its /io and ends.
+func leaves(exit int, do func(io string)) enginetest.Program {
+	return func(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int {
+		do(mounted(spec, "/io"))
+		return exit
+	}
+}
+
+// succeed leaves a result.
+func succeed(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int {
+	_ = os.WriteFile(filepath.Join(mounted(spec, "/io"), "output.json"), []byte(`{"n":1}`), 0o600)
 	return 0
 }
 
 // restart opens the kind as the next process does.
 func (b *bench) restart() {
 	b.t.Helper()
-	b.kind = New(b.engine, Options{})
+	b.kind = New(b.over, b.opts)
 	if err := b.kind.Open(b.home); err != nil {
 		b.t.Fatal(err)
 	}
@@ -92,6 +141,13 @@ func (b *bench) breaks(method string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.broken[method] = err
+}
+
+// at has something done when the engine is asked for a method the next time.
+func (b *bench) at(method string, do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before[method] = do
 }
 
 // execution makes the attempts of a new run, of which the first is to begin.
@@ -114,9 +170,13 @@ func (b *bench) execution() *execution {
 func (b *bench) resumed(left *execution) *execution {
 	b.t.Helper()
 	b.restart()
+	stored, err := json.Marshal(left.Run.Saved)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	r := &run.Run{
 		ID: left.ID, Unit: left.Unit, Input: left.Input, Lineage: left.Lineage, Limits: left.Limits,
-		Record: left.Record, Attempt: left.Run.Attempt, Dir: left.Dir, Durable: true,
+		Record: left.Record, Attempt: left.Run.Attempt, Dir: left.Dir, Durable: true, Saved: json.RawMessage(stored),
 	}
 	r.LedBy(alone{}, nil)
 	return b.kind.Execution(r).(*execution)
@@ -137,6 +197,27 @@ func (b *bench) again(x *execution) {
 func (b *bench) calls() string {
 	calls := slices.DeleteFunc(b.engine.Calls(), func(s string) bool { return s == "Image" || s == "Build" })
 	return strings.Replace(strings.Join(calls, " "), "NextExit Attach", "Attach NextExit", 1) // they are asked for side by side
+}
+
+// carriesOut makes one attempt and ends the run. The container must be gone then.
+func (b *bench) carriesOut(x *execution) run.Result {
+	b.t.Helper()
+	result, err := x.Attempt(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.ends(x)
+	return result
+}
+
+// ends does what the loop does with a run that has its outcome.
+func (b *bench) ends(x *execution) {
+	b.t.Helper()
+	x.Settle(b.t.Context())
+	if err := x.Remove(b.t.Context()); err != nil {
+		b.t.Error(err)
+	}
+	b.nothingLeft()
 }
 
 func (b *bench) nothingLeft() {
@@ -214,4 +295,47 @@ func (b *bench) left() *execution {
 	}
 	x.Release()
 	return x
+}
+
+// below names everything in a directory.
+func below(t *testing.T, dir string) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, name); err == nil && rel != "." {
+			names = append(names, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.Join(names, " ")
+}
+
+// digest is the SHA-256 of a text.
+func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// within polls until something is so.
+func within(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it didn't come to that: %s", what)
+		}
+	}
+}
+
+// states of the containers that there are.
+func (b *bench) states() string {
+	b.t.Helper()
+	refs, err := b.engine.ContainersByLabel(b.t.Context(), map[string]string{runtime.LabelRun: ""})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var states []string
+	for _, ref := range refs {
+		states = append(states, string(ref.State))
+	}
+	return strings.Join(states, " ")
 }

@@ -3,7 +3,6 @@ package container
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
@@ -120,58 +119,6 @@ func TestTheNextAttemptRemovesWhatTheLastOneLeft(t *testing.T) {
 		t.Error(err)
 	}
 	b.nothingLeft()
-}
-
-func TestAnAttemptIsResumed(t *testing.T) {
-	t.Run("with its container, which is not started again", func(t *testing.T) {
-		b := newBench(t)
-		x := b.left()
-		next := b.resumed(x)
-		result, err := next.Resume(t.Context())
-		if err != nil || result.Outcome != api.Success || strings.Count(b.calls(), "Start") != 1 || strings.Count(b.calls(), "Create") != 1 {
-			t.Errorf("%+v, %v: %s", result, err, b.calls())
-		}
-		next.Settle(t.Context())
-		if err := next.Remove(t.Context()); err != nil {
-			t.Error(err)
-		}
-		b.nothingLeft()
-	})
-	t.Run("but not without it", func(t *testing.T) {
-		b := newBench(t)
-		x := b.left()
-		if err := runtime.RemoveAll(t.Context(), b.engine, "r1", "me"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.resumed(x).Resume(t.Context()); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "vanished") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("when the engine is there again", func(t *testing.T) {
-		b := newBench(t)
-		x := b.left()
-		b.breaks("Probe", errAway)
-		next := b.resumed(x)
-		done := make(chan error, 1)
-		go func() {
-			_, err := next.Resume(t.Context())
-			done <- err
-		}()
-		for deadline := time.Now().Add(10 * time.Second); strings.Count(b.calls(), "Probe") < 2; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the engine isn't asked again")
-			}
-		}
-		b.breaks("Probe", nil)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		next.Settle(t.Context())
-		if err := next.Remove(t.Context()); err != nil {
-			t.Error(err)
-		}
-		b.nothingLeft()
-	})
 }
 
 func TestAnEndSaysHowMuchHasEnded(t *testing.T) {
