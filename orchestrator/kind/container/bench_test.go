@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -153,13 +154,18 @@ func (b *bench) at(method string, do func()) {
 // execution makes the attempts of a new run, of which the first is to begin.
 func (b *bench) execution() *execution {
 	b.t.Helper()
-	input, err := contract.Decode([]byte(`{}`), 0)
+	return b.executionOf("r1", `{}`)
+}
+
+func (b *bench) executionOf(id, given string) *execution {
+	b.t.Helper()
+	input, err := contract.Decode([]byte(given), 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r := run.New("r1", run.Request{Unit: b.unit, Input: input}, run.Input{Payload: input}, runtime.DefaultLimits())
-	r.Dir, r.Attempt = filepath.Join(b.home.Runs, "r1"), 1
-	if err := os.MkdirAll(r.InputDir(), 0o700); err != nil {
+	r := run.New(id, run.Request{Unit: b.unit, Input: input}, run.Input{Payload: input}, runtime.DefaultLimits())
+	r.Dir, r.Attempt = filepath.Join(b.home.Runs, id), 1
+	if err := errors.Join(os.RemoveAll(r.Dir), os.MkdirAll(r.InputDir(), 0o700)); err != nil {
 		b.t.Fatal(err)
 	}
 	r.LedBy(alone{}, nil)

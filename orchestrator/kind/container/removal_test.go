@@ -48,6 +48,9 @@ func (l *lossy) failsAt(fails ...failure) {
 // around makes a call that may fail.
 func (l *lossy) around(method string, call func() error) error {
 	l.mu.Lock()
+	if l.seen == nil {
+		l.seen = map[string]int{}
+	}
 	l.seen[method]++
 	nth := l.seen[method]
 	var before, after bool
@@ -208,6 +211,32 @@ func TestAfterAnAttemptThatFailedNothingIsTakenForGranted(t *testing.T) {
 	}
 }
 
+// An attempt whose outcome is known may be followed by another one as well.
+func TestAContainerThatStaysIsRemovedBeforeTheNextAttempts(t *testing.T) {
+	b := newBench(t)
+	b.engine.Program = reports(137, nil) // as if somebody had killed it
+	engine := &lossy{Fake: b.engine}
+	engine.failsAt(failure{"Remove", 1, false})
+	b.over = engine
+	b.restart()
+	x := b.execution()
+	x.Durable = true
+	if got, err := x.Attempt(t.Context()); err != nil || got.Outcome != api.SystemError {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	b.again(x)
+	if got := b.states(); got != "exited" {
+		t.Fatalf("its container is %q", got)
+	}
+	b.engine.Program = reports(0, nil)
+	var beside string
+	b.at("Create", func() { beside = b.states() })
+	if got, err := x.Attempt(t.Context()); err != nil || got.Outcome != api.Success || beside != "" {
+		t.Errorf("beside the second container is the first, %q: %+v, %v", beside, got, err)
+	}
+	b.ends(x)
+}
+
 func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		b := newBench(t)
@@ -216,10 +245,11 @@ func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
 		if _, err := x.Attempt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if x.attempt.removal == nil != durable {
+			t.Errorf("durable %v: it is removed ahead: %v", durable, x.attempt.removal != nil)
+		}
 		if !durable {
-			within(t, "it is removed ahead", func() bool { return b.states() == "" })
-		} else if got := b.states(); got == "" {
-			t.Error("another process would find no container")
+			within(t, "it is gone", func() bool { return b.states() == "" })
 		}
 		b.ends(x)
 		if n := strings.Count(b.calls(), "Remove"); n != 1 {

@@ -1,0 +1,246 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+func (b *bench) count(method string) (n int) {
+	for _, call := range b.engine.Calls() {
+		if call == method {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTheImageOfAVersionIsLookedUpOnce(t *testing.T) {
+	b := newBench(t)
+	b.unit.Version = "1"
+	for range 3 {
+		b.carriesOut(b.execution())
+	}
+	asked := b.count("Image")
+	b.carriesOut(b.execution())
+	if got := b.count("Image"); got != asked || b.count("Build") != 1 {
+		t.Errorf("the engine was asked %d times more for it, and has built it %d times", got-asked, b.count("Build"))
+	}
+	b.unit.Version = "" // a directory may have changed meanwhile
+	b.carriesOut(b.execution())
+	if b.count("Image") == asked {
+		t.Error("the image of a directory is remembered")
+	}
+}
+
+func TestAnImageThatSomebodyRemovedIsBuiltAgain(t *testing.T) {
+	b := newBench(t)
+	b.unit.Version = "1"
+	x := b.execution()
+	b.carriesOut(x)
+	for range 2 {
+		if err := b.engine.RemoveImage(t.Context(), x.Record.Image.ID); err != nil {
+			t.Fatal(err)
+		}
+		again := b.execution()
+		wants(t, b.carriesOut(again), api.Success, 0, "", "")
+	}
+	if got := b.count("Build"); got != 3 {
+		t.Errorf("it was built %d times", got)
+	}
+}
+
+func TestAnImageThatVanishesAgainAndAgainIsAFault(t *testing.T) {
+	b := newBench(t)
+	b.unit.Version = "1"
+	b.breaks("Create", fault.New(fault.NotFound, "the engine has no such image"))
+	x := b.execution()
+	if _, err := x.Attempt(t.Context()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("error %v", err)
+	}
+	if got := b.count("Create"); got != 2 {
+		t.Errorf("it was tried %d times", got)
+	}
+	b.breaks("Create", nil)
+	b.ends(x)
+}
+
+func TestABuildThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		dockerfile string
+		kind       fault.Kind
+		says       string
+	}{
+		"a step":         {"FROM debian\nRUN false\nCMD [\"worker\"]\n", fault.Build, ""},
+		"no such image":  {"FROM missing\nCMD [\"worker\"]\n", fault.Build, "missing"},
+		"nothing to run": {"FROM empty\nCMD []\n", fault.Capsule, "says no program to start"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, map[string]string{"Dockerfile": c.dockerfile})
+			b.engine.AddImage(runtime.Image{ID: "sha256:empty", Tags: []string{"empty"}, OS: "linux", Arch: "amd64"})
+			b.engine.RunStep = func(context.Context, string, io.Writer) int { return 1 }
+			x := b.execution()
+			_, err := x.Attempt(t.Context())
+			if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v", err)
+			}
+			if got := b.calls(); got != "" {
+				t.Errorf("the engine was asked for %s", got)
+			}
+			b.ends(x)
+		})
+	}
+}
+
+func TestTheBaseImageIsBuiltWhereItIsNeeded(t *testing.T) {
+	quiet := func(runtime.BuildEvent) {}
+	b := newBench(t, map[string]string{"Dockerfile": "FROM " + images.BaseName + "\nCMD [\"worker\"]\n"})
+	t.Run("not without Debian", func(t *testing.T) {
+		_, err := b.execution().Attempt(t.Context())
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "make base") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("before the first capsule that is built on it", func(t *testing.T) {
+		b.engine.AddImage(runtime.Image{ID: "sha256:slim", Tags: []string{images.BaseFrom}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
+		for range 2 {
+			b.carriesOut(b.execution())
+		}
+		if got := b.count("Build"); got != 2 {
+			t.Errorf("%d images were built, want the base and the capsule's", got)
+		}
+	})
+	t.Run("once", func(t *testing.T) {
+		if err := b.kind.EnsureBase(t.Context(), quiet); err != nil || b.count("Build") != 2 {
+			t.Errorf("%v, %d builds", err, b.count("Build"))
+		}
+	})
+	t.Run("again, when its short name is that of another version", func(t *testing.T) {
+		b.engine.AddImage(runtime.Image{ID: "sha256:older", Tags: []string{images.BaseName + ":latest"}})
+		if err := b.kind.EnsureBase(t.Context(), quiet); err != nil {
+			t.Fatal(err)
+		}
+		latest, err := b.engine.Image(t.Context(), images.BaseName+":latest")
+		if err != nil || latest.ID == "sha256:older" || latest.Labels[labelBase] != images.BaseDigest() {
+			t.Errorf("%+v, %v", latest, err)
+		}
+	})
+	t.Run("but not while the engine is away", func(t *testing.T) {
+		b.breaks("Image", errAway)
+		defer b.breaks("Image", nil)
+		before := b.count("Build")
+		if err := b.kind.EnsureBase(t.Context(), quiet); !fault.Is(err, fault.Unavailable) || b.count("Build") != before {
+			t.Errorf("error %v, %d builds", err, b.count("Build")-before)
+		}
+	})
+}
+
+func TestAnImagesNameIsThatOfItsContent(t *testing.T) {
+	kind := newBench(t).kind
+	name := func(change map[string]string) string {
+		t.Helper()
+		u := newBench(t, change).unit
+		tag := kind.Image(u)
+		if !strings.HasPrefix(tag, "aod-capsule/worker:") {
+			t.Errorf("its name is %q", tag)
+		}
+		return tag
+	}
+	same, again := name(nil), name(nil)
+	other := name(map[string]string{"more.txt": "x"})
+	base := name(map[string]string{"Dockerfile": "FROM " + images.BaseName + "\nCMD [\"worker\"]\n"})
+	if same != again || same == other || same == base {
+		t.Errorf("names %s, %s, %s, %s", same, again, other, base)
+	}
+	recipe, err := recipeOf(newBench(t, map[string]string{"Dockerfile": "FROM " + images.BaseName + "\nCMD [\"worker\"]\n"}).unit)
+	if err != nil || recipe.Digest == recipe.Labels[labelContext] || recipe.Labels[labelBase] != images.BaseDigest() {
+		t.Errorf("the digest doesn't cover the base image: %+v, %v", recipe, err)
+	}
+}
+
+func TestRunsShareOneSearchForAnImage(t *testing.T) {
+	c := newImageCache()
+	var searches atomic.Int32
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	find := func() (foundImage, error) {
+		searches.Add(1)
+		close(begun)
+		<-proceed
+		return foundImage{ref: "found"}, nil
+	}
+	var all sync.WaitGroup
+	get := func(find func() (foundImage, error)) {
+		all.Go(func() {
+			if got, err := c.get(t.Context(), "a", find); err != nil || got.ref != "found" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	get(find)
+	<-begun
+	for range 5 {
+		get(func() (foundImage, error) { searches.Add(1); return foundImage{}, errAway })
+	}
+	if got, err := c.get(t.Context(), "b", func() (foundImage, error) { return foundImage{ref: "other"}, nil }); err != nil || got.ref != "other" {
+		t.Errorf("another image has to wait: %+v, %v", got, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("because"))
+	if _, err := c.get(ctx, "a", find); err == nil || err.Error() != "because" {
+		t.Errorf("who is cancelled waits for others: %v", err)
+	}
+	close(proceed)
+	all.Wait()
+	if n := searches.Load(); n != 1 {
+		t.Errorf("it was searched %d times", n)
+	}
+}
+
+func TestASearchThatFailedIsMadeAgain(t *testing.T) {
+	c := newImageCache()
+	for n, want := range []error{errAway, errAway, nil} {
+		got, err := c.get(t.Context(), "a", func() (foundImage, error) { return foundImage{ref: fmt.Sprint(n)}, want })
+		if !errors.Is(err, want) || err == nil && got.ref != "2" {
+			t.Errorf("search %d: %+v, %v", n, got, err)
+		}
+	}
+	c.forget("a")
+	if got, err := c.get(t.Context(), "a", func() (foundImage, error) { return foundImage{ref: "new"}, nil }); err != nil || got.ref != "new" {
+		t.Errorf("what was forgotten is known: %+v, %v", got, err)
+	}
+}
+
+func TestOnlySoManyContainersStartAtOnce(t *testing.T) {
+	g := newGate(2)
+	for range 2 {
+		if err := g.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("because"))
+	if err := g.take(ctx); err == nil || err.Error() != "because" {
+		t.Errorf("a third one: %v", err)
+	}
+	g.give()
+	if err := g.take(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var open gate
+	for range 100 {
+		if err := open.take(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open.give()
+}
