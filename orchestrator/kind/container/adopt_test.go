@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -210,6 +211,10 @@ func TestAnEngineThatFailsWhileARunIsResumed(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			b.breaks(method, nil)
+			if conn, err := net.Dial("unix", filepath.Join(next.AttemptDir(), "aod", "aod.sock")); err == nil {
+				conn.Close()
+				t.Error("its capsule API is still served")
+			}
 			if got := b.states(); got != "running" {
 				t.Errorf("its container is %q", got)
 			}
