@@ -63,7 +63,6 @@ func reason(err error) error {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
 	var network net.Error
 	switch {
 	case errors.As(err, &number):
@@ -72,10 +71,17 @@ func reason(err error) error {
 		return errors.New("there is no host of this name")
 	case errors.As(err, &certificate):
 		return ErrCertificate
-	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &record), isAlert(err), errors.Is(err, http.ErrSchemeMismatch):
 		return ErrHandshake
 	case errors.As(err, &network) && network.Timeout():
 		return errors.New("it took too long")
 	}
 	return errors.New("no whole HTTP answer came")
+}
+
+// isAlert reports whether one side ended the handshake with an alert. The type of an alert is
+// crypto/tls's own, and it wraps it as follows.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }

@@ -2,6 +2,7 @@ package agentapi
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,6 +99,15 @@ func TestTLSIsVerified(t *testing.T) {
 		t.Error(err)
 	}
 	c = newClient(t, Options{URL: strings.Replace(serve(t, goodAgent()), "http:", "https:", 1)})
+	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrHandshake) {
+		t.Error(err)
+	}
+	strict := httptest.NewUnstartedServer(goodAgent())
+	strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12, MinVersion: tls.VersionTLS12}
+	strict.Config.ErrorLog = s.Config.ErrorLog
+	strict.StartTLS()
+	t.Cleanup(strict.Close)
+	c = newClient(t, Options{URL: strict.URL, HTTP: strict.Client()}) // which has none
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrHandshake) {
 		t.Error(err)
 	}
