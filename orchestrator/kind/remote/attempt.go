@@ -19,6 +19,7 @@ import (
 type execution struct {
 	*run.Run
 	agents *Agents
+	secret agentapi.Secret // that the newest request sends; "" is none
 }
 
 // Attempt implements run.Execution.
@@ -80,7 +81,7 @@ func (x *execution) call(ctx context.Context) (run.Result, error) {
 	if err != nil && limited.Err() != nil {
 		return interrupted(context.Cause(limited), x.Limits)
 	}
-	result := x.classify(answer, err)
+	result := x.classify(x.withoutSecret(answer), err)
 	x.Record.Timings.Collect = run.Milliseconds(time.Since(answered))
 	return result, nil
 }
@@ -90,7 +91,9 @@ func (x *execution) client() (*agentapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.agents.client(x.Unit.Name, agent, x.Limits)
+	client, secret, err := x.agents.client(x.Unit.Name, agent, x.Limits)
+	x.secret = secret
+	return client, err
 }
 
 // interrupted is the result of a call that AOD ended.
@@ -114,7 +117,7 @@ func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.
 	}
 	var throttle handoff.Throttle
 	return client.Stream(ctx, asked, func(e agentapi.Event) {
-		p, told := progressOf(e)
+		p, told := x.progressOf(e)
 		if told && throttle.Allow(time.Now()) {
 			x.Tell(run.Event{Progress: &p})
 		}
@@ -147,8 +150,8 @@ func budgetsOf(ctx context.Context) agentapi.Object {
 	return agentapi.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
 }
 
-// progressOf reads the progress from an event of an agent. It ignores invalid values.
-func progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
+// progressOf reads the progress from an event of the agent. It ignores invalid values.
+func (x *execution) progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
 	var members map[string]any
 	if e.Type != agentapi.Progress || json.Unmarshal(e.Data, &members) != nil {
 		return p, false
@@ -158,6 +161,7 @@ func progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
 	}
 	p.Step, _ = members["step"].(string)
 	p.Message, _ = members["message"].(string)
+	p.Step, p.Message = x.hide(p.Step), x.hide(p.Message)
 	p = p.Fit()
 	return p, p.Percent != nil || p.Step != "" || p.Message != ""
 }

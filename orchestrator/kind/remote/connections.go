@@ -35,25 +35,26 @@ func newClients(s secrets, logger *slog.Logger) *clients {
 	return &clients{secrets: s, logger: logger, known: map[string]*connections{}}
 }
 
-// client returns a client for one request to a unit's agent. The run's limit of time ends the
-// request; the client's own timeouts are longer. The error is a fault about the secret.
-func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Limits) (*agentapi.Client, error) {
+// client returns a client for one request to a unit's agent, and the secret that it sends. The
+// run's limit of time ends the request; the client's own timeouts are longer. The error is a
+// fault about the secret.
+func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Limits) (client *agentapi.Client, secret agentapi.Secret, err error) {
 	opts := agentapi.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(unit, remote)}, Log: c.logger,
 	}
 	if auth := remote.Auth; auth != nil {
-		secret, err := c.secrets.read(auth.Secret)
-		if err != nil {
-			return nil, err
+		if secret, err = c.secrets.read(auth.Secret); err != nil {
+			return nil, "", err
 		}
 		opts.Token, opts.TokenHeader = secret, auth.Header
 		if auth.Scheme != "" {
 			opts.Token = agentapi.Secret(auth.Scheme+" ") + secret
 		}
 	}
-	return agentapi.New(opts)
+	client, err = agentapi.New(opts)
+	return client, secret, err
 }
 
 // answerLimits returns limits with room for the members beside the outputs of an answer.

@@ -39,6 +39,24 @@ func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 	return unreachable(err)
 }
 
+// withoutSecret returns an answer whose words don't have the secret that the agent was sent: more
+// people see the record than know the secret.
+func (x *execution) withoutSecret(answer agentapi.Response) agentapi.Response {
+	answer.Reason = x.hide(answer.Reason)
+	for i, warning := range answer.Warnings {
+		answer.Warnings[i] = x.hide(warning)
+	}
+	return answer
+}
+
+// hide replaces the secret in a text of the agent's.
+func (x *execution) hide(text string) string {
+	if x.secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, string(x.secret), x.secret.String())
+}
+
 // remoteEnd is a result without an exit code.
 func remoteEnd(outcome api.Outcome, failure api.RunError) run.Result {
 	return run.Result{State: api.Failed, Outcome: outcome, Failure: &failure}
