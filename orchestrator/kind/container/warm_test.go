@@ -138,6 +138,7 @@ const (
 func TestARunGetsTheSandboxThatWaits(t *testing.T) {
 	s := newShelf(t, sums, false, "")
 	x := s.executionOf("r1", `{"n":7}`)
+	put(x.AttemptDir(), "of/a/dead/process", "")
 	s.succeeds(x)
 	c := x.Record.Container
 	if c.ID != s.waits.Runtime.ID() || x.attempt.origin != warm || strings.Count(s.calls(), "Create") != 1 || x.Record.Image.ID == "" || x.Record.Timings.Create != 0 {
@@ -213,6 +214,21 @@ func TestAWaitingSandboxThatFailsItsRun(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A program that waits for its run may die before it gets it. Nobody knows that before it has
+// been asked to run.
+func TestALoadedProgramThatNeverAskedFailsNoRun(t *testing.T) {
+	s := newShelf(t, serves, true, "")
+	x := s.executionOf("r1", `{"n":7}`)
+	var once sync.Once
+	x.LedBy(entering{at: api.Starting, do: func() { once.Do(s.dies) }}, nil)
+	s.succeeds(x)
+	if way(x) != neverBegan || x.attempt.origin != fresh {
+		t.Errorf("its way: %s", way(x))
+	}
+	s.ends(x)
+	s.gone()
 }
 
 func TestASandboxWhoseRunCantBeStoredIsDiscarded(t *testing.T) {
@@ -322,6 +338,8 @@ func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.W
 			return d.DialContext(ctx, "unix", filepath.Join(mounted(spec, "/run/aod"), "aod.sock"))
 		},
 	}}
+	var kept *os.File
+	defer func() { _ = kept.Close() }()
 	for {
 		id, more := "", -1 // the last run is told neither
 		for more < 0 {
@@ -343,6 +361,12 @@ func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.W
 			return 98
 		}
 		put(dir, "output/left", string(raw))
+		if kept != nil { // of the run before
+			_, _ = kept.WriteString("too late")
+			_ = kept.Close()
+		}
+		kept, _ = os.OpenFile(filepath.Join(dir, "output", "left"), os.O_WRONLY|os.O_TRUNC, 0o600)
+		_, _ = kept.Write(raw)
 		fmt.Fprintf(stdout, "ran %s\n", raw)
 		if more == 0 {
 			put(dir, "output.json", string(raw))
@@ -391,11 +415,20 @@ func TestASandboxServesOneRunAfterTheOther(t *testing.T) {
 		if raw, err := os.ReadFile(filepath.Join(x.OutputDir(), "left")); string(raw) != input {
 			t.Errorf("run %d: its file is %q, %v", n, raw, err)
 		}
+		if _, has := x.saved.Sandboxes[1]; has && n < 3 {
+			t.Errorf("run %d: what is stored says that it has the sandbox", n)
+		}
 		if err := x.Remove(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if back := len(s.kind.pool.Waiting()); (back == 1) != (n < 3) {
 			t.Errorf("after run %d wait %d", n, back)
+		}
+	}
+	for n := 1; n <= 3; n++ { // the program had it open for longer than its run
+		raw, err := os.ReadFile(filepath.Join(s.home.Runs, fmt.Sprintf("r%d/output/left", n)))
+		if want := fmt.Sprintf(`{"n":%d}`, n); string(raw) != want {
+			t.Errorf("the file of run %d is %q, %v", n, raw, err)
 		}
 	}
 	s.nothingLeft()
