@@ -176,7 +176,7 @@ func (b *bench) executionOf(id, given string) *execution {
 func (b *bench) resumed(left *execution) *execution {
 	b.t.Helper()
 	b.restart()
-	stored, err := json.Marshal(left.Run.Saved)
+	stored, err := json.Marshal(left.Saved)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func (b *bench) states() string {
 	}
 	var states []string
 	for _, ref := range refs {
-		states = append(states, string(ref.State))
+		states = append(states, ref.State)
 	}
 	return strings.Join(states, " ")
 }

@@ -60,7 +60,7 @@ func TestWhomItTrusts(t *testing.T) {
 	a := newAgent(t, says(200, good), (*httptest.Server).StartTLS)
 	plain := newAgent(t, says(200, good), (*httptest.Server).Start)
 	old := newAgent(t, says(200, good), func(s *httptest.Server) {
-		s.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // that is the point
+		s.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 		s.StartTLS()
 	})
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))
@@ -179,7 +179,7 @@ func TestASecretThatCantBeSent(t *testing.T) {
 	file := filepath.Join(b.secrets, "token")
 	for name, spoil := range map[string]func(){
 		"it is missing":          func() {},
-		"it has lines":           func() { write(t, file, "s3cret\ns3cret") },
+		"it has lines":           func() { write(t, file, "s3cret\nof two") },
 		"it has other letters":   func() { write(t, file, "s3crét") },
 		"it has a NUL":           func() { write(t, file, "s3cret\x00") },
 		"others can read it":     func() { write(t, file, "s3cret"); _ = os.Chmod(file, 0o644) },

@@ -1,0 +1,81 @@
+package container
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+func TestHowManySandboxesAUnitWants(t *testing.T) {
+	three := 3
+	for _, c := range []struct {
+		name, agent string
+		own         *int
+		want        int
+	}{
+		{"it says nothing", "", nil, 0},
+		{"it says so", "warm: 2\n", nil, 2},
+		{"the operator says otherwise", "warm: 2\n", &three, 3},
+		{"under an isolation runtime none can wait", "warm: 2\nruntime: runsc\n", &three, 0},
+	} {
+		u := load(t, map[string]string{
+			"Dockerfile": worker["Dockerfile"], "tools.yaml": worker["tools.yaml"], "schema.json": worker["schema.json"],
+			"agent.yaml": worker["agent.yaml"] + c.agent,
+		})
+		kind := New(enginetest.NewFake(nil), Options{Units: map[string]UnitOptions{"worker": {Warm: c.own}}})
+		if got := (source{kind}).Wants(u); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHowManyRunsASandboxMayServe(t *testing.T) {
+	u := newBench(t, map[string]string{"agent.yaml": worker["agent.yaml"] + "reuse: 5\n"}).unit
+	for _, c := range []struct {
+		name   string
+		image  runtime.Image
+		loaded bool
+		want   int
+	}{
+		{"as many as it says", runtime.Image{}, true, 5},
+		{"one, if its program isn't loaded", runtime.Image{}, false, 1},
+		{"one, if something of it isn't emptied", runtime.Image{Volumes: []string{"/var/spool"}}, true, 1},
+	} {
+		if got := runsOf(u, c.image, c.loaded); got != c.want {
+			t.Errorf("%s: %d", c.name, got)
+		}
+	}
+	if got := runsOf(newBench(t).unit, runtime.Image{}, true); got != 1 {
+		t.Errorf("a unit that says nothing: %d", got)
+	}
+}
+
+func TestASandboxThatComesToNothingLeavesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(*bench){
+		"its image can't be built": func(b *bench) { b.breaks("Build", fault.New(fault.Build, "no")) },
+		"it can't be created":      func(b *bench) { b.breaks("Create", errAway) },
+		"it can't be started":      func(b *bench) { b.breaks("Start", errAway) },
+		"it ends before it waits": func(b *bench) {
+			b.engine.Program = func(context.Context, runtime.ContainerSpec, io.Writer, io.Writer) int { return 1 }
+		},
+		"its init can't be had":  func(b *bench) { must(os.RemoveAll(b.home.Bin)); must(os.WriteFile(b.home.Bin, nil, 0o600)) },
+		"its directory can't be": func(b *bench) { must(os.RemoveAll(b.kind.poolDir())); must(os.WriteFile(b.kind.poolDir(), nil, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			spoil(b)
+			if s, err := (source{b.kind}).Start(t.Context(), b.unit, "s1", false); err == nil {
+				t.Errorf("it waits: %v", s)
+			}
+			b.nothingLeft()
+			if entries, _ := os.ReadDir(b.kind.poolDir()); len(entries) > 0 {
+				t.Errorf("left are %v", entries)
+			}
+		})
+	}
+}
