@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
@@ -21,13 +22,7 @@ import (
 // serves is a program that serves one run after the other, as the library does. Each leaves
 // something, and finds what others left.
 func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
-	dir, inside := mounted(spec, "/io"), http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", filepath.Join(mounted(spec, "/run/aod"), "aod.sock"))
-		},
-	}}
+	dir, inside := mounted(spec, "/io"), socket(mounted(spec, "/run/aod"))
 	var kept *os.File
 	defer func() { _ = kept.Close() }()
 	for {
@@ -36,7 +31,7 @@ func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.W
 			if ctx.Err() != nil {
 				return 137
 			}
-			if answer := do(ctx, &inside, http.MethodGet, "/invocation", ""); answer != nil && answer.StatusCode == http.StatusOK {
+			if answer := do(ctx, inside, http.MethodGet, "/invocation", ""); answer != nil && answer.StatusCode == http.StatusOK {
 				id = answer.Header.Get("AOD-Run")
 				more, _ = strconv.Atoi(answer.Header.Get("AOD-Remaining"))
 			} else {
@@ -64,7 +59,7 @@ func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.W
 		}
 		fmt.Fprintln(stdout, handoff.EndLine(id))
 		fmt.Fprintln(stderr, handoff.EndLine(id))
-		if answer := do(ctx, &inside, http.MethodPost, "/invocation/result", string(raw)); answer == nil || answer.StatusCode != http.StatusNoContent {
+		if answer := do(ctx, inside, http.MethodPost, "/invocation/result", string(raw)); answer == nil || answer.StatusCode != http.StatusNoContent {
 			return 97
 		}
 	}
@@ -157,4 +152,29 @@ func TestASandboxThatServesNoOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAPostedResultOutlivesItsProcess is of a process that dies between taking a result and
+// storing it, while the program waits for another run.
+func TestAPostedResultOutlivesItsProcess(t *testing.T) {
+	s := newShelf(t, serves, true, "reuse: 3\n")
+	x := s.executionOf("r1", `{"n":7}`)
+	x.Durable = true
+	first, err := x.Attempt(t.Context())
+	if err != nil || first.Outcome != api.Success || x.attempt.ending != posted {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	x.Release()
+	s.empty()
+	next := s.resumed(x)
+	again, err := next.Resume(t.Context())
+	if err != nil || next.attempt.ending != posted || next.Record.Container.ID != s.waits.Runtime.ID() {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Error(diff)
+	}
+	next.Record.Outcome = api.Success
+	s.ends(next)
+	s.gone()
 }
