@@ -264,7 +264,10 @@ func TestWhatAContainerDoesAfterItsProgramsGoodEndIsAWarning(t *testing.T) {
 		gate := make(chan struct{})
 		b.engine.Program = func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 			enginetest.WithInit(succeed)(ctx, spec, stdout, stderr)
-			<-gate
+			select {
+			case <-gate:
+			case <-ctx.Done():
+			}
 			return 9
 		}
 		x := b.execution()
