@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -25,12 +26,12 @@ func TestSizesAreBounded(t *testing.T) {
 	}
 	limits := Limits{Answer: 10_000, Line: 1000, Event: 2000, Stream: 100_000}
 	for chunk, want := range map[string]error{"x": httpwire.ErrLineTooLong, "data: xxxx\n": httpwire.ErrEventTooLarge, ": beat\n\n": httpwire.ErrStreamTooLarge} {
-		c := newClient(t, Options{URL: serve(t, endless("text/event-stream", chunk)), Limits: limits})
+		c := newClient(t, Options{URL: agenttest.Serve(t, endless("text/event-stream", chunk)), Limits: limits})
 		if _, err := c.Stream(t.Context(), asked, func(Event) {}); !errors.Is(err, want) || !fault.Is(err, fault.TooLarge) {
 			t.Errorf("%q: %v", chunk, err)
 		}
 	}
-	c := newClient(t, Options{URL: serve(t, endless("application/json", " ")), Limits: limits})
+	c := newClient(t, Options{URL: agenttest.Serve(t, endless("application/json", " ")), Limits: limits})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.TooLarge) {
 		t.Error(err)
 	}
@@ -39,7 +40,7 @@ func TestSizesAreBounded(t *testing.T) {
 func TestTimeIsBounded(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection isn't seen
-		events(frame("started", map[string]any{}))(w, r)
+		events(agenttest.Frame("started", map[string]any{}))(w, r)
 		<-r.Context().Done()
 	}
 	calls := map[string]func(*Client, context.Context) error{
@@ -48,13 +49,13 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name+" in all", func(t *testing.T) {
-			c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Timeout: 50 * time.Millisecond})
+			c := newClient(t, Options{URL: agenttest.Serve(t, http.HandlerFunc(hang)), Timeout: 50 * time.Millisecond})
 			if err := call(c, t.Context()); !fault.Is(err, fault.Deadline) || !errors.Is(err, errTimeout) {
 				t.Error(err)
 			}
 		})
 		t.Run(name+" until its caller goes", func(t *testing.T) {
-			c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang))})
+			c := newClient(t, Options{URL: agenttest.Serve(t, http.HandlerFunc(hang))})
 			gone := errors.New("gone")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
@@ -64,7 +65,7 @@ func TestTimeIsBounded(t *testing.T) {
 		})
 	}
 	t.Run("a stream that is silent", func(t *testing.T) {
-		c := newClient(t, Options{URL: serve(t, http.HandlerFunc(hang)), Silence: 50 * time.Millisecond})
+		c := newClient(t, Options{URL: agenttest.Serve(t, http.HandlerFunc(hang)), Silence: 50 * time.Millisecond})
 		if err := calls["stream"](c, t.Context()); !fault.Is(err, fault.Deadline) || !errors.Is(err, errSilent) {
 			t.Error(err)
 		}

@@ -1,13 +1,12 @@
 package agentapi
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -17,15 +16,7 @@ type call struct {
 	asked  Request
 	path   string
 	accept string
-	body   []byte
-	take   func(context.Context, connection) (Response, error)
-}
-
-// connection is an answer in transfer, and the function that cuts it off by ending its
-// context.
-type connection struct {
-	*http.Response
-	end context.CancelCauseFunc
+	take   func(*Answer) (Response, error)
 }
 
 // Run sends one request to the sync endpoint. Without an error the answer keeps the
@@ -36,8 +27,8 @@ type connection struct {
 // breaks the contract is a *Violation, no answer an Unavailable fault, a timeout a Deadline
 // fault; the end of ctx is its own error.
 func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
-	take := func(ctx context.Context, answer connection) (Response, error) {
-		raw, err := c.readAll(ctx, answer.Body)
+	take := func(answer *Answer) (Response, error) {
+		raw, err := answer.ReadAll()
 		if err != nil {
 			return Response{}, err
 		}
@@ -51,38 +42,29 @@ func (c *Client) call(ctx context.Context, k call) (Response, error) {
 	if err := k.asked.Check(); err != nil {
 		return Response{}, err
 	}
-	var err error
-	if k.body, err = strictjson.Encode(k.asked); err != nil {
+	body, err := strictjson.Encode(k.asked)
+	if err != nil {
 		return Response{}, fault.New(fault.Input, "the request can't be written as JSON")
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
-	defer stop()
-	return c.send(ctx, k)
+	return c.send(ctx, k, body)
 }
 
 // send makes the request and logs the outcome.
-func (c *Client) send(ctx context.Context, k call) (response Response, err error) {
+func (c *Client) send(ctx context.Context, k call, body []byte) (response Response, err error) {
 	began, status := time.Now(), 0
 	defer func() {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(k.asked),
 			slog.Int("status", status), slog.Bool("ok", err == nil && response.OK), slog.Int64("duration_ms", time.Since(began).Milliseconds()))...)
 	}()
-	ctx, end := context.WithCancelCause(ctx) // closes the connection, even if more is to come
-	defer end(nil)
-	req, err := c.request(ctx, http.MethodPost, k.path, k.body)
+	answer, err := c.Do(ctx, Exchange{Method: http.MethodPost, Path: k.path, Accept: k.accept, Body: body})
 	if err != nil {
 		return Response{}, err
 	}
-	req.Header.Set("Accept", k.accept)
-	answer, err := c.http.Do(req)
-	if err != nil {
-		return Response{}, c.unanswered(ctx, err)
-	}
-	defer answer.Body.Close()
+	defer answer.Close()
 	if status = answer.StatusCode; status/100 != 2 {
-		return c.refusal(ctx, answer, k.asked)
+		return c.refusal(answer, k.asked)
 	}
-	return k.take(ctx, connection{answer, end})
+	return k.take(answer)
 }
 
 // ids are the parts of a request that may be logged (section "PHI-safe logging rules").
@@ -90,26 +72,7 @@ func ids(asked Request) []slog.Attr {
 	return []slog.Attr{slog.String("request_id", asked.RequestID), slog.String("task_type", asked.TaskType)}
 }
 
-func newBodyRequest(ctx context.Context, method, address string, body []byte) (*http.Request, error) {
-	var from io.Reader
-	if body != nil {
-		from = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, address, from)
-	if err != nil {
-		return nil, fault.New(fault.Input, "no request can be made to the agent's address")
-	}
-	return req, nil
-}
-
-// readAll reads a bounded body.
-func (c *Client) readAll(ctx context.Context, body io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, c.opts.Limits.Answer+1))
-	switch {
-	case err != nil:
-		return nil, c.brokeOff(ctx, err)
-	case int64(len(raw)) > c.opts.Limits.Answer:
-		return nil, fault.New(fault.TooLarge, "the agent's answer is more than is taken: the limit is %d bytes", c.opts.Limits.Answer)
-	}
-	return raw, nil
+// ids are what an answer has to echo of a request.
+func (r *Request) ids() document.Asked {
+	return document.Asked{RequestID: r.RequestID, TaskType: r.TaskType}
 }

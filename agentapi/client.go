@@ -111,14 +111,15 @@ func NewTransport() *http.Transport {
 }
 
 // request makes a request to an address below the agent's base address.
-func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
-	req, err := newBodyRequest(ctx, method, c.base.JoinPath(path).String(), body)
+func (c *Client) request(ctx context.Context, x Exchange) (*http.Request, error) {
+	req, err := newBodyRequest(ctx, x.Method, c.base.JoinPath(x.Path).String(), x.Body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "aod")
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, if ctx has no trace
-	if body != nil {
+	req.Header.Set("Accept", x.Accept)
+	if x.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	switch {

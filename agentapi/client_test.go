@@ -3,7 +3,6 @@ package agentapi
 import (
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,22 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-var asked = Request{RequestID: "r-1", TaskType: knownTask, Inputs: Object(`{"text":"a b"}`)}
-
-// nobody returns the address of a server that is gone.
-func nobody(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
-	return "http://" + listener.Addr().String()
-}
+var asked = Request{RequestID: "r-1", TaskType: agenttest.Task, Inputs: Object(`{"text":"a b"}`)}
 
 func newClient(t *testing.T, opts Options) *Client {
 	t.Helper()
@@ -40,7 +29,7 @@ func newClient(t *testing.T, opts Options) *Client {
 // against returns a client of an agent that does just that.
 func against(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
-	c := newClient(t, Options{URL: serve(t, h)})
+	c := newClient(t, Options{URL: agenttest.Serve(t, h)})
 	return c
 }
 
@@ -56,7 +45,7 @@ func events(frames ...string) http.HandlerFunc {
 }
 
 func TestRun(t *testing.T) {
-	c := newClient(t, Options{URL: serve(t, goodAgent())})
+	c := newClient(t, Options{URL: agenttest.Serve(t, agenttest.Good())})
 	got, err := c.Run(t.Context(), asked)
 	want := Response{RequestID: "r-1", Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -80,10 +69,10 @@ func TestRunTakesWhatIsRecommended(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	c := newClient(t, Options{URL: serve(t, goodAgent())})
+	c := newClient(t, Options{URL: agenttest.Serve(t, agenttest.Good())})
 	var types []EventType
 	got, err := c.Stream(t.Context(), asked, func(e Event) { types = append(types, e.Type) })
-	want := Response{RequestID: "r-1", TaskType: knownTask, Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
+	want := Response{RequestID: "r-1", TaskType: agenttest.Task, Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -95,9 +84,9 @@ func TestStream(t *testing.T) {
 func TestStreamHandsEventsOnAsTheyCome(t *testing.T) {
 	seen := make(chan struct{})
 	c := against(t, func(w http.ResponseWriter, r *http.Request) {
-		events(frame("progress", map[string]any{"percent": 1}))(w, r)
+		events(agenttest.Frame("progress", map[string]any{"percent": 1}))(w, r)
 		<-seen // before that there is no more
-		_, _ = io.WriteString(w, frame("final", terminal("r-1", knownTask, nil)))
+		_, _ = io.WriteString(w, agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, nil)))
 	})
 	if _, err := c.Stream(t.Context(), asked, func(Event) { close(seen) }); err != nil {
 		t.Error(err)
@@ -133,11 +122,11 @@ func TestTheTypeOfAnEvent(t *testing.T) {
 
 func TestAFailureOfTheAgentIsAnOutcome(t *testing.T) {
 	failed := map[string]any{"request_id": "r-1", "status": "error", "warnings": []string{"w"}}
-	sync := against(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, failed) })
+	sync := against(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Reply(w, 200, failed) })
 	if got, err := sync.Run(t.Context(), asked); err != nil || got.OK || got.Status != "error" || len(got.Warnings) != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
-	stream := against(t, events(frame("final", failed)))
+	stream := against(t, events(agenttest.Frame("final", failed)))
 	if got, err := stream.Stream(t.Context(), asked, func(Event) {}); err != nil || got.OK || got.Status != "error" {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -145,7 +134,7 @@ func TestAFailureOfTheAgentIsAnOutcome(t *testing.T) {
 
 func TestAConnectionThatBreaksAfterTheTerminalEventIsNoMatter(t *testing.T) {
 	c := against(t, func(w http.ResponseWriter, r *http.Request) {
-		events(frame("final", terminal("r-1", knownTask, nil)))(w, r)
+		events(agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, nil)))(w, r)
 		cut(w, r)
 	})
 	if got, err := c.Stream(t.Context(), asked, func(Event) {}); err != nil || !got.OK {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -32,26 +33,27 @@ type Event struct {
 // eventOf converts an event of the stream into an event of the contract.
 func eventOf(m httpwire.Event) (Event, error) {
 	data := []byte(m.Data)
-	if err := checkJSON(data); err != nil {
-		return Event{}, broken("stream-json", "the data of an event %s", err)
+	if err := document.Check(data); err != nil {
+		return Event{}, broken(document.StreamJSON, "the data of an event %s", err)
 	}
-	return Event{Type: typeOf(m.Name, data), Data: data}, nil
+	return Event{Type: TypeOf(m), Data: data}, nil
 }
 
-// typeOf takes the type from the name of the message. Agents that give no name put the type
+// TypeOf takes the type from the name of the message. Agents that give no name put the type
 // into the data, as type or as event. The name of a step is not a type.
-func typeOf(name string, data []byte) EventType {
-	if name != "" && name != httpwire.DefaultEventName {
-		return EventType(name)
+func TypeOf(m httpwire.Event) EventType {
+	if m.Name != "" && m.Name != httpwire.DefaultEventName {
+		return EventType(m.Name)
 	}
+	data := []byte(m.Data)
 	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
 		return ""
 	}
-	f, err := readFields(data)
+	f, err := document.Read(data)
 	if err != nil {
 		return ""
 	}
-	first, second := EventType(f.text("type")), EventType(f.text("event"))
+	first, second := EventType(f.Text("type")), EventType(f.Text("event"))
 	if first == "" || !first.known() && second.known() {
 		return second
 	}

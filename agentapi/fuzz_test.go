@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -30,8 +31,8 @@ func FuzzParse(f *testing.F) {
 		if err == nil && request.Check() != nil {
 			t.Fatalf("%v", request.Check())
 		}
-		_, _ = refused(raw, asked)
-		if _, err := eventOf(httpwire.Event{Name: "", Data: string(raw)}); err == nil && checkJSON(raw) != nil {
+		_ = refused(raw, asked)
+		if _, err := eventOf(httpwire.Event{Name: "", Data: string(raw)}); err == nil && document.Check(raw) != nil {
 			t.Fatal("an event that is no JSON")
 		}
 	})

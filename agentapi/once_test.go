@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -34,7 +35,7 @@ func TestACallIsMadeOnce(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var calls atomic.Int32
-			agent := newClient(t, Options{URL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			agent := newClient(t, Options{URL: agenttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				calls.Add(1)
 				c.fail(w, r)
 			}))})
@@ -44,7 +45,7 @@ func TestACallIsMadeOnce(t *testing.T) {
 		})
 	}
 	t.Run("nobody is there", func(t *testing.T) {
-		if _, err := newClient(t, Options{URL: nobody(t)}).Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) {
+		if _, err := newClient(t, Options{URL: agenttest.Nobody(t)}).Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) {
 			t.Error(err)
 		}
 	})

@@ -1,10 +1,10 @@
 package agentapi
 
 import (
-	"context"
 	"io"
 	"net/http"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -21,41 +21,24 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 
 // refusal turns an error response into an error. It doesn't show the body, which may repeat
 // the inputs.
-func (c *Client) refusal(ctx context.Context, answer *http.Response, asked Request) (Response, error) {
+func (c *Client) refusal(answer *Answer, asked Request) (Response, error) {
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
-	if err != nil && ctx.Err() != nil {
-		return Response{}, c.ended(ctx)
+	if over := answer.over(); err != nil && over != nil {
+		return Response{}, over
 	}
-	response, _ := refused(raw, asked)
+	response := refused(raw, asked)
 	status := answer.StatusCode
 	f := fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))
 	return response, &Refusal{status, f}
 }
 
-// refused reads a refusal of the contract's shape, alone or in a member "detail", and says
-// what it lacks of that shape.
-func refused(raw []byte, asked Request) (response Response, why string) {
-	f, err := readFields(raw)
-	if err != nil {
-		return response, "the body " + err.Error()
+// refused reads the body of a refusal. One that isn't of the contract's shape is not read.
+func refused(raw []byte, asked Request) Response {
+	f, why := document.ReadRefusal(raw)
+	if why != "" || document.EchoesID(f, asked.ids()) != "" || !f.Is("ok", false) {
+		return Response{}
 	}
-	if inner := f.object("detail"); inner != nil && !f.has("request_id") {
-		if f, err = readFields(inner); err != nil {
-			return response, "the body's detail " + err.Error()
-		}
-	}
-	if why := echoesID(f, asked); why != "" {
-		return response, why
-	}
-	switch {
-	case !f.isBool("ok", false):
-		return response, "ok is not false"
-	case f.object("outputs") == nil:
-		return readResponse(f), "outputs is missing, null or no object"
-	case !f.has("warnings"):
-		return readResponse(f), "warnings is missing or null"
-	}
-	return readResponse(f), ""
+	return readResponse(f)
 }
 
 // kindOf maps a status code to the kind of fault for the caller.

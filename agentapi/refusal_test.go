@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 func TestRefusals(t *testing.T) {
-	shaped, wrapped := refusal(asked), map[string]any{"detail": refusal(asked)}
+	shaped, wrapped := agenttest.Refusal("r-1"), map[string]any{"detail": agenttest.Refusal("r-1")}
 	cases := []struct {
 		status int
 		body   any
@@ -34,7 +35,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
-			agent := against(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, c.status, c.body) })
+			agent := against(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Reply(w, c.status, c.body) })
 			for _, call := range []func() (Response, error){
 				func() (Response, error) { return agent.Run(t.Context(), asked) },
 				func() (Response, error) { return agent.Stream(t.Context(), asked, func(Event) {}) },

@@ -3,6 +3,7 @@ package agentapi
 import (
 	"fmt"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -31,7 +32,7 @@ type Request struct {
 // nulls count as missing. The error is a BadRequest fault for text that is no JSON object,
 // else an Input fault with every violation.
 func ParseRequest(raw []byte) (Request, error) {
-	f, err := readFields(raw)
+	f, err := document.Read(raw)
 	if err != nil {
 		return Request{}, fault.New(fault.BadRequest, "the request %s", err).
 			WithHint("send one JSON object, such as {\"request_id\": …, \"task_type\": …}")
@@ -39,13 +40,13 @@ func ParseRequest(raw []byte) (Request, error) {
 	var r Request
 	var found []fault.Finding
 	for name, into := range r.texts() {
-		*into = f.text(name)
-		if f.has(name) && f[name][0] != '"' {
+		*into = f.Text(name)
+		if f.Has(name) && f[name][0] != '"' {
 			found = append(found, violation(name, "it is not a string"))
 		}
 	}
 	for name, into := range map[string]*Object{"inputs": &r.Inputs, "budgets": &r.Budgets} {
-		if *into = f.object(name); f.has(name) && *into == nil {
+		if *into = Object(f.Object(name)); f.Has(name) && *into == nil {
 			found = append(found, violation(name, "it is not an object"))
 		}
 	}
@@ -59,7 +60,7 @@ func (r *Request) Check() error {
 		if object.IsZero() {
 			continue
 		}
-		if _, err := readFields(object); err != nil {
+		if _, err := document.Read(object); err != nil {
 			found = append(found, violation(name, "it "+err.Error()))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -29,23 +30,23 @@ type Response struct {
 // ParseResponse reads the answer of the sync endpoint to the given request. An agent's
 // report of its own failure is no error: OK is false then. The error is a *Violation.
 func ParseResponse(raw []byte, asked Request) (Response, error) {
-	f, err := readFields(raw)
+	f, err := document.Read(raw)
 	if err != nil {
-		return Response{}, broken("sync-json", "the answer %s", err)
+		return Response{}, broken(document.SyncJSON, "the answer %s", err)
 	}
-	return responseOf(f, asked, syncRules)
+	return responseOf(f, asked, document.Sync)
 }
 
 // responseOf reads the members of an answer that keeps the given rules. An answer that
 // reports a failure has to keep fewer rules.
-func responseOf(f fields, asked Request, rules []rule) (Response, error) {
-	failed := indicated(f) == failure
+func responseOf(f document.Fields, asked Request, rules []document.Rule) (Response, error) {
+	failed := document.Indicated(f) == document.Failure
 	for _, r := range rules {
-		if failed && !r.always {
+		if failed && !r.Always {
 			continue
 		}
-		if why := r.judge(f, asked); why != "" {
-			return Response{}, broken(r.id, "%s", why)
+		if why := r.Judge(f, asked.ids()); why != "" {
+			return Response{}, broken(r.ID, "%s", why)
 		}
 	}
 	return readResponse(f), nil
@@ -53,34 +54,34 @@ func responseOf(f fields, asked Request, rules []rule) (Response, error) {
 
 // readResponse reads the members that are present. The specification gives no types for the
 // merely recommended members; those of an unexpected type are converted if possible.
-func readResponse(f fields) Response {
+func readResponse(f document.Fields) Response {
 	r := Response{
-		RequestID: f.text("request_id"), TaskType: f.text("task_type"), Status: f.text("status"),
-		OK: indicated(f) == success, Outputs: f.object("outputs"), Artifacts: f.list("artifacts"),
-		Provenance: f.object("provenance"), Usage: f.object("usage"),
+		RequestID: f.Text("request_id"), TaskType: f.Text("task_type"), Status: f.Text("status"),
+		OK: document.Indicated(f) == document.Success, Outputs: Object(f.Object("outputs")), Artifacts: f.List("artifacts"),
+		Provenance: Object(f.Object("provenance")), Usage: Object(f.Object("usage")),
 	}
 	if r.Outputs == nil {
-		r.Outputs = f.object("data")
+		r.Outputs = Object(f.Object("data"))
 	}
 	if !r.OK {
-		r.Reason = f.reason()
+		r.Reason = reasonOf(f)
 	}
-	for _, raw := range f.list("warnings") {
+	for _, raw := range f.List("warnings") {
 		r.Warnings = append(r.Warnings, plainText(raw))
 	}
 	return r
 }
 
-// reason finds an answer's explanation of its failure. The specification has no member for
+// reasonOf finds an answer's explanation of its failure. The specification has no member for
 // that; these are the usual ones, as texts or as objects with a message.
-func (f fields) reason() string {
+func reasonOf(f document.Fields) string {
 	for _, name := range []string{"error", "message", "detail"} {
-		if text := f.text(name); text != "" {
+		if text := f.Text(name); text != "" {
 			return text
 		}
-		inner, err := readFields(f.object(name))
-		if err == nil && inner.text("message") != "" {
-			return inner.text("message")
+		inner, err := document.Read(f.Object(name))
+		if err == nil && inner.Text("message") != "" {
+			return inner.Text("message")
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -21,64 +22,63 @@ var errLingered = errors.New("the stream stayed open after its terminal event")
 // missing. An event of type progress is never the terminal one, whatever its step is
 // called. Errors are those of Run.
 func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
-	take := func(ctx context.Context, answer connection) (Response, error) {
+	take := func(answer *Answer) (Response, error) {
 		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
-			return Response{}, broken("stream-content-type", "the Content-Type of its stream is not %s", httpwire.TypeEvents)
+			return Response{}, broken(document.StreamMedia, "the Content-Type of its stream is not %s", httpwire.TypeEvents)
 		}
-		f := follower{client: c, asked: asked, each: each, end: answer.end}
-		return f.follow(ctx, answer.Body)
+		f := follower{Answer: answer, asked: asked, each: each}
+		return f.follow()
 	}
 	return c.call(ctx, call{asked: asked, path: StreamPath, accept: httpwire.TypeEvents, take: take})
 }
 
 // follower reads one stream.
 type follower struct {
-	client   *Client
+	*Answer
 	asked    Request
 	each     func(Event)
-	end      context.CancelCauseFunc // cuts the connection
 	messages *httpwire.EventReader
 }
 
 // follow reads the stream to its end.
-func (f *follower) follow(ctx context.Context, body io.Reader) (Response, error) {
+func (f *follower) follow() (Response, error) {
 	most := f.client.opts.Silence
 	quiet := time.AfterFunc(most, func() { f.end(errSilent) })
 	defer quiet.Stop()
-	alive := &readNotifier{from: body, notify: func() { quiet.Reset(most) }}
-	f.messages = httpwire.NewEventReader(alive, f.client.opts.Limits.Events())
+	alive := &readNotifier{from: f.Body, notify: func() { quiet.Reset(most) }}
+	f.messages = f.eventsOf(alive)
 	for {
-		event, err := f.next(ctx)
+		event, err := f.next()
 		if err != nil {
 			return Response{}, err
 		}
 		if event.Type.Terminal() {
 			alive.notify = func() {}
 			quiet.Stop()
-			return f.readTerminal(ctx, event)
+			return f.readTerminal(event)
 		}
 		f.each(event)
 	}
 }
 
 // next returns the next event of a stream that must not end yet.
-func (f *follower) next(ctx context.Context) (Event, error) {
+func (f *follower) next() (Event, error) {
 	m, err := f.messages.Next()
 	switch {
 	case err == nil:
 		return eventOf(m)
-	case fault.Is(err, fault.TooLarge):
+	case !errors.Is(err, io.EOF):
 		return Event{}, err
-	case !errors.Is(err, io.EOF) || ctx.Err() != nil:
-		return Event{}, f.client.brokeOff(ctx, err)
+	case f.over() != nil:
+		return Event{}, f.over()
 	case f.messages.Unfinished():
-		return Event{}, broken("stream-terminal", "the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
+		return Event{}, broken(document.StreamTerminal, "the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
 	}
-	return Event{}, broken("stream-terminal", "the stream ended without a terminal event, which is final, complete or done")
+	return Event{}, broken(document.StreamTerminal, "the stream ended without a terminal event, which is final, complete or done")
 }
 
 // readTerminal reads the terminal event, and checks that it is the last.
-func (f *follower) readTerminal(ctx context.Context, terminal Event) (Response, error) {
+func (f *follower) readTerminal(terminal Event) (Response, error) {
 	response, err := final(terminal, f.asked)
 	if err != nil {
 		return Response{}, err
@@ -86,25 +86,25 @@ func (f *follower) readTerminal(ctx context.Context, terminal Event) (Response, 
 	defer time.AfterFunc(lingerTime, func() { f.end(errLingered) }).Stop()
 	m, err := f.messages.Next()
 	switch {
-	case err == nil && typeOf(m.Name, []byte(m.Data)).Terminal():
-		return Response{}, broken("stream-single-terminal", "the stream has more than one terminal event")
+	case err == nil && TypeOf(m).Terminal():
+		return Response{}, broken(document.StreamSingle, "the stream has more than one terminal event")
 	case err == nil:
-		return Response{}, broken("stream-terminal-last", "an event follows the terminal one")
+		return Response{}, broken(document.StreamLast, "an event follows the terminal one")
 	case fault.Is(err, fault.TooLarge):
 		return Response{}, err
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLingered):
-		return Response{}, f.client.ended(ctx)
+	case f.over() != nil && !errors.Is(f.over(), errLingered):
+		return Response{}, f.over()
 	}
 	return response, nil // also if the connection broke after the last event
 }
 
 // final reads the content of a terminal event.
 func final(terminal Event, asked Request) (Response, error) {
-	f, err := readFields(terminal.Data)
+	f, err := document.Read(terminal.Data)
 	if err != nil {
-		return Response{}, broken("stream-json", "the data of the terminal event %s", err)
+		return Response{}, broken(document.StreamJSON, "the data of the terminal event %s", err)
 	}
-	return responseOf(f, asked, terminalRules)
+	return responseOf(f, asked, document.Terminal)
 }
 
 // readNotifier calls notify after each read that brings bytes.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -41,7 +42,7 @@ func inTime(t *testing.T, silent time.Duration, w piped) (response Response, too
 func write(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
 
 func TestStreamsInTime(t *testing.T) {
-	good := frame("final", terminal("r-1", knownTask, nil))
+	good := agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, nil))
 	t.Run("comments keep a stream alive", func(t *testing.T) {
 		got, took, err := inTime(t, time.Minute, func(w io.Writer) {
 			for range 5 {
@@ -56,7 +57,7 @@ func TestStreamsInTime(t *testing.T) {
 	})
 	t.Run("silence ends it", func(t *testing.T) {
 		_, took, err := inTime(t, time.Minute, func(w io.Writer) {
-			write(w, frame("started", map[string]any{}))
+			write(w, agenttest.Frame("started", map[string]any{}))
 			time.Sleep(2 * time.Minute)
 			write(w, good)
 		})
@@ -102,7 +103,7 @@ func TestStreamsInTime(t *testing.T) {
 		_, _, err := inTime(t, time.Minute, func(w io.Writer) {
 			write(w, good)
 			time.Sleep(lingerTime / 2)
-			write(w, frame("progress", map[string]any{}))
+			write(w, agenttest.Frame("progress", map[string]any{}))
 		})
 		wantViolation(t, err, "stream-terminal-last")
 	})

@@ -15,12 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 func TestTheTokenGoesToTheAgentAlone(t *testing.T) {
 	var elsewhere atomic.Int32
-	other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	other := agenttest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	for _, c := range []struct {
 		name, header, want string
 	}{{"", "Authorization", "Bearer s3cret"}, {"X-API-Key", "X-API-Key", "s3cret"}} {
@@ -33,12 +34,12 @@ func TestTheTokenGoesToTheAgentAlone(t *testing.T) {
 		mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
 			got = append(got, r.Header.Get(c.header))
 			r.URL.Path = SyncPath
-			goodAgent().ServeHTTP(w, r)
+			agenttest.Good().ServeHTTP(w, r)
 		})
 		mux.HandleFunc(StreamPath, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other+StreamPath, http.StatusTemporaryRedirect)
 		})
-		agent := newClient(t, Options{URL: serve(t, mux), Token: "s3cret", TokenHeader: c.name})
+		agent := newClient(t, Options{URL: agenttest.Serve(t, mux), Token: "s3cret", TokenHeader: c.name})
 		if _, err := agent.Run(t.Context(), asked); err != nil {
 			t.Error(err)
 		}
@@ -91,18 +92,18 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestTLSIsVerified(t *testing.T) {
-	s := httptest.NewTLSServer(goodAgent())
+	s := httptest.NewTLSServer(agenttest.Good())
 	t.Cleanup(s.Close)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	c := newClient(t, Options{URL: s.URL})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrCertificate) {
 		t.Error(err)
 	}
-	c = newClient(t, Options{URL: strings.Replace(serve(t, goodAgent()), "http:", "https:", 1)})
+	c = newClient(t, Options{URL: strings.Replace(agenttest.Serve(t, agenttest.Good()), "http:", "https:", 1)})
 	if _, err := c.Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrHandshake) {
 		t.Error(err)
 	}
-	strict := httptest.NewUnstartedServer(goodAgent())
+	strict := httptest.NewUnstartedServer(agenttest.Good())
 	strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12, MinVersion: tls.VersionTLS12}
 	strict.Config.ErrorLog = s.Config.ErrorLog
 	strict.StartTLS()

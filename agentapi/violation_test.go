@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 func TestStreamsThatBreakTheContract(t *testing.T) {
-	good := frame("final", terminal("r-1", knownTask, nil))
-	beat := frame("progress", map[string]any{"step": "complete"})
+	good := agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, nil))
+	beat := agenttest.Frame("progress", map[string]any{"step": "complete"})
 	cases := []struct {
 		name   string
 		frames []string
@@ -26,12 +27,12 @@ func TestStreamsThatBreakTheContract(t *testing.T) {
 		{"data that is no JSON", []string{"event: progress\ndata: {\n\n", good}, "stream-json"},
 		{"a terminal event that is no object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
 		{"a terminal event that is a list", []string{"event: done\ndata: []\n\n"}, "stream-json"},
-		{"another request_id", []string{frame("final", terminal("r-2", knownTask, nil))}, "stream-terminal-request-id"},
-		{"no task_type", []string{frame("final", terminal("r-1", knownTask, map[string]any{"task_type": nil}))}, "stream-terminal-task-type"},
-		{"no status", []string{frame("final", terminal("r-1", knownTask, map[string]any{"status": nil}))}, "stream-terminal-status"},
-		{"no outputs", []string{frame("final", terminal("r-1", knownTask, map[string]any{"outputs": nil}))}, "stream-terminal-outputs"},
-		{"no word of success", []string{frame("final", map[string]any{"request_id": "r-1", "task_type": knownTask, "outputs": map[string]any{}, "status": 1})}, "stream-terminal-status"},
-		{"a contradiction", []string{frame("final", terminal("r-1", knownTask, map[string]any{"ok": false}))}, "stream-terminal-success"},
+		{"another request_id", []string{agenttest.Frame("final", agenttest.Terminal("r-2", agenttest.Task, nil))}, "stream-terminal-request-id"},
+		{"no task_type", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"task_type": nil}))}, "stream-terminal-task-type"},
+		{"no status", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"status": nil}))}, "stream-terminal-status"},
+		{"no outputs", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"outputs": nil}))}, "stream-terminal-outputs"},
+		{"no word of success", []string{agenttest.Frame("final", map[string]any{"request_id": "r-1", "task_type": agenttest.Task, "outputs": map[string]any{}, "status": 1})}, "stream-terminal-status"},
+		{"a contradiction", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"ok": false}))}, "stream-terminal-success"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -47,12 +48,6 @@ func wantViolation(t *testing.T, err error, rule string) {
 	if !errors.As(err, &v) || v.Rule != rule || !fault.Is(err, fault.Unsupported) {
 		t.Errorf("%v, want the rule %s", err, rule)
 	}
-	for _, c := range checks() {
-		if c.id == rule {
-			return
-		}
-	}
-	t.Errorf("no check has the rule %s", rule)
 }
 
 func TestAnswersThatBreakTheContract(t *testing.T) {
@@ -75,7 +70,9 @@ func TestAnswersThatBreakTheContract(t *testing.T) {
 }
 
 func TestAStreamOfAnotherTypeIsNone(t *testing.T) {
-	c := against(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, success200(asked)) })
+	c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+		agenttest.Reply(w, 200, agenttest.Success(agenttest.Asked{RequestID: "r-1"}))
+	})
 	_, err := c.Stream(t.Context(), asked, func(Event) {})
 	wantViolation(t, err, "stream-content-type")
 }

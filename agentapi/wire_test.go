@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -66,10 +67,10 @@ func TestDocumentsAreBoundedInDepth(t *testing.T) {
 	nested := func(levels int) []byte {
 		return []byte(`{"a":"[[\"[",` + `"b":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`)
 	}
-	if _, err := readFields(nested(strictjson.MaxDepth)); err != nil {
+	if _, err := document.Read(nested(strictjson.MaxDepth)); err != nil {
 		t.Error(err)
 	}
-	if _, err := readFields(nested(strictjson.MaxDepth + 1)); !errors.Is(err, errTooDeep) {
+	if _, err := document.Read(nested(strictjson.MaxDepth + 1)); !errors.Is(err, document.ErrTooDeep) {
 		t.Error(err)
 	}
 }

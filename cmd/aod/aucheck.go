@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/agentapi"
+	agentcheck "github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/au/check"
 	"github.com/agent-on-demand/aod/capsule"
@@ -168,10 +168,10 @@ func (a *app) showAUReport(report auReport, asJSON bool) error {
 
 // table is the report in the form of all conformance reports. It gives a reason only if a
 // check didn't pass.
-func (r auReport) table() agentapi.Report {
-	table := agentapi.Report{Target: r.Unit}
+func (r auReport) table() agentcheck.Report {
+	table := agentcheck.Report{Target: r.Unit}
 	for _, result := range r.Results {
-		row := agentapi.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agentapi.Verdict(result.Mark)}
+		row := agentcheck.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agentcheck.Verdict(result.Mark)}
 		if result.Mark != check.Pass {
 			row.Why = printable(result.Why)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -41,7 +42,7 @@ Exit code 1 when a rule is broken.`,
 	// This flag hides the global one, whose token is for AOD's own server.
 	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
 	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object")
-	set.DurationVar(&flags.timeout, "timeout", agentapi.DefaultCheckTimeout, "how long one call may take")
+	set.DurationVar(&flags.timeout, "timeout", check.DefaultTimeout, "how long one call may take")
 	return cmd
 }
 
@@ -54,13 +55,13 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 	if err != nil {
 		return err
 	}
-	reports := make([]agentapi.Report, 0, len(targets))
+	reports := make([]check.Report, 0, len(targets))
 	for _, target := range targets {
 		if opts.Call.Token != "" && target.Plain() {
 			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it", target.URL).
 				WithHint("name the agent by https, or check it without a token")
 		}
-		report, err := agentapi.Check(ctx, target, opts)
+		report, err := check.Agent(ctx, target, opts)
 		if err != nil {
 			return err
 		}
@@ -70,10 +71,10 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 }
 
 // targetsOf reads the agents to check, or those of the environment if none are named.
-func targetsOf(args []string) ([]agentapi.Target, error) {
-	var targets []agentapi.Target
+func targetsOf(args []string) ([]check.Target, error) {
+	var targets []check.Target
 	for _, arg := range args {
-		target, err := agentapi.ParseTarget(arg)
+		target, err := check.ParseTarget(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +83,7 @@ func targetsOf(args []string) ([]agentapi.Target, error) {
 	if len(args) > 0 {
 		return targets, nil
 	}
-	targets, err := agentapi.ParseTargets(os.Getenv(targetsVariable))
+	targets, err := check.ParseTargets(os.Getenv(targetsVariable))
 	if err == nil && len(targets) == 0 {
 		err = fault.New(fault.Input, "aod check-agent takes one address of an agent or more").
 			WithHint("name them as URL=TASK, or in " + targetsVariable)
@@ -92,8 +93,8 @@ func targetsOf(args []string) ([]agentapi.Target, error) {
 
 // options reads the files that the flags name. A user may type an http address: the
 // requests contain no secret, unless there is a token.
-func (f checkAgentFlags) options() (agentapi.CheckOptions, error) {
-	opts := agentapi.CheckOptions{Call: agentapi.Options{PlainHTTP: true, Timeout: f.timeout}}
+func (f checkAgentFlags) options() (check.Options, error) {
+	opts := check.Options{Call: agentapi.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
 		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
 	}
@@ -127,7 +128,7 @@ func readInputs(path string) (agentapi.Object, error) {
 	return inputs, nil
 }
 
-func (a *app) showReports(reports []agentapi.Report, asJSON bool) error {
+func (a *app) showReports(reports []check.Report, asJSON bool) error {
 	failed := false
 	for i, report := range reports {
 		failed = failed || report.Failed()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -86,11 +87,11 @@ func TestCheckAgent(t *testing.T) {
 	t.Run("as JSON, from the environment", func(t *testing.T) {
 		t.Setenv(targetsVariable, good+","+forgetful)
 		code, stdout, _ := command(t, t.Context(), "check-agent", "--json")
-		var reports []agentapi.Report
+		var reports []check.Report
 		if err := json.Unmarshal([]byte(stdout), &reports); err != nil || code != 1 {
 			t.Fatalf("code %d, %v", code, err)
 		}
-		if got := fmt.Sprint(len(reports), reports[0].Failed(), reports[1].Count(agentapi.Fail)); got != "2 false 1" {
+		if got := fmt.Sprint(len(reports), reports[0].Failed(), reports[1].Count(check.Fail)); got != "2 false 1" {
 			t.Error(got)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/protocol/agents"
@@ -84,17 +85,17 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 	s := newServer(t, nil)
 	s.addUnit("csv-report")
 	s.addUnit("other")
-	opts := agentapi.CheckOptions{Call: agentapi.Options{Token: token}}
-	for _, target := range []agentapi.Target{
+	opts := check.Options{Call: agentapi.Options{Token: token}}
+	for _, target := range []check.Target{
 		{URL: s.url, TaskType: "CSV_REPORT"},
 		{URL: s.url, TaskType: "actor"},
 		{URL: s.url, TaskType: "other"},
 	} {
-		report, err := agentapi.Check(t.Context(), target, opts)
+		report, err := check.Agent(t.Context(), target, opts)
 		must(t, err)
 		for _, c := range report.Checks {
-			short := c.ID == "stream-unbuffered" && c.Verdict == agentapi.NotApplicable // the run takes no second
-			if c.Verdict != agentapi.Pass && !short {
+			short := c.ID == "stream-unbuffered" && c.Verdict == check.NotApplicable // the run takes no second
+			if c.Verdict != check.Pass && !short {
 				t.Errorf("%s %s: %s %s: %s", target.URL, target.TaskType, c.ID, c.Verdict, c.Why)
 			}
 		}

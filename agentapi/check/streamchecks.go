@@ -1,32 +1,34 @@
-package agentapi
+package check
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func streamChecks() []check {
 	list := []check{
-		{"stream-status", "the stream endpoint answers a known task with 2xx", sectionEndpoints, judgeStreamStatus},
-		{"stream-content-type", "the stream is declared as " + httpwire.TypeEvents, sectionSSE, judgeStreamMedia},
-		{"stream-framing", "the stream ends, after the empty line of its last event", sectionSSE, judged(judgeFraming)},
-		{"stream-event-type", "each event has an event: line", sectionSSE, judged(judgeTypes)},
-		{"stream-json", "the data of each event is JSON", sectionSSE, judged(judgeJSON)},
-		{"stream-unbuffered", "events are sent when they happen", sectionEndpoints, judged(judgeUnbuffered)},
-		{"stream-started", "a started event echoes request_id", sectionByType, judged(judgeStarted)},
-		{"stream-terminal", "there is a terminal event: final, complete or done", sectionInvariant, judged(judgeTerminal)},
-		{"stream-single-terminal", "there is one terminal event, not more", sectionInvariant, judged(judgeSingle)},
-		{"stream-terminal-last", "the terminal event is the last one", sectionInvariant, judged(judgeLast)},
+		{"stream-status", "the stream endpoint answers a known task with 2xx", document.SectionEndpoints, judgeStreamStatus},
+		{document.StreamMedia, "the stream is declared as " + httpwire.TypeEvents, document.SectionSSE, judgeStreamMedia},
+		{"stream-framing", "the stream ends, after the empty line of its last event", document.SectionSSE, judged(judgeFraming)},
+		{"stream-event-type", "each event has an event: line", document.SectionSSE, judged(judgeTypes)},
+		{document.StreamJSON, "the data of each event is JSON", document.SectionSSE, judged(judgeJSON)},
+		{"stream-unbuffered", "events are sent when they happen", document.SectionEndpoints, judged(judgeUnbuffered)},
+		{"stream-started", "a started event echoes request_id", document.SectionByType, judged(judgeStarted)},
+		{document.StreamTerminal, "there is a terminal event: final, complete or done", document.SectionInvariant, judged(judgeTerminal)},
+		{document.StreamSingle, "there is one terminal event, not more", document.SectionInvariant, judged(judgeSingle)},
+		{document.StreamLast, "the terminal event is the last one", document.SectionInvariant, judged(judgeLast)},
 	}
-	for _, r := range terminalRules {
-		list = append(list, check{r.id, r.title, r.section, judged(judgeTerminalBy(r))})
+	for _, r := range document.Terminal {
+		list = append(list, check{r.ID, r.Title, r.Section, judged(judgeTerminalBy(r))})
 	}
 	return append(
 		list,
-		check{"stream-request-id-required", "a stream without request_id is refused with 4xx", sectionRequest, judgeStreamWithoutID},
-		check{"stream-unsupported", "a stream of an unknown task_type is refused, or ends in a failure", sectionEndpoints, judgeStreamUnsupported},
+		check{"stream-request-id-required", "a stream without request_id is refused with 4xx", document.SectionRequest, judgeStreamWithoutID},
+		check{"stream-unsupported", "a stream of an unknown task_type is refused, or ends in a failure", document.SectionEndpoints, judgeStreamUnsupported},
 	)
 }
 
@@ -83,9 +85,9 @@ func judgeJSON(s *streamed) (Verdict, string) {
 		return NotApplicable, "there is no event"
 	}
 	for i, m := range s.messages {
-		err := checkJSON([]byte(m.Data))
+		err := document.Check([]byte(m.Data))
 		if err == nil && m.kind().Terminal() {
-			_, err = readFields([]byte(m.Data))
+			_, err = document.Read([]byte(m.Data))
 		}
 		if err != nil {
 			return Fail, fmt.Sprintf("the data of event %d of %d %s", i+1, len(s.messages), err)
@@ -94,7 +96,7 @@ func judgeJSON(s *streamed) (Verdict, string) {
 	return Pass, ""
 }
 
-func (m timed) kind() EventType { return typeOf(m.Name, []byte(m.Data)) }
+func (m timed) kind() agentapi.EventType { return agentapi.TypeOf(m.Event) }
 
 // judgeUnbuffered detects a buffered stream: it took a while, and all of its events came
 // together at its end.
@@ -113,14 +115,14 @@ func judgeUnbuffered(s *streamed) (Verdict, string) {
 
 func judgeStarted(s *streamed) (Verdict, string) {
 	for _, m := range s.messages {
-		if m.kind() != Started {
+		if m.kind() != agentapi.Started {
 			continue
 		}
-		f, err := readFields([]byte(m.Data))
+		f, err := document.Read([]byte(m.Data))
 		if err != nil {
 			return NotApplicable, "its data is no JSON object"
 		}
-		if why := echoesID(f, s.asked); why != "" {
+		if why := document.EchoesID(f, s.ids()); why != "" {
 			return Fail, why
 		}
 		return Pass, ""
@@ -172,17 +174,17 @@ func judgeLast(s *streamed) (Verdict, string) {
 	return Pass, ""
 }
 
-func judgeTerminalBy(r rule) func(*streamed) (Verdict, string) {
+func judgeTerminalBy(r document.Rule) func(*streamed) (Verdict, string) {
 	return func(s *streamed) (Verdict, string) {
 		_, last := s.terminals()
 		if last == nil {
 			return NotApplicable, noTerminal
 		}
-		f, err := readFields([]byte(last.Data))
+		f, err := document.Read([]byte(last.Data))
 		if err != nil {
 			return NotApplicable, "its data is no JSON object"
 		}
-		return judgeBy(r, f, s.asked)
+		return judgeBy(r, f, s.ids())
 	}
 }
 
@@ -197,8 +199,8 @@ func judgeStreamUnsupported(e *evidence) (Verdict, string) {
 	if last == nil {
 		return Fail, "it is answered with a stream that has no terminal event"
 	}
-	f, err := readFields([]byte(last.Data))
-	if err != nil || indicated(f) != failure {
+	f, err := document.Read([]byte(last.Data))
+	if err != nil || document.Indicated(f) != document.Failure {
 		return Fail, "it is answered with a stream that doesn't end in a failure"
 	}
 	return Pass, ""

@@ -1,4 +1,4 @@
-package agentapi
+package check
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheGuideHasEveryRule(t *testing.T) {
-	raw, err := os.ReadFile("../docs/agent-http-contract.md")
+	raw, err := os.ReadFile("../../docs/agent-http-contract.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
-package agentapi
+package check
 
 import (
 	"strings"
 
+	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -21,7 +22,7 @@ func ParseTarget(text string) (Target, error) {
 			return Target{}, fault.New(fault.Input, "the agent to check has no task type after the =").WithHint("write URL=TASK, or URL alone")
 		}
 	}
-	if _, err := parseBase(target.URL, true); err != nil {
+	if err := agentapi.CheckAddress(target.URL, true); err != nil {
 		return Target{}, err
 	}
 	target.URL = strings.TrimRight(target.URL, "/")
@@ -47,6 +48,5 @@ func ParseTargets(list string) ([]Target, error) {
 
 // Plain reports whether requests to the agent can be read on the way.
 func (t Target) Plain() bool {
-	base, err := parseBase(t.URL, true)
-	return err == nil && base.Scheme == "http" && !isLoopback(base.Hostname())
+	return agentapi.CheckAddress(t.URL, true) == nil && agentapi.CheckAddress(t.URL, false) != nil
 }

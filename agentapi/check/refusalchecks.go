@@ -1,8 +1,10 @@
-package agentapi
+package check
 
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 )
 
 func judgeWithoutID(e *evidence) (Verdict, string) { return judgeRefused(&e.sync, &e.withoutID) }
@@ -30,7 +32,11 @@ func judgeRefusalBody(e *evidence) (Verdict, string) {
 	if verdict, _ := judgeUnsupported(e); verdict != Pass {
 		return NotApplicable, "there is no refusal with 4xx"
 	}
-	if _, why := refused(e.unsupported.raw, e.unsupported.asked); why != "" {
+	f, why := document.ReadRefusal(e.unsupported.raw)
+	if why == "" {
+		why = document.JudgeRefusal(f, e.unsupported.ids())
+	}
+	if why != "" {
 		return Fail, why
 	}
 	return Pass, ""

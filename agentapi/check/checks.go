@@ -1,8 +1,10 @@
-package agentapi
+package check
 
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 )
 
 // sectionHealth is AOD's own: the specification doesn't cover health.
@@ -17,23 +19,23 @@ type check struct {
 // checks lists every rule, in the order of a report.
 func checks() []check {
 	list := []check{
-		{"reachable", "the agent answers", sectionEndpoints, judgeReachable},
+		{"reachable", "the agent answers", document.SectionEndpoints, judgeReachable},
 		{"health", "GET /health is a JSON object with a status, or not there", sectionHealth, judgeHealth},
-		{"sync-status", "the sync endpoint answers a known task with 2xx", sectionEndpoints, judgeSyncStatus},
-		{"sync-content-type", "the sync answer is declared as JSON", sectionEndpoints, judgeSyncMedia},
-		{"sync-json", "the sync answer is one JSON object in UTF-8", sectionSync, judgeSyncJSON},
+		{"sync-status", "the sync endpoint answers a known task with 2xx", document.SectionEndpoints, judgeSyncStatus},
+		{"sync-content-type", "the sync answer is declared as JSON", document.SectionEndpoints, judgeSyncMedia},
+		{document.SyncJSON, "the sync answer is one JSON object in UTF-8", document.SectionSync, judgeSyncJSON},
 	}
-	for _, r := range syncRules {
-		list = append(list, check{r.id, r.title, r.section, judgeSyncBy(r)})
+	for _, r := range document.Sync {
+		list = append(list, check{r.ID, r.Title, r.Section, judgeSyncBy(r)})
 	}
 	list = append(
 		list,
-		check{"sync-optional-fields", "a request needs no more than request_id and task_type", sectionRequest, judgeMinimal},
-		check{"sync-request-id-required", "a request without request_id is refused with 4xx", sectionRequest, judgeWithoutID},
-		check{"sync-task-type-required", "a request without task_type is refused with 4xx", sectionRequest, judgeWithoutTask},
-		check{"sync-unsupported-status", "an unknown task_type is refused with 4xx", sectionEndpoints, judgeUnsupported},
-		check{"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings", sectionEndpoints, judgeRefusalBody},
-		check{"refusal-no-payload", "a refusal shows nothing of the inputs", sectionPHI, judgeNoPayload},
+		check{"sync-optional-fields", "a request needs no more than request_id and task_type", document.SectionRequest, judgeMinimal},
+		check{"sync-request-id-required", "a request without request_id is refused with 4xx", document.SectionRequest, judgeWithoutID},
+		check{"sync-task-type-required", "a request without task_type is refused with 4xx", document.SectionRequest, judgeWithoutTask},
+		check{"sync-unsupported-status", "an unknown task_type is refused with 4xx", document.SectionEndpoints, judgeUnsupported},
+		check{"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings", document.SectionEndpoints, judgeRefusalBody},
+		check{"refusal-no-payload", "a refusal shows nothing of the inputs", document.SectionPHI, judgeNoPayload},
 	)
 	return append(list, streamChecks()...)
 }
@@ -55,7 +57,7 @@ func judgeHealth(e *evidence) (Verdict, string) {
 		return Fail, fmt.Sprintf("it is answered with %d", status)
 	case e.health.docErr != nil:
 		return Fail, "the body " + e.health.docErr.Error()
-	case e.health.doc.text("status") == "":
+	case e.health.doc.Text("status") == "":
 		return Fail, "status is missing, empty or no string"
 	}
 	return Pass, ""
@@ -106,7 +108,7 @@ func judgeSyncJSON(e *evidence) (Verdict, string) {
 	return Pass, ""
 }
 
-func judgeSyncBy(r rule) func(*evidence) (Verdict, string) {
+func judgeSyncBy(r document.Rule) func(*evidence) (Verdict, string) {
 	return func(e *evidence) (Verdict, string) {
 		if why := needs(&e.sync); why != "" {
 			return NotApplicable, why
@@ -114,16 +116,16 @@ func judgeSyncBy(r rule) func(*evidence) (Verdict, string) {
 		if e.sync.docErr != nil {
 			return NotApplicable, "there is no document"
 		}
-		return judgeBy(r, e.sync.doc, e.sync.asked)
+		return judgeBy(r, e.sync.doc, e.sync.ids())
 	}
 }
 
 // judgeBy applies a rule of an answer. A check needs a task that succeeds.
-func judgeBy(r rule, f fields, asked Request) (Verdict, string) {
-	if why := r.judge(f, asked); why != "" {
+func judgeBy(r document.Rule, f document.Fields, asked document.Asked) (Verdict, string) {
+	if why := r.Judge(f, asked); why != "" {
 		return Fail, why
 	}
-	if isSuccessRule(r.id) && indicated(f) == failure {
+	if isSuccessRule(r.ID) && document.Indicated(f) == document.Failure {
 		return Fail, "the agent says that the task failed: give it inputs with which it succeeds"
 	}
 	return Pass, ""
@@ -135,13 +137,13 @@ func judgeMinimal(e *evidence) (Verdict, string) {
 	if why := needs(&e.sync); why != "" {
 		return NotApplicable, why
 	}
-	if e.sync.docErr != nil || indicated(e.sync.doc) != success {
+	if e.sync.docErr != nil || document.Indicated(e.sync.doc) != document.Success {
 		return NotApplicable, "the task doesn't succeed with all of them either"
 	}
 	if verdict, why := judgeStatus(&e.minimal); verdict != Pass {
 		return verdict, why
 	}
-	if e.minimal.docErr != nil || indicated(e.minimal.doc) != success {
+	if e.minimal.docErr != nil || document.Indicated(e.minimal.doc) != document.Success {
 		return Fail, "the task succeeds with all members, and not with those alone"
 	}
 	return Pass, ""

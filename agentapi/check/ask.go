@@ -1,4 +1,4 @@
-package agentapi
+package check
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
@@ -17,14 +19,19 @@ const maxMessages = 10_000
 
 // answer is the result of one call of a check.
 type answer struct {
-	asked   Request
+	asked   agentapi.Request
 	skipped string // why the call was not made
 	problem string // why nothing came
 	status  int
 	media   string
 	raw     []byte
-	doc     fields
+	doc     document.Fields
 	docErr  error // why raw is not a document
+}
+
+// ids are what the answer has to echo.
+func (a *answer) ids() document.Asked {
+	return document.Asked{RequestID: a.asked.RequestID, TaskType: a.asked.TaskType}
 }
 
 func (a *answer) ok() bool { return a.status/100 == 2 }
@@ -46,18 +53,18 @@ type timed struct {
 
 func (s *streamed) isStream() bool { return s.ok() && s.media == httpwire.TypeEvents }
 
-func (e *examiner) post(ctx context.Context, asked Request) answer {
+func (e *examiner) post(ctx context.Context, asked agentapi.Request) answer {
 	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
 		return answer{asked: asked, problem: "the inputs are no JSON object"}
 	}
-	a := e.ask(ctx, http.MethodPost, SyncPath, body)
+	a := e.ask(ctx, http.MethodPost, agentapi.SyncPath, body)
 	a.asked = asked
 	return a
 }
 
 // withoutEmpty also omits empty required members, to test whether the agent requires them.
-type withoutEmpty struct{ Request }
+type withoutEmpty struct{ agentapi.Request }
 
 // MarshalJSON writes the request without its empty members.
 func (r withoutEmpty) MarshalJSON() ([]byte, error) {
@@ -65,12 +72,12 @@ func (r withoutEmpty) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := readFields(raw)
+	f, err := document.Read(raw)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"request_id", "task_type"} {
-		if f.text(name) == "" {
+		if f.Text(name) == "" {
 			delete(f, name)
 		}
 	}
@@ -79,39 +86,24 @@ func (r withoutEmpty) MarshalJSON() ([]byte, error) {
 
 // ask makes one call and reads the whole answer.
 func (e *examiner) ask(ctx context.Context, method, path string, body []byte) (a answer) {
-	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
-	defer stop()
-	response, err := e.send(ctx, method, path, body, "application/json")
+	response, err := e.client.Do(ctx, agentapi.Exchange{Method: method, Path: path, Accept: "application/json", Body: body})
 	if err != nil {
 		return answer{problem: told(err)}
 	}
-	defer response.Body.Close()
-	e.read(ctx, response, &a)
+	defer response.Close()
+	a.read(response)
 	return a
 }
 
-func (e *examiner) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
-	req, err := e.client.request(ctx, method, path, body)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", accept)
-	response, err := e.client.http.Do(req)
-	if err != nil {
-		return nil, e.client.unanswered(ctx, err)
-	}
-	return response, nil
-}
-
-func (e *examiner) read(ctx context.Context, response *http.Response, a *answer) {
+func (a *answer) read(response *agentapi.Answer) {
 	a.status, a.media = response.StatusCode, httpwire.MediaType(response.Header)
-	raw, err := e.client.readAll(ctx, response.Body)
+	raw, err := response.ReadAll()
 	if err != nil {
 		a.docErr = errors.New("can't be read: " + told(err))
 		return
 	}
 	a.raw = raw
-	a.doc, a.docErr = readFields(raw)
+	a.doc, a.docErr = document.Read(raw)
 }
 
 // told is the text of an error of ours that a report may show.
@@ -124,35 +116,33 @@ func told(err error) string {
 }
 
 // open makes a call of the stream endpoint and reads the events, with their times.
-func (e *examiner) open(ctx context.Context, asked Request) (s streamed) {
+func (e *examiner) open(ctx context.Context, asked agentapi.Request) (s streamed) {
 	s.asked = asked
 	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
 		s.problem = "the inputs are no JSON object"
 		return s
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, e.client.opts.Timeout, errTimeout)
-	defer stop()
 	began := e.now()
-	response, err := e.send(ctx, http.MethodPost, StreamPath, body, httpwire.TypeEvents)
+	response, err := e.client.Do(ctx, agentapi.Exchange{Method: http.MethodPost, Path: agentapi.StreamPath, Accept: httpwire.TypeEvents, Body: body})
 	if err != nil {
 		s.problem = told(err)
 		return s
 	}
-	defer response.Body.Close()
+	defer response.Close()
 	s.status, s.media = response.StatusCode, httpwire.MediaType(response.Header)
 	if !s.isStream() {
-		e.read(ctx, response, &s.answer)
+		s.read(response)
 		return s
 	}
-	s.end = e.readMessages(ctx, response.Body, began, &s)
+	s.end = e.readMessages(response, began, &s)
 	s.took = e.now().Sub(began)
 	return s
 }
 
 // readMessages reads a stream to its end and says what was wrong with the end.
-func (e *examiner) readMessages(ctx context.Context, body io.Reader, began time.Time, s *streamed) string {
-	messages := httpwire.NewEventReader(body, e.client.opts.Limits.Events())
+func (e *examiner) readMessages(response *agentapi.Answer, began time.Time, s *streamed) string {
+	messages := response.Events()
 	for len(s.messages) < maxMessages {
 		m, err := messages.Next()
 		switch {
@@ -160,10 +150,8 @@ func (e *examiner) readMessages(ctx context.Context, body io.Reader, began time.
 			return "it ends amid an event: the empty line after the last one is missing"
 		case errors.Is(err, io.EOF):
 			return ""
-		case fault.Is(err, fault.TooLarge):
-			return told(err)
 		case err != nil:
-			return told(e.client.brokeOff(ctx, err))
+			return told(err)
 		}
 		s.messages = append(s.messages, timed{m, e.now().Sub(began)})
 		e.seen()

@@ -1,37 +1,41 @@
-package agentapi
+package check
 
 import (
 	"context"
 	"crypto/rand"
 	"net/http"
 	"time"
+
+	"github.com/agent-on-demand/aod/agentapi"
 )
 
-// DefaultCheckTimeout bounds each call of a check.
-const DefaultCheckTimeout = time.Minute
+// DefaultTimeout bounds each call of a check.
+const DefaultTimeout = time.Minute
 
-// CheckOptions configure a check of an agent.
-type CheckOptions struct {
+// Options configure a check of an agent.
+type Options struct {
 	// Call holds the options of the calls. Its URL is the target's, its Timeout is for each
-	// of about ten calls (0 is DefaultCheckTimeout).
-	Call Options
+	// of about ten calls (0 is DefaultTimeout).
+	Call agentapi.Options
 	// Inputs are sent with the task; none are an empty object.
-	Inputs Object
+	Inputs agentapi.Object
 
 	now  func() time.Time // a clock, in tests
 	seen func()           // called after each event of the stream, in tests
 }
 
-// Check calls an agent, sync and streaming, and judges every rule of the specification. The
+// Agent calls an agent, sync and streaming, and judges every rule of the specification. The
 // task runs three times, in the mode DEMO, and more often if the agent doesn't refuse what
 // it should. The error is an Input fault for an invalid address or token, or the end of
 // ctx. An unreachable agent is a failed rule.
-func Check(ctx context.Context, target Target, opts CheckOptions) (Report, error) {
+func Agent(ctx context.Context, target Target, opts Options) (Report, error) {
 	call := opts.Call
 	call.URL = target.URL
-	call.Timeout = positive(call.Timeout, DefaultCheckTimeout)
-	call.Limits = Limits{Answer: 4 << 20, Line: 4 << 20, Event: 4 << 20, Stream: 16 << 20}
-	client, err := New(call)
+	if call.Timeout <= 0 {
+		call.Timeout = DefaultTimeout
+	}
+	call.Limits = agentapi.Limits{Answer: 4 << 20, Line: 4 << 20, Event: 4 << 20, Stream: 16 << 20}
+	client, err := agentapi.New(call)
 	if err != nil {
 		return Report{}, err
 	}
@@ -77,9 +81,9 @@ func (e *evidence) report(target Target) Report {
 
 // examiner makes the calls of a check.
 type examiner struct {
-	client *Client
+	client *agentapi.Client
 	task   string
-	inputs Object
+	inputs agentapi.Object
 	canary string
 	now    func() time.Time
 	seen   func()
@@ -99,11 +103,11 @@ func (e *examiner) gather(ctx context.Context) *evidence {
 		return found.skip("no task type was named: write URL=TASK")
 	}
 	found.sync = e.post(ctx, e.full())
-	found.minimal = e.post(ctx, Request{RequestID: newID(), TaskType: e.task, Inputs: e.inputs})
-	found.withoutID = e.post(ctx, Request{TaskType: e.task, Inputs: e.bait()})
-	found.withoutTask = e.post(ctx, Request{RequestID: newID(), Inputs: e.bait()})
+	found.minimal = e.post(ctx, agentapi.Request{RequestID: newID(), TaskType: e.task, Inputs: e.inputs})
+	found.withoutID = e.post(ctx, agentapi.Request{TaskType: e.task, Inputs: e.bait()})
+	found.withoutTask = e.post(ctx, agentapi.Request{RequestID: newID(), Inputs: e.bait()})
 	found.stream = e.open(ctx, e.full())
-	found.streamNoID = e.open(ctx, Request{TaskType: e.task, Inputs: e.bait()}).answer
+	found.streamNoID = e.open(ctx, agentapi.Request{TaskType: e.task, Inputs: e.bait()}).answer
 	return found
 }
 
@@ -122,21 +126,21 @@ func (e *evidence) skip(why string) *evidence {
 func newID() string { return "aod-check-" + rand.Text() }
 
 // full is a request with every member of the contract.
-func (e *examiner) full() Request {
+func (e *examiner) full() agentapi.Request {
 	inputs := e.inputs
 	if inputs.IsZero() {
-		inputs = Object("{}")
+		inputs = agentapi.Object("{}")
 	}
-	return Request{
+	return agentapi.Request{
 		RequestID: newID(), TaskType: e.task, WorkflowID: "aod-check", StageID: "aod-check", UserID: "aod-check",
-		Mode: DefaultMode, RiskTier: "NON_SENSITIVE", DomainID: "clinical", Inputs: inputs, Budgets: Object("{}"),
+		Mode: agentapi.DefaultMode, RiskTier: "NON_SENSITIVE", DomainID: "clinical", Inputs: inputs, Budgets: agentapi.Object("{}"),
 	}
 }
 
 // unknown is a request for a task that no agent knows.
-func (e *examiner) unknown() Request {
-	return Request{RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: DefaultMode, Inputs: e.bait()}
+func (e *examiner) unknown() agentapi.Request {
+	return agentapi.Request{RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: agentapi.DefaultMode, Inputs: e.bait()}
 }
 
 // bait is an input that a refusal must not repeat.
-func (e *examiner) bait() Object { return Object(`{"aod_check":"` + e.canary + `"}`) }
+func (e *examiner) bait() agentapi.Object { return agentapi.Object(`{"aod_check":"` + e.canary + `"}`) }

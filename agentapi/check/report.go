@@ -1,4 +1,4 @@
-package agentapi
+package check
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type Result struct {
 	Why     string  `json:"why,omitempty"` // empty for a pass; quotes no value of the agent's
 }
 
-// Report is the result of Check for one agent, every rule in a fixed order.
+// Report is the result of Agent for one agent, every rule in a fixed order.
 type Report struct {
 	Target   string   `json:"target"`
 	TaskType string   `json:"task_type,omitempty"`

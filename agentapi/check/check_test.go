@@ -1,4 +1,4 @@
-package agentapi
+package check
 
 import (
 	"bytes"
@@ -10,14 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
+	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 // examine checks an agent whose stream takes two seconds of a clock of its own.
-func examine(t *testing.T, a *agent) Report {
+func examine(t *testing.T, a *agenttest.Agent) Report {
 	t.Helper()
-	a.clock = newClock()
-	report, err := Check(t.Context(), Target{URL: serve(t, a), TaskType: knownTask}, CheckOptions{now: a.clock.now, seen: a.clock.seen})
+	a.Clock = agenttest.NewClock()
+	report, err := Agent(t.Context(), Target{URL: agenttest.Serve(t, a), TaskType: agenttest.Task}, Options{now: a.Clock.Now, seen: a.Clock.Seen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,7 @@ func idsWith(r Report, verdicts ...Verdict) []string {
 }
 
 func TestAGoodAgentIsAllGreen(t *testing.T) {
-	report := examine(t, goodAgent())
+	report := examine(t, agenttest.Good())
 	if got := idsWith(report, Fail, NotApplicable); got != nil || report.Failed() {
 		t.Errorf("no pass: %v\n%s", got, table(t, report))
 	}
@@ -46,7 +49,7 @@ func TestEveryBreachIsFoundAndNothingElse(t *testing.T) {
 	for _, b := range breaches {
 		found[b.rule] = true
 		t.Run(b.String(), func(t *testing.T) {
-			a := goodAgent()
+			a := agenttest.Good()
 			b.breaks(a)
 			report := examine(t, a)
 			if diff := cmp.Diff([]string{b.rule}, idsWith(report, Fail)); diff != "" {
@@ -62,20 +65,20 @@ func TestEveryBreachIsFoundAndNothingElse(t *testing.T) {
 }
 
 func TestAnswersOfOtherStyles(t *testing.T) {
-	cases := map[string]func(*agent){
+	cases := map[string]func(*agenttest.Agent){
 		"ok alone, and a status of its own":  with(map[string]any{"status": "completed", "ok": true}),
 		"status success":                     with(map[string]any{"status": "success"}),
 		"outputs that are empty":             with(map[string]any{"outputs": map[string]any{}}),
-		"a media type with a charset":        func(a *agent) { a.media = "application/json; charset=utf-8" },
+		"a media type with a charset":        func(a *agenttest.Agent) { a.Media = "application/json; charset=utf-8" },
 		"data instead of outputs":            finally(map[string]any{"outputs": nil, "data": map[string]any{}}),
 		"success instead of ok":              finally(map[string]any{"ok": nil, "status": "done", "success": true}),
-		"no health":                          func(a *agent) { a.health = func(w http.ResponseWriter) { w.WriteHeader(404) } },
-		"a refusal that is wrapped":          refusing(404, func(asked Request) any { return map[string]any{"detail": refusal(asked)} }),
+		"no health":                          func(a *agenttest.Agent) { a.Health = func(w http.ResponseWriter) { w.WriteHeader(404) } },
+		"a refusal that is wrapped":          refusing(404, func(asked agenttest.Asked) any { return map[string]any{"detail": agenttest.Refusal(asked.RequestID)} }),
 		"a stream that fails as its refusal": refuseInStream,
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := goodAgent()
+			a := agenttest.Good()
 			change(a)
 			if report := examine(t, a); report.Failed() {
 				t.Error(table(t, report))
@@ -84,32 +87,28 @@ func TestAnswersOfOtherStyles(t *testing.T) {
 	}
 }
 
-func refusal(asked Request) map[string]any {
-	return map[string]any{"request_id": asked.RequestID, "ok": false, "outputs": map[string]any{}, "warnings": []string{}}
-}
-
 // refuseInStream begins a stream of any task, and ends the unknown ones in a failure.
-func refuseInStream(a *agent) {
-	a.knows = func(path, task string) bool { return path == StreamPath || task == knownTask }
-	a.frames = func(asked Request) []string {
-		if asked.TaskType == knownTask {
-			return goodFrames(asked.RequestID, asked.TaskType)
+func refuseInStream(a *agenttest.Agent) {
+	a.Knows = func(path, task string) bool { return path == agentapi.StreamPath || task == agenttest.Task }
+	a.Frames = func(asked agenttest.Asked) []string {
+		if asked.TaskType == agenttest.Task {
+			return agenttest.Frames(asked.RequestID, asked.TaskType)
 		}
-		return []string{frame("started", refusal(asked)), frame("final", terminal(asked.RequestID, asked.TaskType, map[string]any{"status": "error", "ok": false}))}
+		return []string{agenttest.Frame("started", agenttest.Refusal(asked.RequestID)), agenttest.Frame("final", agenttest.Terminal(asked.RequestID, asked.TaskType, map[string]any{"status": "error", "ok": false}))}
 	}
 }
 
 func TestAnEndpointThatIsMissingIsFound(t *testing.T) {
-	for path, rule := range map[string]string{SyncPath: "sync-status", StreamPath: "stream-status"} {
-		a := goodAgent()
-		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	for path, rule := range map[string]string{agentapi.SyncPath: "sync-status", agentapi.StreamPath: "stream-status"} {
+		a := agenttest.Good()
+		url := agenttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == path {
 				http.NotFound(w, r)
 				return
 			}
 			a.ServeHTTP(w, r)
 		}))
-		report, err := Check(t.Context(), Target{URL: url, TaskType: knownTask}, CheckOptions{})
+		report, err := Agent(t.Context(), Target{URL: url, TaskType: agenttest.Task}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +119,7 @@ func TestAnEndpointThatIsMissingIsFound(t *testing.T) {
 }
 
 func TestAnAgentThatIsNotThere(t *testing.T) {
-	report, err := Check(t.Context(), Target{URL: nobody(t), TaskType: knownTask}, CheckOptions{})
+	report, err := Agent(t.Context(), Target{URL: agenttest.Nobody(t), TaskType: agenttest.Task}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +129,7 @@ func TestAnAgentThatIsNotThere(t *testing.T) {
 }
 
 func TestWithoutATaskTheRestIsChecked(t *testing.T) {
-	report, err := Check(t.Context(), Target{URL: serve(t, goodAgent())}, CheckOptions{})
+	report, err := Agent(t.Context(), Target{URL: agenttest.Serve(t, agenttest.Good())}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,30 +140,50 @@ func TestWithoutATaskTheRestIsChecked(t *testing.T) {
 }
 
 func TestTheInputsAreThoseThatWereGiven(t *testing.T) {
-	a := goodAgent()
+	a := agenttest.Good()
 	var with int
-	a.accepts = func(_ string, f fields) bool {
-		if f.text("request_id") == "" || f.text("task_type") == "" {
+	a.Accepts = func(_ string, f document.Fields) bool {
+		if f.Text("request_id") == "" || f.Text("task_type") == "" {
 			return false
 		}
-		if f.text("task_type") == knownTask && string(f.object("inputs")) == `{"text":"a b"}` {
+		if f.Text("task_type") == agenttest.Task && string(f.Object("inputs")) == `{"text":"a b"}` {
 			with++
 		}
 		return true
 	}
-	_, err := Check(t.Context(), Target{URL: serve(t, a), TaskType: knownTask}, CheckOptions{Inputs: Object(`{"text":"a b"}`)})
+	_, err := Agent(t.Context(), Target{URL: agenttest.Serve(t, a), TaskType: agenttest.Task}, Options{Inputs: agentapi.Object(`{"text":"a b"}`)})
 	if err != nil || with != 3 {
 		t.Errorf("%d requests had them, %v", with, err)
 	}
 }
 
+func TestNoValueIsShownInAReport(t *testing.T) {
+	for name, h := range agenttest.Leaky {
+		t.Run(name, func(t *testing.T) {
+			report, err := Agent(t.Context(), Target{URL: agenttest.Serve(t, h), TaskType: agenttest.Task}, Options{
+				Call: agentapi.Options{Token: agenttest.Canary}, Inputs: agentapi.Object(`{"patient":"` + agenttest.Canary + `"}`),
+			})
+			raw, _ := json.Marshal(report)
+			agenttest.Hides(t, agenttest.Everything(err), string(raw), table(t, report))
+		})
+	}
+}
+
+func TestTheRemoteAgentKeepsEveryRule(t *testing.T) {
+	address := agenttest.StartExample(t)
+	report, err := Agent(t.Context(), Target{URL: address, TaskType: agenttest.Task}, Options{})
+	if err != nil || report.Failed() || report.Count(Pass) < len(checks())-1 {
+		t.Errorf("%v\n%s", err, table(t, report))
+	}
+}
+
 func TestReportAsJSON(t *testing.T) {
-	raw, err := json.Marshal(examine(t, goodAgent()))
+	raw, err := json.Marshal(examine(t, agenttest.Good()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back Report
-	if err := json.Unmarshal(raw, &back); err != nil || back.TaskType != knownTask || len(back.Checks) != len(checks()) {
+	if err := json.Unmarshal(raw, &back); err != nil || back.TaskType != agenttest.Task || len(back.Checks) != len(checks()) {
 		t.Errorf("%v %s", err, raw)
 	}
 	if bytes.Contains(raw, []byte("null")) {
