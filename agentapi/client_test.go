@@ -55,13 +55,14 @@ func TestRun(t *testing.T) {
 
 func TestRunTakesWhatIsRecommended(t *testing.T) {
 	c := against(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"request_id":"r-1","ok":true,"status":null,"outputs":{"n":1.0},"artifacts":{"name":"a"},`+
+		_, _ = io.WriteString(w, `{"request_id":"r-1","ok":true,"status":null,"outputs":{"n":1.0},"artifacts":["https://a/b",{"name":"a"}],"artifact_details":[{"size":1}],`+
 			`"provenance":{"model":null},"usage":[1],"warnings":["w",{"code":1}],"more":true}`)
 	})
 	got, err := c.Run(t.Context(), asked)
 	want := Response{
-		RequestID: "r-1", OK: true, Outputs: Object(`{"n":1.0}`), Artifacts: []json.RawMessage{json.RawMessage(`{"name":"a"}`)},
-		Provenance: Object(`{"model":null}`), Warnings: []string{"w", `{"code":1}`},
+		RequestID: "r-1", OK: true, Outputs: Object(`{"n":1.0}`), Artifacts: []string{"https://a/b"},
+		ArtifactDetails: []json.RawMessage{json.RawMessage(`{"name":"a"}`), json.RawMessage(`{"size":1}`)},
+		Provenance:      Object(`{"model":null}`), Warnings: []string{"w", `{"code":1}`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)

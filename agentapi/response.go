@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // StatusOK is the status of a success as it is written (section "Sync response shape").
@@ -15,16 +16,31 @@ const StatusOK = "ok"
 // Response is an agent's answer, and the content of the terminal event of a stream. To
 // write a success, set Status to StatusOK and OK to true: readers look at either.
 type Response struct {
-	RequestID  string            `json:"request_id,omitempty"` // as in the request
-	TaskType   string            `json:"task_type,omitempty"`  // required in a terminal event
-	Status     string            `json:"status,omitempty"`
-	OK         bool              `json:"ok"`      // when read: whether it is a success, in either style
-	Outputs    Object            `json:"outputs"` // {} if there are none
-	Artifacts  []json.RawMessage `json:"artifacts,omitempty"`
-	Provenance Object            `json:"provenance,omitzero"`
-	Usage      Object            `json:"usage,omitzero"`
-	Warnings   []string          `json:"warnings,omitempty"`
-	Reason     string            `json:"-"` // why it is no success, in the agent's words; set only when read
+	Type      EventType `json:"type,omitempty"`       // of a terminal event, whose name says it as well
+	RequestID string    `json:"request_id,omitempty"` // as in the request
+	TaskType  string    `json:"task_type,omitempty"`  // required in a terminal event
+	Status    string    `json:"status,omitempty"`
+	OK        bool      `json:"ok"`                  // when read: whether it is a success, in either style
+	Outputs   Object    `json:"outputs"`             // {} if there are none
+	Artifacts []string  `json:"artifacts,omitempty"` // URLs, ids or paths
+	// ArtifactDetails say more of the artifacts. Artifacts of an answer that are no texts are
+	// read as details.
+	ArtifactDetails []json.RawMessage `json:"artifact_details,omitempty"`
+	Provenance      Object            `json:"provenance,omitzero"`
+	Usage           Object            `json:"usage,omitzero"`
+	Warnings        Texts             `json:"warnings"`
+	Reason          string            `json:"-"` // why it is no success, in the agent's words; set only when read
+}
+
+// Texts is a list of texts that is always written: as [] if there are none.
+type Texts []string
+
+// MarshalJSON writes the list, never null.
+func (t Texts) MarshalJSON() ([]byte, error) {
+	if len(t) == 0 {
+		return []byte("[]"), nil
+	}
+	return strictjson.Encode([]string(t))
 }
 
 // ParseResponse reads the answer of the sync endpoint to the given request. An agent's
@@ -56,8 +72,8 @@ func responseOf(f document.Fields, asked Request, rules []document.Rule) (Respon
 // merely recommended members; those of an unexpected type are converted if possible.
 func readResponse(f document.Fields) Response {
 	r := Response{
-		RequestID: f.Text("request_id"), TaskType: f.Text("task_type"), Status: f.Text("status"),
-		OK: document.Indicated(f) == document.Success, Outputs: Object(f.Object("outputs")), Artifacts: f.List("artifacts"),
+		Type: EventType(f.Text("type")), RequestID: f.Text("request_id"), TaskType: f.Text("task_type"), Status: f.Text("status"),
+		OK: document.Indicated(f) == document.Success, Outputs: Object(f.Object("outputs")),
 		Provenance: Object(f.Object("provenance")), Usage: Object(f.Object("usage")),
 	}
 	if r.Outputs == nil {
@@ -69,7 +85,19 @@ func readResponse(f document.Fields) Response {
 	for _, raw := range f.List("warnings") {
 		r.Warnings = append(r.Warnings, plainText(raw))
 	}
+	r.readArtifacts(f)
 	return r
+}
+
+func (r *Response) readArtifacts(f document.Fields) {
+	for _, raw := range f.List("artifacts") {
+		if raw[0] == '"' {
+			r.Artifacts = append(r.Artifacts, plainText(raw))
+			continue
+		}
+		r.ArtifactDetails = append(r.ArtifactDetails, raw)
+	}
+	r.ArtifactDetails = append(r.ArtifactDetails, f.List("artifact_details")...)
 }
 
 // reasonOf finds an answer's explanation of its failure. The specification has no member for

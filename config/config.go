@@ -69,6 +69,7 @@ type UnitConfig struct {
 	Require   []string // fields of its agent HTTP requests, in addition to Agents.Require
 	Modes     []string // accepted ones of Agents.Modes; none: all of them
 	RiskTiers []string // likewise
+	Refuse200 bool     // such a request with inputs that it refuses is answered with 200, not with 422
 }
 
 // UnitsOwn stands for the value of a unit's agent.yaml, or else the server's.

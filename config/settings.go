@@ -86,5 +86,6 @@ func (u *UnitConfig) settings() []setting {
 		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},
 		{"modes", labels(&u.Modes, "[DEMO]"), "", "modes that it takes, of those that agents has; all of them by default"},
 		{"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that it takes, of those that agents has, and a request must have one then; all of them by default"},
+		{"refuse_with_200", boolean{&u.Refuse200}, "false", "answer inputs that it refuses with 200 and the status error, by the agent HTTP contract, instead of 422"},
 	}
 }

@@ -105,9 +105,11 @@ func agentPolicy(c *config.Config) agents.Policy {
 		Rules:     agents.Rules{Require: c.Agents.Require, Modes: c.Agents.Modes, RiskTiers: c.Agents.RiskTiers},
 		TaskTypes: c.Agents.TaskTypes,
 		Units:     map[string]agents.Rules{},
+		Refuse200: map[string]bool{},
 	}
 	for name, u := range c.Unit {
 		policy.Units[name] = agents.Rules{Require: u.Require, Modes: u.Modes, RiskTiers: u.RiskTiers}
+		policy.Refuse200[name] = u.Refuse200
 	}
 	return policy
 }

@@ -82,7 +82,7 @@ func (a answer) refusedWith(t testing.TB, status int, code string) agents.Failed
 }
 
 func TestOurOwnAgentsKeepTheContract(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
 	s.addUnit("csv-report")
 	s.addUnit("other")
 	opts := check.Options{Call: agentapi.Options{Token: token}}
@@ -102,6 +102,18 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 	}
 }
 
+func TestInputsMayBeRefusedWith200(t *testing.T) {
+	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
+	s.addUnit("other")
+	s.do("POST", "/agents/run/sync", asks("actor", `{"do":7}`)).refusedWith(t, 422, "invalid_input")
+	s.do("POST", "/agents/run/sync", asks("other", `{"do":7}`)).refusedWith(t, 200, "invalid_input")
+	last := terminalOf[agents.Failed](t, s.stream(asks("other", `{"do":7}`)))
+	if last.Error.Code != "invalid_input" || len(last.Error.Findings) == 0 {
+		t.Errorf("%+v", last)
+	}
+	s.do("POST", "/agents/run/sync", asks("other", `{}`)).wants(t, 200)
+}
+
 func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
@@ -109,19 +121,22 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	run := decode[api.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
 	want := agentapi.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
-		Outputs: agentapi.Object(run.Output), Artifacts: got.Artifacts,
+		Outputs: agentapi.Object(run.Output), Artifacts: got.Artifacts, ArtifactDetails: got.ArtifactDetails,
 		Provenance: jsonOf(agents.Provenance{Unit: "actor", Version: run.Version, Contract: contractOf(s, "actor"), Image: run.Image.ID, RunID: run.ID}),
 		Warnings:   []string{"budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"},
 	}
 	if run.Usage != nil {
 		want.Usage = got.Usage
 	}
-	if diff := gocmp.Diff(want, got); diff != "" || len(got.Artifacts) != 3 || strings.Contains(a.body, "null") {
+	if diff := gocmp.Diff(want, got); diff != "" || len(got.Artifacts) != 3 || len(got.ArtifactDetails) != 3 || strings.Contains(a.body, "null") {
 		t.Errorf("%s\n%s", diff, a.body)
 	}
-	for _, raw := range got.Artifacts {
+	for i, raw := range got.ArtifactDetails {
 		var file agents.Artifact
 		must(t, json.Unmarshal(raw, &file))
+		if file.URL != got.Artifacts[i] {
+			t.Errorf("artifact %d is %q, and its details are of %q", i, got.Artifacts[i], file.URL)
+		}
 		content := s.do("GET", file.URL, "").wants(t, 200).body
 		if sum := sha256.Sum256([]byte(content)); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(content)) != file.Size {
 			t.Errorf("%+v is %q", file, content)

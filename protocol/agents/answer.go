@@ -14,7 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// Artifact is an output file in the contract's list of artifacts.
+// Artifact is what is known of an output file, whose URL is in the list of artifacts.
 type Artifact struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"` // bytes
@@ -68,7 +68,8 @@ func (t *task) answer(record api.Record) agentapi.Response {
 	}
 	for _, f := range record.Files {
 		at := (&url.URL{Path: "/v1/runs/" + record.ID + "/files/" + f.Name}).EscapedPath()
-		r.Artifacts = append(r.Artifacts, json.RawMessage(object(Artifact{f.Name, f.SizeBytes, f.SHA256, at})))
+		r.Artifacts = append(r.Artifacts, at)
+		r.ArtifactDetails = append(r.ArtifactDetails, json.RawMessage(object(Artifact{f.Name, f.SizeBytes, f.SHA256, at})))
 	}
 	return r
 }

@@ -84,7 +84,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := httpwire.Catch(func() error { return h.route(c) })
 	c.notes.Attrs = c.task.attrs()
 	if err != nil {
-		c.refuse(err)
+		h.refuse(c, err)
 	}
 }
 
@@ -98,7 +98,7 @@ type call struct {
 }
 
 // refuse answers with an error.
-func (c *call) refuse(err error) {
+func (h *handler) refuse(c *call, err error) {
 	c.notes.Report(err, c.w.Begun())
 	if c.w.Begun() {
 		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
@@ -107,7 +107,11 @@ func (c *call) refuse(err error) {
 	if p.MayRetry() {
 		c.w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
-	_ = httpwire.Reply(c.w, p.Status, httpwire.TypeJSON, c.task.refusal(p)) // whoever asked has gone
+	status := p.Status
+	if h.refuses200(c.task, err) {
+		status = http.StatusOK
+	}
+	_ = httpwire.Reply(c.w, status, httpwire.TypeJSON, c.task.refusal(p)) // whoever asked has gone
 }
 
 // problem is what a client may know of an error.

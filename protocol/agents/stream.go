@@ -31,6 +31,10 @@ type progressWriter struct {
 // the last event is the terminal one.
 func (h *handler) stream(c *call) error {
 	record, err := h.begin(c)
+	if h.refuses200(c.task, err) {
+		c.streamRefusal(err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -58,9 +62,10 @@ func (h *handler) stream(c *call) error {
 
 // EventData is the data of started and progress.
 type EventData struct {
-	RequestID string `json:"request_id"`
-	TaskType  string `json:"task_type,omitempty"`
-	RunID     string `json:"run_id,omitempty"`
+	Type      agentapi.EventType `json:"type"` // the event's name
+	RequestID string             `json:"request_id"`
+	TaskType  string             `json:"task_type,omitempty"`
+	RunID     string             `json:"run_id,omitempty"`
 
 	State   api.State `json:"state,omitempty"` // that the run entered
 	Attempt int       `json:"attempt,omitempty"`
@@ -132,7 +137,7 @@ func eventOf(event api.Event) EventData {
 }
 
 func (s *progressWriter) send(kind agentapi.EventType, e EventData) error {
-	e.RequestID = s.task.RequestID
+	e.Type, e.RequestID = kind, s.task.RequestID
 	raw, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
@@ -166,7 +171,9 @@ func (s *progressWriter) terminal() []byte {
 	if err := taskError(record); err != nil {
 		return s.refusal(err)
 	}
-	raw, err := json.Marshal(s.task.answer(record))
+	answer := s.task.answer(record)
+	answer.Type = agentapi.Final
+	raw, err := json.Marshal(answer)
 	if err != nil {
 		return s.lastResort(err)
 	}
@@ -182,5 +189,5 @@ func (s *progressWriter) lastResort(err error) []byte {
 func (s *progressWriter) refusal(err error) []byte {
 	p := httpwire.ProblemOf(err)
 	p.Run = s.run
-	return object(s.task.refusal(p))
+	return s.task.lastRefusal(p)
 }

@@ -36,7 +36,7 @@ func TestASilentTaskShowsThatItLives(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		events <- eventOrError{Value: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
 		events <- eventOrError{Value: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
-		want := "event: started\ndata: {\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
+		want := "event: started\ndata: {\"type\":\"started\",\"request_id\":\"r-1\",\"task_type\":\"T\",\"run_id\":\"id\"}\n\n: still here\n\n"
 		if here := <-followed; !here || w.Body.String() != want {
 			t.Error(cmp.Diff(want, w.Body.String()))
 		}
@@ -106,11 +106,11 @@ func TestAStreamTellsOfStatesAndProgress(t *testing.T) {
 		told = append(told, e.Name+" "+e.Data)
 	}
 	want := []string{
-		`started {"request_id":"r-1","task_type":"WORKER","run_id":"` + runID + `"}`,
-		`progress {"request_id":"r-1","state":"running","attempt":1}`,
-		`progress {"request_id":"r-1","percent":50,"step":"final"}`,
+		`started {"type":"started","request_id":"r-1","task_type":"WORKER","run_id":"` + runID + `"}`,
+		`progress {"type":"progress","request_id":"r-1","state":"running","attempt":1}`,
+		`progress {"type":"progress","request_id":"r-1","percent":50,"step":"final"}`,
 	}
-	if diff := cmp.Diff(want, told[:max(len(told)-1, 0)]); diff != "" || !strings.HasPrefix(told[len(told)-1], "final {") || w.Header().Get("Content-Type") != httpwire.TypeEvents {
+	if diff := cmp.Diff(want, told[:max(len(told)-1, 0)]); diff != "" || !strings.HasPrefix(told[len(told)-1], `final {"type":"final",`) || w.Header().Get("Content-Type") != httpwire.TypeEvents {
 		t.Errorf("%s\n%v", diff, told)
 	}
 }

@@ -22,6 +22,7 @@ import (
 type task struct {
 	agentapi.Request
 	unit     string // that does it; "" until it is found
+	taken    bool   // the request is in order: an Input fault is about the unit's inputs
 	schema   []byte // the unit's contract
 	metadata map[string]string
 	detached bool // the run goes on when its client goes away
@@ -114,7 +115,8 @@ func (h *handler) read(c *call) error {
 	if t.Mode == "" {
 		t.metadata[fieldMode] = agentapi.DefaultMode
 	}
-	return nil
+	t.taken = true
+	return redact(h.namesNoFile(t.schema, t.Inputs), t.unit, t.schema)
 }
 
 // DisconnectHeader is the header by which a client chooses whether its run goes on when the
@@ -145,7 +147,7 @@ func (h *handler) findUnit(c *call) error {
 			continue
 		}
 		t.unit, t.schema = name, schema
-		return errors.Join(err, redact(h.namesNoFile(schema, t.Inputs), name, schema))
+		return err
 	}
 	return fault.New(fault.NotFound, "no unit at this address has the name that task_type gives").
 		WithHint("GET /v1/units lists the units; csv-report is CSV_REPORT as well")
