@@ -68,36 +68,6 @@ func judgeFraming(s *streamed) (Verdict, string) {
 	return Pass, ""
 }
 
-func judgeTypes(s *streamed) (Verdict, string) {
-	if len(s.messages) == 0 {
-		return NotApplicable, "there is no event"
-	}
-	for i, m := range s.messages {
-		if m.Name == httpwire.DefaultEventName {
-			return Fail, fmt.Sprintf("event %d of %d has none", i+1, len(s.messages))
-		}
-	}
-	return Pass, ""
-}
-
-func judgeJSON(s *streamed) (Verdict, string) {
-	if len(s.messages) == 0 {
-		return NotApplicable, "there is no event"
-	}
-	for i, m := range s.messages {
-		err := document.Check([]byte(m.Data))
-		if err == nil && m.kind().Terminal() {
-			_, err = document.Read([]byte(m.Data))
-		}
-		if err != nil {
-			return Fail, fmt.Sprintf("the data of event %d of %d %s", i+1, len(s.messages), err)
-		}
-	}
-	return Pass, ""
-}
-
-func (m timed) kind() agentapi.EventType { return agentapi.TypeOf(m.Event) }
-
 // judgeUnbuffered detects a buffered stream: it took a while, and all of its events came
 // together at its end.
 func judgeUnbuffered(s *streamed) (Verdict, string) {
@@ -128,64 +98,6 @@ func judgeStarted(s *streamed) (Verdict, string) {
 		return Pass, ""
 	}
 	return NotApplicable, "there is no event of this type"
-}
-
-// terminals counts the terminal events and returns the last one.
-func (s *streamed) terminals() (n int, last *timed) {
-	for i := range s.messages {
-		if s.messages[i].kind().Terminal() {
-			n, last = n+1, &s.messages[i]
-		}
-	}
-	return n, last
-}
-
-func judgeTerminal(s *streamed) (Verdict, string) {
-	switch n, _ := s.terminals(); {
-	case n == 0 && s.end != "":
-		return NotApplicable, "the stream didn't come to its end"
-	case n == 0:
-		return Fail, fmt.Sprintf("none of its %d events is one", len(s.messages))
-	}
-	return Pass, ""
-}
-
-const noTerminal = "there is no terminal event"
-
-func judgeSingle(s *streamed) (Verdict, string) {
-	switch n, _ := s.terminals(); n {
-	case 0:
-		return NotApplicable, noTerminal
-	case 1:
-		return Pass, ""
-	default:
-		return Fail, fmt.Sprintf("there are %d", n)
-	}
-}
-
-func judgeLast(s *streamed) (Verdict, string) {
-	n, last := s.terminals()
-	switch {
-	case n == 0:
-		return NotApplicable, noTerminal
-	case last != &s.messages[len(s.messages)-1]:
-		return Fail, "another event follows it"
-	}
-	return Pass, ""
-}
-
-func judgeTerminalBy(r document.Rule) func(*streamed) (Verdict, string) {
-	return func(s *streamed) (Verdict, string) {
-		_, last := s.terminals()
-		if last == nil {
-			return NotApplicable, noTerminal
-		}
-		f, err := document.Read([]byte(last.Data))
-		if err != nil {
-			return NotApplicable, "its data is no JSON object"
-		}
-		return judgeBy(r, f, s.ids())
-	}
 }
 
 // judgeStreamUnsupported accepts a failure in the stream as a refusal, too: the status may
