@@ -23,7 +23,8 @@ type call struct {
 // contract. If its OK is false, the agent says that it failed: an outcome, not an error.
 //
 // A refusal by status code is a *Refusal, a fault of the kind that the code means. The
-// Response then holds the refusal's body if that has the contract's shape. An answer that
+// Response then holds the refusal's body if that has the contract's shape, else what it says
+// of its reason. An answer that
 // breaks the contract is a *Violation, no answer an Unavailable fault, a timeout a Deadline
 // fault; the end of ctx is its own error.
 func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {

@@ -47,7 +47,7 @@ func events(frames ...string) http.HandlerFunc {
 func TestRun(t *testing.T) {
 	c := newClient(t, Options{URL: agenttest.Serve(t, agenttest.Good())})
 	got, err := c.Run(t.Context(), asked)
-	want := Response{RequestID: "r-1", Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
+	want := Response{RequestID: "r-1", Status: "ok", OK: true, Outputs: Object(`{"words":3}`), Artifacts: []string{"https://agent.example.com/1"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -73,12 +73,25 @@ func TestStream(t *testing.T) {
 	c := newClient(t, Options{URL: agenttest.Serve(t, agenttest.Good())})
 	var types []EventType
 	got, err := c.Stream(t.Context(), asked, func(e Event) { types = append(types, e.Type) })
-	want := Response{RequestID: "r-1", TaskType: agenttest.Task, Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
+	want := Response{Type: Final, RequestID: "r-1", TaskType: agenttest.Task, Status: "ok", OK: true, Outputs: Object(`{"words":3}`)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	if diff := cmp.Diff([]EventType{Started, Progress}, types); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestATerminalEventWithoutATaskTypeIsRead(t *testing.T) {
+	for _, task := range []any{nil, ""} {
+		data := agenttest.Terminal("r-1", agenttest.Task, map[string]any{"task_type": nil})
+		if task != nil {
+			data["task_type"] = task
+		}
+		got, err := against(t, events(agenttest.Frame("final", data))).Stream(t.Context(), asked, func(Event) {})
+		if err != nil || !got.OK || string(got.Outputs) != `{"words":3}` {
+			t.Errorf("%v: %+v %v", task, got, err)
+		}
 	}
 }
 

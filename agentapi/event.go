@@ -54,10 +54,11 @@ func TypeOf(m httpwire.Event) EventType {
 		return ""
 	}
 	first, second := EventType(f.Text("type")), EventType(f.Text("event"))
-	if first == "" || !first.known() && second.known() {
+	if first == "" || !first.Known() && second.Known() {
 		return second
 	}
 	return first
 }
 
-func (t EventType) known() bool { return t.Terminal() || t == Started || t == Progress }
+// Known reports whether it is one of the types that the specification names.
+func (t EventType) Known() bool { return t.Terminal() || t == Started || t == Progress }

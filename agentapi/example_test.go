@@ -32,7 +32,7 @@ func TestTheRemoteAgent(t *testing.T) {
 	t.Run("refuses a task without a text when it is meant", func(t *testing.T) {
 		request := Request{RequestID: "r-2", TaskType: agenttest.Task, Mode: "LIVE"}
 		got, err := c.Run(t.Context(), request)
-		if err == nil || got.RequestID != "r-2" || len(got.Warnings) != 1 {
+		if err == nil || got.RequestID != "r-2" || got.Code != "VALIDATION_ERROR" || got.Reason == "" {
 			t.Errorf("%+v %v", got, err)
 		}
 	})

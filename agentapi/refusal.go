@@ -32,13 +32,17 @@ func (c *Client) refusal(answer *Answer, asked Request) (Response, error) {
 	return response, &Refusal{status, f}
 }
 
-// refused reads the body of a refusal. One that isn't of the contract's shape is not read.
+// refused reads the body of a refusal. One that isn't of the contract's shape is read for its
+// reason alone, and not even for that if it answers another request.
 func refused(raw []byte, asked Request) Response {
 	f, why := document.ReadRefusal(raw)
-	if why != "" || document.EchoesID(f, asked.ids()) != "" || !f.Is("ok", false) {
+	switch {
+	case why != "" || f.Has("request_id") && document.EchoesID(f, asked.ids()) != "":
 		return Response{}
+	case f.Has("request_id") && document.Indicated(f) == document.Failure:
+		return readResponse(f)
 	}
-	return readResponse(f)
+	return Response{Code: codeOf(f), Reason: reasonOf(f)}
 }
 
 // kindOf maps a status code to the kind of fault for the caller.

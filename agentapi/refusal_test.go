@@ -3,8 +3,12 @@ package agentapi
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
@@ -55,12 +59,14 @@ func TestRefusals(t *testing.T) {
 
 func TestTheReasonOfAFailure(t *testing.T) {
 	for member, want := range map[string]string{
-		`"error":"no table"`:                                     "no table",
-		`"error":{"code":"x","message":"no table"}`:              "no table",
-		`"error":{"code":"x"},"message":"no table"`:              "no table",
-		`"detail":{"message":"no table"}`:                        "no table",
-		`"error":null,"detail":["x"]`:                            "",
-		`"error":{"message":{"deep":1}},"detail":"the last one"`: "the last one",
+		`"error":"no table"`:                        "no table",
+		`"error":{"code":"x","message":"no table"}`: "no table",
+		`"error":{"code":"x"},"message":"no table"`: "no table",
+		`"detail":{"message":"no table"}`:           "no table",
+		`"error":null,"detail":["x"]`:               "",
+		`"detail":[{"type":"missing","loc":["body","inputs",0,"text"],"msg":"Field required","input":"canary"},{"msg":"too long"},7]`: "body.inputs.0.text: Field required; too long",
+		`"detail":[` + strings.Repeat(`{"msg":"m"},`, 20) + `{"msg":"n"}]`:                                                            strings.Repeat("m; ", 9) + "m",
+		`"error":{"message":{"deep":1}},"detail":"the last one"`:                                                                      "the last one",
 	} {
 		got, err := ParseResponse([]byte(`{"request_id":"r-1","ok":false,`+member+`}`), asked)
 		if err != nil || got.Reason != want {
@@ -69,5 +75,42 @@ func TestTheReasonOfAFailure(t *testing.T) {
 	}
 	if got, err := ParseResponse([]byte(`{"request_id":"r-1","ok":true,"outputs":{},"message":"done"}`), asked); err != nil || got.Reason != "" {
 		t.Errorf("a success has the reason %q: %v", got.Reason, err)
+	}
+}
+
+func TestTheCodeOfAFailure(t *testing.T) {
+	for member, want := range map[string]string{
+		`"error":{"code":"VALIDATION_ERROR","message":"m"}`: "VALIDATION_ERROR",
+		`"detail":{"code":"A"}`:                             "A",
+		`"code":"B","error":"text"`:                         "B",
+		`"error_code":"C"`:                                  "C",
+		`"error":{"code":7}`:                                "",
+		`"message":"m"`:                                     "",
+	} {
+		got, err := ParseResponse([]byte(`{"request_id":"r-1","ok":false,`+member+`}`), asked)
+		if err != nil || got.Code != want {
+			t.Errorf("%s: %q %v", member, got.Code, err)
+		}
+	}
+}
+
+func TestARefusalOfAnotherShapeHasItsReason(t *testing.T) {
+	for body, want := range map[string]Response{
+		`{"detail":[{"loc":["body","text"],"msg":"Field required"}]}`:                           {Reason: "body.text: Field required"},
+		`{"detail":"nothing here"}`:                                                             {Reason: "nothing here"},
+		`{"detail":{"code":"VALIDATION_ERROR","message":"no text"}}`:                            {Code: "VALIDATION_ERROR", Reason: "no text"},
+		`{"error":{"code":"VALIDATION_ERROR","message":"no text"}}`:                             {Code: "VALIDATION_ERROR", Reason: "no text"},
+		`{"request_id":"another","error":{"code":"x","message":"of somebody else"}}`:            {},
+		`{"request_id":"r-1","error":{"code":"x","message":"m"}}`:                               {Code: "x", Reason: "m"},
+		`{"request_id":"r-1","status":"error","outputs":{},"error":{"code":"x","message":"m"}}`: {RequestID: "r-1", Status: "error", Outputs: Object("{}"), Code: "x", Reason: "m"},
+		`<html>`: {},
+	} {
+		got, err := against(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, body)
+		}).Run(t.Context(), asked)
+		if diff := cmp.Diff(want, got); diff != "" || !fault.Is(err, fault.Input) || strings.Contains(err.Error(), "text") {
+			t.Errorf("%s: %v\n%s", body, err, diff)
+		}
 	}
 }

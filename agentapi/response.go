@@ -29,8 +29,15 @@ type Response struct {
 	Provenance      Object            `json:"provenance,omitzero"`
 	Usage           Object            `json:"usage,omitzero"`
 	Warnings        Texts             `json:"warnings"`
-	Reason          string            `json:"-"` // why it is no success, in the agent's words; set only when read
+	// Code and Reason say why it is no success, in the agent's own words: text of a stranger,
+	// which may repeat the inputs. They are set only when read.
+	Code   string `json:"-"`
+	Reason string `json:"-"`
 }
+
+// HasOddStatus reports whether the status doesn't say by itself how the task went, such as
+// "degraded". Whether it is a success then depends on ok and success alone.
+func (r *Response) HasOddStatus() bool { return document.IsOddStatus(r.Status) }
 
 // Texts is a list of texts that is always written: as [] if there are none.
 type Texts []string
@@ -58,7 +65,7 @@ func ParseResponse(raw []byte, asked Request) (Response, error) {
 func responseOf(f document.Fields, asked Request, rules []document.Rule) (Response, error) {
 	failed := document.Indicated(f) == document.Failure
 	for _, r := range rules {
-		if failed && !r.Always {
+		if failed && !r.Always || r.MayLack && r.LackedBy(f) {
 			continue
 		}
 		if why := r.Judge(f, asked.ids()); why != "" {
@@ -80,7 +87,7 @@ func readResponse(f document.Fields) Response {
 		r.Outputs = Object(f.Object("data"))
 	}
 	if !r.OK {
-		r.Reason = reasonOf(f)
+		r.Code, r.Reason = codeOf(f), reasonOf(f)
 	}
 	for _, raw := range f.List("warnings") {
 		r.Warnings = append(r.Warnings, plainText(raw))
@@ -98,21 +105,6 @@ func (r *Response) readArtifacts(f document.Fields) {
 		r.ArtifactDetails = append(r.ArtifactDetails, raw)
 	}
 	r.ArtifactDetails = append(r.ArtifactDetails, f.List("artifact_details")...)
-}
-
-// reasonOf finds an answer's explanation of its failure. The specification has no member for
-// that; these are the usual ones, as texts or as objects with a message.
-func reasonOf(f document.Fields) string {
-	for _, name := range []string{"error", "message", "detail"} {
-		if text := f.Text(name); text != "" {
-			return text
-		}
-		inner, err := document.Read(f.Object(name))
-		if err == nil && inner.Text("message") != "" {
-			return inner.Text("message")
-		}
-	}
-	return ""
 }
 
 // plainText returns a string's text, and the JSON of any other value.

@@ -28,7 +28,7 @@ func TestStreamsThatBreakTheContract(t *testing.T) {
 		{"a terminal event that is no object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
 		{"a terminal event that is a list", []string{"event: done\ndata: []\n\n"}, "stream-json"},
 		{"another request_id", []string{agenttest.Frame("final", agenttest.Terminal("r-2", agenttest.Task, nil))}, "stream-terminal-request-id"},
-		{"no task_type", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"task_type": nil}))}, "stream-terminal-task-type"},
+		{"another task_type", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"task_type": "OTHER"}))}, "stream-terminal-task-type"},
 		{"no status", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"status": nil}))}, "stream-terminal-status"},
 		{"no outputs", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"outputs": nil}))}, "stream-terminal-outputs"},
 		{"no word of success", []string{agenttest.Frame("final", map[string]any{"request_id": "r-1", "task_type": agenttest.Task, "outputs": map[string]any{}, "status": 1})}, "stream-terminal-status"},

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,11 +21,16 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 		kind     string
 		says     string // a part of the message
 	}{
-		{"it says that it failed", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no such table"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "the agent says that it failed: no such table"},
-		{"it warns of its failure", says(200, `{"request_id":"$ID","ok":false,"warnings":["a","b"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed: a; b"},
-		{"it fails with a status, in the contract's shape", says(502, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["w"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed: w"},
+		{"it says that it failed", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no such table"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "the agent says that it failed; in its own words: no such table"},
+		{"it warns of its failure", says(200, `{"request_id":"$ID","ok":false,"warnings":["a","b"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed; in its own words: a; b"},
+		{"it fails with a status, in the contract's shape", says(502, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["w"]}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed; in its own words: w"},
+		{"it says so with a code", says(200, `{"request_id":"$ID","status":"error","outputs":{},"error":{"code":"VALIDATION_ERROR","message":"no\u001b[31m text\nat all"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "in its own words: VALIDATION_ERROR: no [31m text at all"},
+		{"a code alone", says(200, `{"request_id":"$ID","status":"error","error":{"code":"VALIDATION_ERROR"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "in its own words: VALIDATION_ERROR"},
+		{"a code and a reason that are far too long", says(200, `{"request_id":"$ID","ok":false,"error":{"code":"`+strings.Repeat("C", 1000)+`","message":"`+strings.Repeat("m", 1<<18)+`"}}`), api.RemoteError, api.CategoryAgent, "remote_error", strings.Repeat("C", 200) + "…: mmm"},
+		{"it refuses as its framework does", says(422, `{"detail":[{"type":"missing","loc":["body","inputs","text"],"msg":"Field required","input":"secret"}]}`), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 422; in its own words: body.inputs.text: Field required"},
+		{"it is degraded", says(200, `{"request_id":"$ID","status":"degraded","outputs":{"words":1}}`), api.RemoteError, api.CategoryAgent, "remote_error", `the agent's status is "degraded", and only ok and success are a success by themselves: it counts as a failure`},
 		{"it breaks", says(500, `oops`), api.RemoteError, api.CategoryAgent, "remote_error", "answers 500"},
-		{"it refuses", says(422, `{"detail":{"request_id":"$ID","ok":false,"outputs":{},"warnings":["task_type"]}}`), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 422: task_type"},
+		{"it refuses", says(422, `{"detail":{"request_id":"$ID","ok":false,"outputs":{},"warnings":["task_type"]}}`), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 422; in its own words: task_type"},
 		{"it doesn't know us", says(401, ``), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 401"},
 		{"it sends us elsewhere", says(307, ``), api.RemoteError, api.CategoryPermanent, "remote_refused", "answers 307"},
 		{"it is busy", says(429, ``), api.RemoteError, api.CategoryTransient, "remote_busy", "answers 429"},
@@ -61,4 +67,23 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 			t.Errorf("record %s", show(record))
 		}
 	})
+}
+
+func TestAnswersOfAgentsElsewhereThatAreTakenAsTheyAre(t *testing.T) {
+	w, agent := newFarFixture(t, "  stream: true\nretries: 0\n")
+	for name, c := range map[string]struct{ data, warning string }{
+		"a terminal event without a task type": {`{"request_id":%q,"status":"ok","outputs":{"words":3}}`, ""},
+		"a status of its own beside ok":        {`{"request_id":%q,"task_type":"WORDS","status":"degraded","ok":true,"outputs":{"words":3}}`, `the agent's status is "degraded"; it counts as a success because ok or success is true beside it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent.answers(func(w http.ResponseWriter, asked agentapi.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "event: final\ndata: "+c.data+"\n\n", asked.RequestID)
+			})
+			record := w.await(w.ask("a"))
+			if record.Outcome != api.Success || strings.Join(record.Warnings, "") != c.warning {
+				t.Errorf("record %s", show(record))
+			}
+		})
+	}
 }

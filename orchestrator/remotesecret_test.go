@@ -143,6 +143,10 @@ func leaks(canary string) map[string]func(http.ResponseWriter, agentapi.Request)
 		"a success":      says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"`+canary+`":"`+canary+`"},"warnings":["`+canary+`"],"provenance":{"x":"`+canary+`"}}`),
 		"a failure":      says(200, `{"request_id":"$ID","ok":false,"error":"`+canary+`","warnings":["`+canary+`"]}`),
 		"a refusal":      says(422, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["`+canary+`"]}`),
+		"an error":       says(500, `{"request_id":"$ID","status":"error","error":{"code":"`+canary+`","message":"`+canary+`"}}`),
+		"a validator":    says(422, `{"detail":[{"loc":["`+canary+`"],"msg":"`+canary+`"}]}`),
+		"an odd status":  says(200, `{"request_id":"$ID","status":"`+canary+`","ok":true,"outputs":{"words":3}}`),
+		"an odd failure": says(200, `{"request_id":"$ID","status":"`+canary+`"}`),
 		"busy":           says(503, canary),
 		"broken outputs": says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":"`+canary+`"}}`),
 		"a broken rule":  says(200, `{"request_id":"`+canary+`","status":"`+canary+`"}`),
@@ -183,6 +187,25 @@ func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
 		}
 		if !strings.Contains(got, "agent called") || !strings.Contains(got, "request_id="+record.ID[:8]) {
 			t.Errorf("the log tells of no call:\n%s", got)
+		}
+	}
+}
+
+func TestARecordHasNoSecretThatAnAgentRepeats(t *testing.T) {
+	const secret = "hunter-4711"
+	change, _ := withSecret(t, secret)
+	w, agent := newFarFixture(t, "  auth: {secret: token}\nretries: 0\n", change)
+	for name, answer := range map[string]func(http.ResponseWriter, agentapi.Request){
+		"its reason":      says(200, `{"request_id":"$ID","ok":false,"error":"bad `+secret+`"}`),
+		"its code":        says(200, `{"request_id":"$ID","ok":false,"error":{"code":"BAD_`+secret+`","message":"m"}}`),
+		"its status":      says(200, `{"request_id":"$ID","status":"bad-`+secret+`"}`),
+		"its odd success": says(200, `{"request_id":"$ID","status":"`+secret+`","ok":true,"outputs":{"words":3}}`),
+		"a validator":     says(401, `{"detail":[{"loc":["`+secret+`"],"msg":"bad `+secret+`"}]}`),
+		"its warnings":    says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3},"warnings":["`+secret+`"]}`),
+	} {
+		agent.answers(answer)
+		if text := show(w.await(w.ask("a"))); strings.Contains(text, secret) || !strings.Contains(text, "[secret]") {
+			t.Errorf("%s: %s", name, text)
 		}
 	}
 }

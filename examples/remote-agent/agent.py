@@ -81,6 +81,7 @@ def answer(request_id, outputs, began):
         "status": "ok",
         "ok": True,
         "outputs": outputs,
+        "warnings": [],
         "provenance": {"agent": "word-stats", "version": "1.0.0"},
         "usage": {"duration_ms": round(1000 * (time.monotonic() - began))},
     }
@@ -139,11 +140,13 @@ class Handler(BaseHTTPRequestHandler):
             pass  # the client has gone
 
     def event(self, name, data):
+        data = {"type": name, **data}  # for readers that see the data alone
         self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
         self.wfile.flush()
 
     def refuse(self, refused):
-        document = {"ok": False, "status": "error", "outputs": {}, "warnings": [refused.text]}
+        error = {"code": "VALIDATION_ERROR", "message": refused.text}
+        document = {"ok": False, "status": "error", "outputs": {}, "warnings": [], "error": error}
         if refused.request_id:
             document["request_id"] = refused.request_id
         self.reply(refused.status, document)

@@ -64,7 +64,7 @@ func Good() *Agent {
 
 // Success is a good sync answer.
 func Success(asked Asked) map[string]any {
-	return map[string]any{"request_id": asked.RequestID, "status": "ok", "outputs": map[string]any{"words": 3}, "warnings": nil}
+	return map[string]any{"request_id": asked.RequestID, "status": "ok", "outputs": map[string]any{"words": 3}, "artifacts": []string{"https://agent.example.com/1"}, "warnings": []string{}}
 }
 
 // Refusal is a refusal in the contract's shape.
@@ -75,16 +75,19 @@ func Refusal(id string) map[string]any {
 // Frames are the events of a good stream.
 func Frames(id, task string) []string {
 	return []string{
-		Frame("started", map[string]any{"request_id": id, "task_type": task}),
+		Frame("started", map[string]any{"type": "started", "request_id": id, "task_type": task}),
 		": a heartbeat\n\n",
-		Frame("progress", map[string]any{"percent": 50, "step": "complete"}),
+		Frame("progress", map[string]any{"type": "progress", "percent": 50, "step": "complete"}),
 		Frame("final", Terminal(id, task, nil)),
 	}
 }
 
 // Terminal is the data of a good terminal event with some members changed; nil removes.
 func Terminal(id, task string, changes map[string]any) map[string]any {
-	data := map[string]any{"request_id": id, "task_type": task, "status": "ok", "ok": true, "outputs": map[string]any{"words": 3}}
+	data := map[string]any{
+		"type": "final", "request_id": id, "task_type": task, "status": "ok", "ok": true,
+		"outputs": map[string]any{"words": 3}, "warnings": []string{},
+	}
 	for name, value := range changes {
 		if value == nil {
 			delete(data, name)

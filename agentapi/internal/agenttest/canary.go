@@ -19,6 +19,8 @@ const Canary = "PHI-canary-4711"
 var Leaky = map[string]http.HandlerFunc{
 	"a refusal":             leak(422, "application/json", `{"detail":{"request_id":"r-1","ok":false,"outputs":{"x":"`+Canary+`"},"warnings":["`+Canary+`"]}}`),
 	"an error":              leak(500, "application/json", `{"detail":"`+Canary+`"}`),
+	"a validator":           leak(422, "application/json", `{"detail":[{"loc":["`+Canary+`"],"msg":"`+Canary+`","input":"`+Canary+`"}],"code":"`+Canary+`"}`),
+	"types of its own":      leak(200, "application/json", `{"request_id":"`+Canary+`","artifacts":{"`+Canary+`":1},"warnings":"`+Canary+`","error":"`+Canary+`","usage":["`+Canary+`"],"grounding":{"`+Canary+`":1,"sources":"`+Canary+`"}}`),
 	"a busy one":            leak(503, "text/plain", Canary),
 	"a redirect":            leak(307, Canary, Canary, "Location", "https://"+Canary+".example.com/"+Canary),
 	"a redirect to nowhere": leak(307, Canary, Canary, "Location", "://"+Canary),

@@ -1,5 +1,7 @@
 package document
 
+import "slices"
+
 // Indication is what an answer says of its success.
 type Indication uint8
 
@@ -31,12 +33,19 @@ func Indicated(f Fields) Indication {
 }
 
 // indicates requires an answer to say whether it succeeded or failed.
-func indicates(f Fields, missing string) string {
-	switch Indicated(f) {
-	case Silence:
-		return missing
-	case Contradiction:
-		return "status, ok and success contradict one another"
+func indicates(missing string) func(Fields, Asked) string {
+	return func(f Fields, _ Asked) string {
+		switch Indicated(f) {
+		case Silence:
+			return missing
+		case Contradiction:
+			return "status, ok and success contradict one another"
+		}
+		return ""
 	}
-	return ""
+}
+
+// IsOddStatus reports whether a status is there that doesn't say by itself how a task went.
+func IsOddStatus(status string) bool {
+	return !slices.Contains([]string{"", "ok", "success", "error", "failed", "failure"}, status)
 }

@@ -26,6 +26,9 @@ func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 	switch {
 	case err == nil && answer.OK:
 		x.passOn(answer.Warnings)
+		if answer.HasOddStatus() {
+			x.Warn("the agent's status is %s; it counts as a success because ok or success is true beside it", fault.Quote(answer.Status))
+		}
 		return x.takeOutputs(answer.Outputs)
 	case err == nil:
 		return remoteFailed(answer)
@@ -42,7 +45,9 @@ func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 // withoutSecret returns an answer whose words don't have the secret that the agent was sent: more
 // people see the record than know the secret.
 func (x *execution) withoutSecret(answer agentapi.Response) agentapi.Response {
-	answer.Reason = x.hide(answer.Reason)
+	for _, text := range []*string{&answer.Status, &answer.Code, &answer.Reason} {
+		*text = x.hide(*text)
+	}
 	for i, warning := range answer.Warnings {
 		answer.Warnings[i] = x.hide(warning)
 	}
@@ -93,24 +98,36 @@ func contractViolation(message, hint string) run.Result {
 // remoteFailed is the result of a run whose agent reports a failure.
 func remoteFailed(answer agentapi.Response) run.Result {
 	return remoteEnd(api.RemoteError, api.RunError{
-		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: inItsWords("the agent says that it failed", answer),
+		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: withItsWords(whyFailure(answer), answer),
 	})
 }
 
-// inItsWords adds the agent's own message, which only the record shows.
-func inItsWords(message string, answer agentapi.Response) string {
+// whyFailure says why an answer counts as a failure.
+func whyFailure(answer agentapi.Response) string {
+	if answer.HasOddStatus() {
+		return fmt.Sprintf("the agent's status is %s, and only ok and success are a success by themselves: it counts as a failure", fault.Quote(answer.Status))
+	}
+	return "the agent says that it failed"
+}
+
+// withItsWords adds the agent's own code and message, marked as such. Only the record shows
+// them.
+func withItsWords(message string, answer agentapi.Response) string {
 	words := cmp.Or(answer.Reason, strings.Join(answer.Warnings, "; "))
+	if answer.Code != "" {
+		words = strings.TrimSuffix(run.Bounded(answer.Code, run.MaxType)+": "+words, ": ")
+	}
 	if words == "" {
 		return message
 	}
-	return message + ": " + run.Bounded(words, run.MaxMessage)
+	return message + "; in its own words: " + fault.OneLine(run.Bounded(words, run.MaxMessage))
 }
 
 // refusedWith is the result of a run whose agent answered with a status other than success.
 func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) run.Result {
 	failure := api.RunError{
 		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
-		Message: inItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
+		Message: withItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
 	}
 	switch status := refused.Status; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:

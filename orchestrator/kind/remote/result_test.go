@@ -30,7 +30,7 @@ func TestHowAnAnswerEndsItsRun(t *testing.T) {
 		{"a success in the other style", says(200, `{"request_id":"$ID","ok":true,"outputs":{"words":3}}`), api.Success, "", "", ""},
 		{"a success with another code of success", says(201, good), api.Success, "", "", ""},
 		{"a success that says of another type that it is JSON", with("Content-Type", "text/html", says(200, good)), api.Success, "", "", ""},
-		{"a failure", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no table"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed: no table"},
+		{"a failure", says(200, `{"request_id":"$ID","ok":false,"error":{"message":"no table"}}`), api.RemoteError, api.CategoryAgent, "remote_error", "failed; in its own words: no table"},
 		{"a failure without a reason", says(200, `{"request_id":"$ID","ok":false}`), api.RemoteError, api.CategoryAgent, "remote_error", "the agent says that it failed"},
 		{"nothing", says(200, ``), api.ContractViolation, api.CategoryAgent, "contract_violation", "(rule sync-json)"},
 		{"no content", says(204, ``), api.ContractViolation, api.CategoryAgent, "contract_violation", "(rule sync-json)"},
