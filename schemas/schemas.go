@@ -25,6 +25,10 @@ func TestCase() []byte { return must("testcase") }
 // --describe. Cards are written by others, so its objects are open.
 func Describe() []byte { return must("describe") }
 
+// AgentAnswer returns the schema of an answer of the agent HTTP contract. Answers are
+// written by others, so its objects are open.
+func AgentAnswer() []byte { return must("agentanswer") }
+
 // must reads an embedded schema. One that is missing is a mistake of the build,
 // which a test finds.
 func must(name string) []byte {

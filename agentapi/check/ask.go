@@ -36,6 +36,11 @@ func (a *answer) ids() document.Asked {
 
 func (a *answer) ok() bool { return a.status/100 == 2 }
 
+// failed reports whether an answer with 2xx says that the task failed.
+func (a *answer) failed() bool {
+	return a.ok() && document.Indicated(a.doc) == document.Failure
+}
+
 func (a *answer) refused() bool { return a.status/100 == 4 }
 
 // streamed is the result of a call of the stream endpoint.
@@ -137,6 +142,10 @@ func (e *examiner) open(ctx context.Context, asked agentapi.Request) (s streamed
 	}
 	s.end = e.readMessages(response, began, &s)
 	s.took = e.now().Sub(began)
+	if _, last := s.terminals(); last != nil { // the answer of a stream
+		s.raw = []byte(last.Data)
+		s.doc, s.docErr = document.Read(s.raw)
+	}
 	return s
 }
 

@@ -12,6 +12,9 @@ import (
 // DefaultTimeout bounds each call of a check.
 const DefaultTimeout = time.Minute
 
+// maxAnswer bounds an answer or an event, in bytes.
+const maxAnswer = 4 << 20
+
 // Options configure a check of an agent.
 type Options struct {
 	// Call holds the options of the calls. Its URL is the target's, its Timeout is for each
@@ -34,7 +37,7 @@ func Agent(ctx context.Context, target Target, opts Options) (Report, error) {
 	if call.Timeout <= 0 {
 		call.Timeout = DefaultTimeout
 	}
-	call.Limits = agentapi.Limits{Answer: 4 << 20, Line: 4 << 20, Event: 4 << 20, Stream: 16 << 20}
+	call.Limits = agentapi.Limits{Answer: maxAnswer, Line: maxAnswer, Event: maxAnswer, Stream: 4 * maxAnswer}
 	client, err := agentapi.New(call)
 	if err != nil {
 		return Report{}, err

@@ -28,13 +28,15 @@ func checks() []check {
 	for _, r := range document.Sync {
 		list = append(list, check{r.ID, r.Title, r.Section, judgeSyncBy(r)})
 	}
+	list = append(list, answerChecks("sync", "the sync answer's", syncAnswer)...)
 	list = append(
 		list,
 		check{"sync-optional-fields", "a request needs no more than request_id and task_type", document.SectionRequest, judgeMinimal},
 		check{"sync-request-id-required", "a request without request_id is refused with 4xx", document.SectionRequest, judgeWithoutID},
 		check{"sync-task-type-required", "a request without task_type is refused with 4xx", document.SectionRequest, judgeWithoutTask},
-		check{"sync-unsupported-status", "an unknown task_type is refused with 4xx", document.SectionEndpoints, judgeUnsupported},
+		check{"sync-unsupported-status", "an unknown task_type is refused, with 4xx or the status error", document.SectionEndpoints, judgeUnsupported},
 		check{"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings", document.SectionEndpoints, judgeRefusalBody},
+		check{"sync-unsupported-schema", "that refusal's members are all of the contract's types", document.SectionSync, judgeRefusalSchema},
 		check{"refusal-no-payload", "a refusal shows nothing of the inputs", document.SectionPHI, judgeNoPayload},
 	)
 	return append(list, streamChecks()...)
@@ -108,15 +110,24 @@ func judgeSyncJSON(e *evidence) (Verdict, string) {
 	return Pass, ""
 }
 
+// syncAnswer is the answer to a known task.
+func syncAnswer(e *evidence) (subject, string) {
+	if why := needs(&e.sync); why != "" {
+		return subject{}, why
+	}
+	if e.sync.docErr != nil {
+		return subject{}, "there is no document"
+	}
+	return subject{e.sync.doc, e.sync.ids(), document.Sync}, ""
+}
+
 func judgeSyncBy(r document.Rule) func(*evidence) (Verdict, string) {
 	return func(e *evidence) (Verdict, string) {
-		if why := needs(&e.sync); why != "" {
+		a, why := syncAnswer(e)
+		if why != "" {
 			return NotApplicable, why
 		}
-		if e.sync.docErr != nil {
-			return NotApplicable, "there is no document"
-		}
-		return judgeBy(r, e.sync.doc, e.sync.ids())
+		return judgeBy(r, a.doc, a.asked)
 	}
 }
 
@@ -126,9 +137,16 @@ func judgeBy(r document.Rule, f document.Fields, asked document.Asked) (Verdict,
 		return Fail, why
 	}
 	if isSuccessRule(r.ID) && document.Indicated(f) == document.Failure {
-		return Fail, "the agent says that the task failed: give it inputs with which it succeeds"
+		return Fail, whyFailed(f)
 	}
 	return Pass, ""
+}
+
+func whyFailed(f document.Fields) string {
+	if document.IsOddStatus(f.Text("status")) && !f.Has("ok") && !f.Has("success") {
+		return "its status is neither ok nor success, and nothing else says how it went: that counts as a failure"
+	}
+	return "the agent says that the task failed: give it inputs with which it succeeds"
 }
 
 func isSuccessRule(id string) bool { return id == "sync-success" || id == "stream-terminal-success" }

@@ -11,7 +11,14 @@ func judgeWithoutID(e *evidence) (Verdict, string) { return judgeRefused(&e.sync
 
 func judgeWithoutTask(e *evidence) (Verdict, string) { return judgeRefused(&e.sync, &e.withoutTask) }
 
-func judgeUnsupported(e *evidence) (Verdict, string) { return judgeRefused(&e.sync, &e.unsupported) }
+// judgeUnsupported takes a failure with 2xx as a refusal, too: the specification says that an
+// agent may use a 4xx.
+func judgeUnsupported(e *evidence) (Verdict, string) {
+	if e.unsupported.failed() {
+		return Pass, ""
+	}
+	return judgeRefused(&e.sync, &e.unsupported)
+}
 
 // judgeRefused requires a 4xx if the endpoint is known to work.
 func judgeRefused(known, refused *answer) (Verdict, string) {
@@ -30,22 +37,39 @@ func judgeRefused(known, refused *answer) (Verdict, string) {
 
 func judgeRefusalBody(e *evidence) (Verdict, string) {
 	if verdict, _ := judgeUnsupported(e); verdict != Pass {
-		return NotApplicable, "there is no refusal with 4xx"
+		return NotApplicable, "there is no refusal"
 	}
-	f, why := document.ReadRefusal(e.unsupported.raw)
-	if why == "" {
-		why = document.JudgeRefusal(f, e.unsupported.ids())
-	}
-	if why != "" {
+	if _, why := refusalOf(&e.unsupported); why != "" {
 		return Fail, why
 	}
 	return Pass, ""
 }
 
+// refusalOf reads a refusal, and says what it lacks of the contract's shape. With 2xx the status
+// may say alone that it is one.
+func refusalOf(a *answer) (document.Fields, string) {
+	f, why := document.ReadRefusal(a.raw)
+	if why != "" {
+		return nil, why
+	}
+	if a.ok() && !f.Has("ok") {
+		f["ok"] = []byte("false") // judgeUnsupported has read it in the status
+	}
+	return f, document.JudgeRefusal(f, a.ids())
+}
+
+func judgeRefusalSchema(e *evidence) (Verdict, string) {
+	if verdict, _ := judgeRefusalBody(e); verdict != Pass {
+		return NotApplicable, "there is no refusal of the contract's shape"
+	}
+	f, _ := refusalOf(&e.unsupported)
+	return judgeHeld(f, func(string) bool { return true })
+}
+
 func judgeNoPayload(e *evidence) (Verdict, string) {
 	var seen int
 	for _, a := range []*answer{&e.unsupported, &e.withoutID, &e.withoutTask, &e.streamNoTask.answer, &e.streamNoID} {
-		if a.status == 0 || a.ok() {
+		if a.status == 0 || a.ok() && !a.failed() {
 			continue
 		}
 		seen++

@@ -14,6 +14,7 @@ type Verdict string
 const (
 	Pass          Verdict = "pass"
 	Fail          Verdict = "fail"
+	Advice        Verdict = "advice"         // the contract is kept, and readers would be better served otherwise
 	NotApplicable Verdict = "not_applicable" // there was nothing to judge
 )
 
@@ -57,7 +58,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	words := map[Verdict]string{Pass: "pass", Fail: "FAIL", NotApplicable: "n/a"}
+	words := map[Verdict]string{Pass: "pass", Fail: "FAIL", Advice: "advice", NotApplicable: "n/a"}
 	for _, c := range r.Checks {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", words[c.Verdict], c.ID, c.Title) // into memory
 		if c.Verdict == Fail {
@@ -67,7 +68,11 @@ func (r Report) WriteTable(w io.Writer) error {
 		}
 	}
 	_ = table.Flush() // into memory
-	fmt.Fprintf(&b, "%d passed, %d failed, %d not applicable\n", r.Count(Pass), r.Count(Fail), r.Count(NotApplicable))
+	fmt.Fprintf(&b, "%d passed, %d failed, ", r.Count(Pass), r.Count(Fail))
+	if advised := r.Count(Advice); advised > 0 {
+		fmt.Fprintf(&b, "%d with advice, ", advised)
+	}
+	fmt.Fprintf(&b, "%d not applicable\n", r.Count(NotApplicable))
 	_, err := b.WriteTo(w)
 	return err
 }

@@ -16,6 +16,7 @@ func streamChecks() []check {
 		{"stream-framing", "the stream ends, after the empty line of its last event", document.SectionSSE, judged(judgeFraming)},
 		{"stream-event-type", "each event has an event: line", document.SectionSSE, judged(judgeTypes)},
 		{document.StreamJSON, "the data of each event is JSON", document.SectionSSE, judged(judgeJSON)},
+		{"stream-data-type", "the data of each event repeats the event's type", document.SectionByType, judged(judgeDataType)},
 		{"stream-unbuffered", "events are sent when they happen", document.SectionEndpoints, judged(judgeUnbuffered)},
 		{"stream-started", "a started event echoes request_id", document.SectionByType, judged(judgeStarted)},
 		{document.StreamTerminal, "there is a terminal event: final, complete or done", document.SectionInvariant, judged(judgeTerminal)},
@@ -25,6 +26,7 @@ func streamChecks() []check {
 	for _, r := range document.Terminal {
 		list = append(list, check{r.ID, r.Title, r.Section, judged(judgeTerminalBy(r))})
 	}
+	list = append(list, answerChecks("stream-terminal", "the terminal event's", terminalAnswer)...)
 	return append(
 		list,
 		check{"stream-request-id-required", "a stream without request_id is refused with 4xx", document.SectionRequest, judgeStreamWithoutID},
@@ -51,14 +53,22 @@ func judgeStreamMedia(e *evidence) (Verdict, string) {
 // judged applies a rule to the stream of a known task, if there is one.
 func judged(judge func(*streamed) (Verdict, string)) func(*evidence) (Verdict, string) {
 	return func(e *evidence) (Verdict, string) {
-		if why := needs(&e.stream.answer); why != "" {
+		if why := hasStream(e); why != "" {
 			return NotApplicable, why
-		}
-		if !e.stream.isStream() {
-			return NotApplicable, "there is no stream of events"
 		}
 		return judge(&e.stream)
 	}
+}
+
+// hasStream says why there is no stream of a known task, "" if there is one.
+func hasStream(e *evidence) string {
+	if why := needs(&e.stream.answer); why != "" {
+		return why
+	}
+	if !e.stream.isStream() {
+		return "there is no stream of events"
+	}
+	return ""
 }
 
 func judgeFraming(s *streamed) (Verdict, string) {
@@ -107,12 +117,7 @@ func judgeStreamUnsupported(e *evidence) (Verdict, string) {
 	if !s.isStream() {
 		return judgeRefused(&e.stream.answer, &s.answer)
 	}
-	_, last := s.terminals()
-	if last == nil {
-		return Fail, "it is answered with a stream that has no terminal event"
-	}
-	f, err := document.Read([]byte(last.Data))
-	if err != nil || document.Indicated(f) != document.Failure {
+	if !s.failed() {
 		return Fail, "it is answered with a stream that doesn't end in a failure"
 	}
 	return Pass, ""

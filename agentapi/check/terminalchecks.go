@@ -50,16 +50,31 @@ func judgeLast(s *streamed) (Verdict, string) {
 	return Pass, ""
 }
 
+// terminalOf is the last terminal event of a stream.
+func terminalOf(s *streamed) (subject, string) {
+	switch {
+	case s.raw == nil:
+		return subject{}, noTerminal
+	case s.docErr != nil:
+		return subject{}, "its data is no JSON object"
+	}
+	return subject{s.doc, s.ids(), document.Terminal}, ""
+}
+
+// terminalAnswer is the terminal event for a known task.
+func terminalAnswer(e *evidence) (subject, string) {
+	if why := hasStream(e); why != "" {
+		return subject{}, why
+	}
+	return terminalOf(&e.stream)
+}
+
 func judgeTerminalBy(r document.Rule) func(*streamed) (Verdict, string) {
 	return func(s *streamed) (Verdict, string) {
-		_, last := s.terminals()
-		if last == nil {
-			return NotApplicable, noTerminal
+		a, why := terminalOf(s)
+		if why != "" {
+			return NotApplicable, why
 		}
-		f, err := document.Read([]byte(last.Data))
-		if err != nil {
-			return NotApplicable, "its data is no JSON object"
-		}
-		return judgeBy(r, f, s.ids())
+		return judgeBy(r, a.doc, a.asked)
 	}
 }

@@ -42,6 +42,9 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer = agentapi.Response{RequestID: asked.RequestID, TaskType: "ECHO", Status: agentapi.StatusOK, OK: true}
 	}
+	if answer.OK && r.URL.Path == agentapi.StreamPath {
+		answer.Type = agentapi.Final
+	}
 	body, _ := json.Marshal(answer)
 	if answer.OK && r.URL.Path == agentapi.StreamPath {
 		w.Header().Set("Content-Type", "text/event-stream")
