@@ -43,6 +43,8 @@ type Config struct {
 	Drain     bool          // wait for all running runs instead
 	FileRoots []string      // directories that a request may take files from
 
+	ExecuteErrors string // of POST /execute: InBody or AsProblem
+
 	LogFormat string // text or json
 	LogLevel  string // debug, info, warn or error
 
@@ -52,6 +54,12 @@ type Config struct {
 
 	sources map[string]place // of each key that differs from its default
 }
+
+// Values of Config.ExecuteErrors.
+const (
+	InBody    = "standard" // 200, with the cause in the field error
+	AsProblem = "problem"  // a status, with application/problem+json
+)
 
 // UnitConfig holds the settings in force for one unit.
 type UnitConfig struct {

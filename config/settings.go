@@ -65,6 +65,8 @@ func (c *Config) settings() []setting {
 		{"drain", boolean{&c.Drain}, "false", "wait for all running runs after SIGTERM, however long they take"},
 		{"file_roots", directories(&c.FileRoots), "", "directories from which POST /execute may take files; none by default"},
 
+		{"execute_errors", word{&c.ExecuteErrors, []string{InBody, AsProblem}}, InBody, "how POST /execute answers what is wrong with a run: standard is 200 with the cause in the field error, problem a status with application/problem+json"},
+
 		{"log_format", word{&c.LogFormat, []string{"text", "json"}}, "text", "how log lines are written"},
 		{"log_level", word{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "info", "the least that is logged"},
 	}

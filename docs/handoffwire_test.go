@@ -45,6 +45,7 @@ func TestTheAnswersShownAreThoseGiven(t *testing.T) {
 		{"health", "csv-report", "GET", "/health", "", report, "GET /health", 0},
 		{"a refusal", "csv-report", "POST", "/handoff", `{"target": "pdf-text"}`, report, "Refusals", 0},
 		{"another orchestrator's capsule", "csv-report", "POST", "/execute", execution, report, "Capsules of other orchestrators", 1},
+		{"its failure", "csv-report", "POST", "/execute", execution, failed, "Capsules of other orchestrators", 2},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -120,5 +121,7 @@ func (exampleRuns) Start(context.Context, handoff.Call) (string, error) { return
 func (r exampleRuns) Await(context.Context, string) (handoff.Result, error) { return r.callee, nil }
 
 func (exampleRuns) Cancel(context.Context, string, string) error { return nil }
+
+func (exampleRuns) LastWords(context.Context, string) string { return "" }
 
 func (exampleRuns) Progress(handoff.Progress) {}

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"os"
+	"slices"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
@@ -13,6 +14,7 @@ type reference struct {
 	name    string   // clean, for the callee
 	source  string   // clean, in outgoing; "" of one that was given
 	given   *os.File // nil: not given
+	maybe   bool     // it may be no file: then the arguments have a text there
 }
 
 // attachments are the files that go along with a call.
@@ -31,15 +33,56 @@ func (b *Broker) attachmentsOf(unit *Unit, asked Request, args contract.Payload)
 		return attachments{}, args, err
 	}
 	files := attachments{wrong: findings{hint: b.filesHint()}, known: map[string]reference{}, used: map[string]bool{}}
-	for _, ref := range found {
-		if err := files.add(ref, asked, b.limits.Files); err != nil {
-			return attachments{}, args, err
-		}
-	}
-	if err := asked.allUsed(files.used); err != nil {
+	if err := files.addAll(found, asked, b.limits.Files); err != nil {
 		return attachments{}, args, err
 	}
-	return files, clean, nil
+	if clean, err = b.addCustomary(&files, found, asked, clean); err != nil {
+		return attachments{}, args, err
+	}
+	further, err := asked.further(files.used)
+	if err == nil {
+		err = files.addAll(further, asked, b.limits.Files)
+	}
+	return files, clean, err
+}
+
+// addCustomary adds the files in `file` and `files` that the contract doesn't declare: those
+// that the request has or that are written with their directory, and those that are there.
+func (b *Broker) addCustomary(files *attachments, declared []contract.FileRef, asked Request, args contract.Payload) (contract.Payload, error) {
+	var sure []contract.FileRef
+	var maybe []reference
+	for _, ref := range contract.CustomaryFiles(args, contract.StageOutgoing) {
+		switch {
+		case slices.ContainsFunc(declared, func(d contract.FileRef) bool { return d.Pointer == ref.Pointer }) || ref.Err != nil:
+		case asked.names(ref) || inOutgoing(ref.Text):
+			sure = append(sure, ref)
+		case ref.Text == ref.Name && b.caller.Outgoing != "":
+			maybe = append(maybe, reference{pointer: ref.Pointer, name: ref.Name, source: ref.Name, maybe: true})
+		}
+	}
+	if err := files.addAll(sure, asked, b.limits.Files); err != nil {
+		return args, err
+	}
+	if len(files.refs)+len(maybe) <= b.limits.Files { // so many texts are no files
+		for _, ref := range maybe {
+			if err := files.remember(ref, b.limits.Files); err != nil {
+				return args, err
+			}
+		}
+	}
+	if len(sure) == 0 {
+		return args, nil
+	}
+	return args.WithNames(sure)
+}
+
+func (a *attachments) addAll(found []contract.FileRef, asked Request, limit int) error {
+	for _, ref := range found {
+		if err := a.add(ref, asked, limit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add adds a file that the arguments name. More files than the limit are refused.

@@ -22,6 +22,7 @@ type Broker struct {
 	starting chan struct{}
 	keys     keys
 	incoming incoming
+	tally    tally
 	log      *slog.Logger
 }
 
@@ -56,6 +57,7 @@ func (b *Broker) Caller() Caller { return b.caller }
 func (b *Broker) Remember(keys ...string) {
 	for _, key := range keys {
 		b.keys.remember(key)
+		b.tally.count(nil)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -96,9 +97,30 @@ func (b *Broker) arguments(unit *Unit, asked Request) (contract.Payload, error) 
 	if args, err = asked.nameFiles(unit.Contract.Input, args); err != nil {
 		return args, err
 	}
-	if found := unit.Contract.Input.Validate(args); len(found) > 0 {
+	named, err := withCustomaryNames(args)
+	if err != nil {
+		return args, err
+	}
+	if found := unit.Contract.Input.Validate(named); len(found) > 0 {
 		return args, fault.New(fault.Input, "the arguments break the contract of %s", quote(unit.Name)).
 			WithHint("GET /capsules/%s/schema shows what it takes", unit.Name).WithFindings(found)
 	}
 	return args, nil
+}
+
+// withCustomaryNames has the names of files in `file` and `files` that are written with their
+// directory: the callee gets those.
+func withCustomaryNames(args contract.Payload) (contract.Payload, error) {
+	refs := slices.DeleteFunc(contract.CustomaryFiles(args, contract.StageOutgoing), func(ref contract.FileRef) bool {
+		return ref.Err != nil || !inOutgoing(ref.Text)
+	})
+	if len(refs) == 0 {
+		return args, nil
+	}
+	return args.WithNames(refs)
+}
+
+// inOutgoing reports whether a text is a path in the caller's directory of files.
+func inOutgoing(text string) bool {
+	return strings.HasPrefix(text, string(contract.StageOutgoing)+"/")
 }

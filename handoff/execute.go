@@ -1,53 +1,80 @@
 package handoff
 
 import (
-	"encoding/json"
 	"net/http"
-)
+	"strings"
 
-// executed is the answer of POST /execute, which clients of other AOD orchestrators use. There
-// a run is a session, and a run that failed is a request that succeeded.
-type executed struct {
-	Success bool              `json:"success"`
-	Output  json.RawMessage   `json:"output"`
-	Files   map[string]string `json:"files"` // paths in the caller's sandbox, by name
-	Error   *string           `json:"error"`
-	Session string            `json:"session_id"`
-}
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/httpwire"
+)
 
 // postExecute makes a handoff, under the same rules, of a request in another format.
 func (h *Handler) postExecute(w http.ResponseWriter, r *http.Request) error {
-	id, err := h.start(w, r, h.readExecution)
-	if err != nil {
-		return err
-	}
-	result, err := h.await(r.Context(), id, wait{untilEnd: true})
-	if err != nil {
-		return err
-	}
-	if !result.Ended {
-		return interrupted(id)
-	}
-	return h.answerExecuted(w, r, id, result)
+	var unreadable error
+	id, err := h.start(w, r, func(w http.ResponseWriter, r *http.Request) (asked Request, err error) {
+		asked, unreadable = h.readExecution(w, r)
+		return asked, unreadable
+	})
+	return h.answerForeign(w, r, id, unreadable, err)
 }
 
-func (h *Handler) answerExecuted(w http.ResponseWriter, r *http.Request, id string, result Result) error {
-	answer := executed{Success: result.Success, Session: id}
-	if !result.Success {
-		message := "the run ended in the state " + result.State
-		if result.Error != nil {
-			message = result.Error.Message
-		}
-		answer.Error = &message
-		return h.reply(w, r, http.StatusOK, answer)
+// answerForeign answers a program of another orchestrator's, in its terms: a run is a
+// session, and a run that was refused or has failed is a request that succeeded. A client that
+// asks for problems gets them.
+func (h *Handler) answerForeign(w http.ResponseWriter, r *http.Request, id string, unreadable, refused error) error {
+	switch {
+	case refused == nil:
+	case httpwire.WantsProblem(r) || !isAboutCall(refused):
+		return refused
+	case unreadable != nil:
+		p := problemOf(unreadable)
+		h.logRefusal(r, p, unreadable)
+		return h.reply(w, r, p.Status, httpwire.UnreadableOf(p))
+	default:
+		h.logRefusal(r, problemOf(refused), refused)
+		return h.reply(w, r, http.StatusOK, httpwire.NotExecuted(httpwire.FailureOf(refused).Text()))
 	}
-	files, err := h.broker.Deliver(r.Context(), id, result.Files)
+	w.Header().Set("Location", "/handoff/"+id)
+	result, err := h.await(r.Context(), id, wait{untilEnd: true})
+	switch {
+	case err != nil:
+		return err
+	case !result.Ended:
+		return interrupted(id)
+	case !result.Success:
+		return h.reply(w, r, http.StatusOK, httpwire.NotExecuted(h.whyFailed(r, id, result)))
+	}
+	answer, err := h.executedOf(r, id, result)
 	if err != nil {
 		return err
 	}
-	answer.Output, answer.Files = result.Output, map[string]string{}
-	for _, f := range files {
-		answer.Files[f.Name] = f.Path
-	}
 	return h.reply(w, r, http.StatusOK, answer)
+}
+
+func (h *Handler) whyFailed(r *http.Request, id string, result Result) string {
+	why := httpwire.Failure{
+		Message:  "the run ended in the state " + result.State,
+		ExitCode: result.ExitCode, Words: h.broker.runs.LastWords(r.Context(), id),
+	}
+	if e := result.Error; e != nil {
+		why.Type, why.Message, why.Hint, why.Findings = e.Type, e.Message, e.Hint, e.Findings
+	}
+	return why.Text()
+}
+
+// executedOf delivers the files of a call. Their names are those in incoming.
+func (h *Handler) executedOf(r *http.Request, id string, result Result) (httpwire.Executed, error) {
+	files, err := h.broker.Deliver(r.Context(), id, result.Files)
+	if err != nil {
+		return httpwire.Executed{}, err
+	}
+	answer := httpwire.Executed{
+		Success: true, Output: result.Output, Files: []string{}, FilePaths: map[string]string{}, Session: &id,
+	}
+	for _, f := range files {
+		name := strings.TrimPrefix(f.Path, string(contract.StageIncoming)+"/")
+		answer.Files = append(answer.Files, name)
+		answer.FilePaths[name] = f.Path
+	}
+	return answer, nil
 }

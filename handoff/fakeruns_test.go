@@ -27,6 +27,7 @@ type fakeRuns struct {
 	hold    chan struct{} // runs end when it is closed
 	cancels []string
 	told    []Progress
+	words   string // of each failed run
 }
 
 func newFakeRuns(t testing.TB) *fakeRuns {
@@ -115,6 +116,8 @@ func (f *fakeRuns) Cancel(_ context.Context, id, _ string) error {
 	f.cancels = append(f.cancels, id)
 	return nil
 }
+
+func (f *fakeRuns) LastWords(context.Context, string) string { return f.words }
 
 func (f *fakeRuns) Progress(p Progress) {
 	f.mu.Lock()

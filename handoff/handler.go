@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -24,6 +25,7 @@ type Handler struct {
 	result   postedResult
 	asked    atomic.Bool
 	throttle Throttle
+	ignored  ignored
 	posted   chan struct{} // closed when there is a result that was posted
 	post     func()
 	mux      *http.ServeMux
@@ -51,6 +53,22 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 
 // Remember is Broker.Remember for the run's broker.
 func (h *Handler) Remember(keys ...string) { h.broker.Remember(keys...) }
+
+// Warnings tell what the run asked in vain. They are for its record, when it has ended.
+func (h *Handler) Warnings() []string {
+	var warnings []string
+	if names := h.ignored.list(); names != "" {
+		warnings = append(warnings, "a handoff had fields that AOD doesn't know, and ignores: "+names)
+	}
+	if calls, last := h.broker.AllRefused(); calls > 0 {
+		why := last.Msg
+		if last.Hint != "" {
+			why += " (" + last.Hint + ")"
+		}
+		warnings = append(warnings, fmt.Sprintf("every call that it made was refused (%d): %s", calls, fault.OneLine(why)))
+	}
+	return warnings
+}
 
 // caller is the run that asks.
 func (h *Handler) caller() Caller { return h.broker.caller }

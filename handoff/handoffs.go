@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
@@ -13,8 +14,16 @@ func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := h.start(w, r, h.readRequest)
-	if err != nil {
+	var foreign bool
+	var unreadable error
+	id, err := h.start(w, r, func(w http.ResponseWriter, r *http.Request) (asked Request, err error) {
+		asked, foreign, unreadable = h.readRequest(w, r)
+		return asked, unreadable
+	})
+	switch {
+	case foreign && wait.untilEnd && !httpwire.WantsProblem(r):
+		return h.answerForeign(w, r, id, unreadable, err)
+	case err != nil:
 		return err
 	}
 	return h.answerWith(w, r, id, wait)

@@ -23,6 +23,9 @@ func (b *Broker) open(ctx context.Context, a attachments) (files []File, err err
 	defer leave()
 	left := b.limits.FileBytes
 	for _, ref := range a.refs {
+		if ref.maybe && isAbsent(root, ref.source) {
+			continue
+		}
 		f, err := openAttachment(root, ref)
 		if err == nil {
 			files = append(files, f)
@@ -60,6 +63,12 @@ func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, le
 			WithHint("leave the directories of /io where they are")
 	}
 	return root, func() { _ = root.Close(); done() }, nil // read only
+}
+
+// isAbsent reports whether there is nothing of the name in outgoing.
+func isAbsent(root *os.Root, name string) bool {
+	_, err := root.Lstat(name)
+	return isMissing(err)
 }
 
 // openAttachment returns the file that was given, or opens the one in outgoing.

@@ -4,19 +4,39 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// readRequest reads the body of POST /handoff.
-func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
+// readRequest reads the body of POST /handoff. One with a session_id comes from a program of
+// another orchestrator's, which may send fields that we don't know; else they are refused.
+func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (asked Request, foreign bool, err error) {
 	f, err := readFields(w, r, h.bodyBytes())
 	if err != nil {
-		return Request{}, httpwire.AsKind(fault.BadRequest, err)
+		return Request{}, false, httpwire.AsKind(fault.BadRequest, err)
 	}
+	known := []string{"target", "args", "timeout"}
+	if _, foreign = f[sessionField]; foreign {
+		h.ignored.add(f, append(known, sessionField))
+	} else if err := f.Only(known...); err != nil {
+		return Request{}, false, err
+	}
+	asked, err = requestOf(f)
+	if err == nil {
+		asked.Key, err = httpwire.IdempotencyKey(r)
+	}
+	return asked, foreign, err
+}
+
+// sessionField names the caller in requests of other orchestrators' programs. Here the socket
+// says who asks.
+const sessionField = "session_id"
+
+func requestOf(f httpwire.Fields) (Request, error) {
 	asked := Request{Args: f["args"]}
 	var timeout string
-	err = errors.Join(f.Only("target", "args", "timeout"), httpwire.Take(f, "target", &asked.Target), httpwire.Take(f, "timeout", &timeout))
+	err := errors.Join(httpwire.Take(f, "target", &asked.Target), httpwire.Take(f, "timeout", &timeout))
 	if err != nil {
 		return Request{}, err
 	}
@@ -26,10 +46,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (Request, 
 	if string(asked.Args) == "null" {
 		asked.Args = nil
 	}
-	if asked.Timeout, err = httpwire.Timeout(timeout); err != nil {
-		return Request{}, err
-	}
-	asked.Key, err = httpwire.IdempotencyKey(r)
+	asked.Timeout, err = httpwire.Timeout(timeout)
 	return asked, err
 }
 
@@ -40,17 +57,12 @@ func (h *Handler) readExecution(w http.ResponseWriter, r *http.Request) (Request
 	if err != nil {
 		return Request{}, err
 	}
-	if f["capsule"] == nil || f["input"] == nil {
-		return Request{}, fault.New(fault.Input, `the body has no "capsule" or no "input"`).
-			WithHint(`send {"capsule": "NAME", "input": {…}}`)
-	}
 	asked := Request{Args: f["input"]}
-	err = errors.Join(httpwire.Take(f, "capsule", &asked.Target), httpwire.Take(f, "files", &asked.Sources))
-	if err != nil {
-		return Request{}, httpwire.AsKind(fault.Input, err)
+	if err := httpwire.TakeExecution(f, &asked.Target, &asked.Sources); err != nil {
+		return Request{}, err
 	}
-	if asked.Target == "" {
-		return Request{}, fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them")
+	if _, err := contract.Decode(asked.Args, h.bodyBytes()); err != nil {
+		return Request{}, httpwire.Within(err, "/input")
 	}
 	asked.Key, err = httpwire.IdempotencyKey(r)
 	return asked, err

@@ -1,9 +1,11 @@
 package handoff
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Rule names a policy that a call can break, as it stands on the wire.
@@ -32,6 +34,13 @@ func (r *Refusal) Error() string { return r.Fault.Error() }
 func (r *Refusal) Unwrap() error { return r.Fault }
 
 func refuse(rule Rule, because *fault.Error) error { return &Refusal{Rule: rule, Fault: because} }
+
+// isAboutCall reports whether an error is about the call, rather than about a server that
+// can't make any at the moment.
+func isAboutCall(err error) bool {
+	var refusal *Refusal
+	return errors.As(err, &refusal) || httpwire.IsAboutRun(err)
+}
 
 // maxShown is how much of a name a message repeats, in bytes.
 const maxShown = 200

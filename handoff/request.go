@@ -2,7 +2,9 @@ package handoff
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +16,8 @@ import (
 type Request struct {
 	Target string          // the unit
 	Args   json.RawMessage // one JSON object; empty: one without fields
-	// Sources says which file of outgoing is meant by a name in Args. A source that Args
-	// don't name is refused.
+	// Sources says which file of outgoing is meant by a name in Args. One that Args don't name
+	// goes along under its name.
 	Sources map[string]string
 	// Files are regular files that the caller has opened, by their names in Args. Start
 	// reads each from its present offset and leaves it open. A file that Args don't name is
@@ -61,20 +63,33 @@ func (r Request) refer(found contract.FileRef) (reference, error) {
 	return ref, nil
 }
 
-// allUsed refuses files that nothing in the arguments names: the callee would never get
-// them.
-func (r Request) allUsed(used map[string]bool) error {
-	unused := fault.New(fault.Input, "`files` has a file that no field of the input names").
-		WithHint("name it in a field that the contract declares with format file_path")
+// names reports whether the request has a file for the reference.
+func (r Request) names(found contract.FileRef) bool {
+	for _, known := range []string{found.Text, found.Name} {
+		if _, ok := r.Sources[known]; ok || r.Files[known] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// further lists the sources that nothing in the arguments names, each as a reference of its
+// own. It refuses files that were given and aren't named: the callee would never get them.
+func (r Request) further(used map[string]bool) ([]contract.FileRef, error) {
 	for name := range r.Files {
 		if !used[name] {
-			return unused
+			return nil, fault.New(fault.Input, "`files` has a file that no field of the input names").
+				WithHint("name it in a field that the contract declares with format file_path")
 		}
 	}
-	for name, source := range r.Sources {
-		if clean, err := contract.CleanName(source, contract.StageOutgoing); !used[name] && !used[source] && (err != nil || !used[clean]) {
-			return unused
+	var further []contract.FileRef
+	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+		source, err := contract.CleanName(r.Sources[name], contract.StageOutgoing)
+		if used[name] || used[r.Sources[name]] || err == nil && used[source] {
+			continue
 		}
+		clean, err := contract.CleanName(name, contract.StageInput)
+		further = append(further, contract.FileRef{Text: name, Name: clean, Err: err})
 	}
-	return nil
+	return further, nil
 }

@@ -15,6 +15,8 @@ type Result struct {
 	Output  json.RawMessage // nil without success
 	Files   []Output
 	Error   *Failure // nil with success
+	// ExitCode is that of the callee's program; nil: it never ran to an end, or it has none.
+	ExitCode *int
 }
 
 // Output is a file that the callee made. It lies on this host where no capsule reaches it.

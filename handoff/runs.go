@@ -32,6 +32,9 @@ type Runs interface {
 	Await(ctx context.Context, id string) (Result, error)
 	// Cancel asks a run of the caller's own to end. One that has ended is a Conflict fault.
 	Cancel(ctx context.Context, id, reason string) error
+	// LastWords returns the last lines that the program of a failed run of the caller's own
+	// wrote to stderr, at most 4 KiB without control characters; "" for any other run.
+	LastWords(ctx context.Context, id string) string
 	// Progress takes how far the caller says it is.
 	Progress(p Progress)
 }

@@ -21,6 +21,7 @@ func (b *Broker) StartRead(ctx context.Context, read func() (Request, error)) (i
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+	defer func() { b.tally.count(err) }()
 	asked, err := read()
 	if err != nil {
 		return "", err

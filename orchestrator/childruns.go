@@ -222,7 +222,7 @@ func (c *childRuns) End(cause error) {
 
 // resultOf tells a caller how its callee ended.
 func resultOf(r api.Record, path func(api.File) string) handoff.Result {
-	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output}
+	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output, ExitCode: r.ExitCode}
 	for _, f := range r.Files {
 		out := handoff.Output{Name: f.Name, Path: path(f), SizeBytes: f.SizeBytes, SHA256: f.SHA256}
 		if f.Pointer != nil {

@@ -66,11 +66,7 @@ func (s *Schema) CleanFiles(p Payload, stage Stage) ([]FileRef, Payload, error) 
 	if len(unclean) == 0 {
 		return refs, p, nil
 	}
-	object, _ := clone(p.value()).(map[string]any)
-	for _, ref := range unclean {
-		replace(object, ref.path, ref.Name)
-	}
-	clean, err := NewPayload(object)
+	clean, err := p.WithNames(unclean)
 	return refs, clean, err
 }
 

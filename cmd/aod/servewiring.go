@@ -76,7 +76,8 @@ func (a *app) newAPI(service *orchestrator.Service, c *config.Config, logger *sl
 		Mounts: agentMounts(service, c, logger),
 		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
-		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
+		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
+		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
 	})
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -68,6 +70,8 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 	case "read":
 		got, _ := os.ReadFile(filepath.Join(dirs["/io/input"], input.Doc))
 		result["got"] = string(got)
+	case "list":
+		result["got"] = strings.Replace(string(raw), `"do":"list",`, "", 1) + listed(dirs["/io/input"])
 	case "files":
 		output := filepath.Join(dirs["/io"], "output")
 		for name, content := range map[string]string{"report.txt": "0123456789", "sub/page.html": "<script>alert(1)</script>", "naïve \"q\".csv": "a,b"} {
@@ -79,4 +83,18 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 	text, _ := json.Marshal(result)
 	_ = os.WriteFile(filepath.Join(dirs["/io"], "output.json"), text, 0o600)
 	return 0
+}
+
+// listed tells the files below a directory with their contents.
+func listed(dir string) string {
+	var all strings.Builder
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			rel, _ := filepath.Rel(dir, path)
+			content, _ := os.ReadFile(path)
+			fmt.Fprintf(&all, " %s=%s", rel, content)
+		}
+		return nil
+	})
+	return all.String()
 }

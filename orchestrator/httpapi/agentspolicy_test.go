@@ -222,7 +222,7 @@ func TestATaskThatSaysTooMuchOfItselfIsRefused(t *testing.T) {
 func TestHealthNeedsNoToken(t *testing.T) {
 	s := newServer(t, nil)
 	for path, want := range map[string]string{
-		"/health":       `{"service":"aod","status":"ok"}`,
+		"/health":       `{"service":"aod","status":"healthy"}`,
 		"/health/ready": `{"service":"aod","status":"ready"}`,
 	} {
 		if a := s.do("GET", path, "", "Authorization: -").wants(t, 200); a.body != want+"\n" {

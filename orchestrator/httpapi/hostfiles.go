@@ -16,7 +16,8 @@ import (
 
 // hostFile is a file of this host for a run.
 type hostFile struct {
-	field string // of the input, dotted
+	field string // of the input, dotted; "": none
+	label string // for messages: where it is named
 	name  string // in /io/input
 	path  string
 }
@@ -75,7 +76,7 @@ func openUnder(roots []string, f hostFile) (*os.File, error) {
 		}
 		content, err := openIn(root, rel)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.Wrap(fault.Input, err, "the file for %q is not there", f.field)
+			return nil, fault.Wrap(fault.Input, err, "the file for %q is not there", f.label)
 		}
 		if err == nil {
 			return content, nil
@@ -86,7 +87,7 @@ func openUnder(roots []string, f hostFile) (*os.File, error) {
 }
 
 func forbidden(f hostFile, err error) error {
-	return fault.Wrap(fault.Forbidden, err, "the file for %q may not be taken from this host", f.field).
+	return fault.Wrap(fault.Forbidden, err, "the file for %q may not be taken from this host", f.label).
 		WithHint("it must be a regular file in one of the directories of the setting `file_roots`, with no link on the way out of it")
 }
 

@@ -23,6 +23,9 @@ type Options struct {
 	PayloadBytes int64 // of an input's JSON; 0 is contract.DefaultMaxBytes
 
 	FileRoots []string // directories of this host that POST /execute may take files from
+	// ExecuteProblems has POST /execute answer what is wrong with a run with problems and
+	// their status, where the AOD standard says 200 and "success": false.
+	ExecuteProblems bool
 
 	Mounts []Mount // further protocols beside the API's own addresses
 

@@ -12,10 +12,11 @@ import (
 )
 
 // hostFilesOf lists the files that the input and `files` name, in the order of the input.
+// Those of `files` that the input doesn't name go along under their names.
 func hostFilesOf(schema *contract.Schema, asked execution) ([]hostFile, error) {
 	var found []hostFile
 	used := map[string]bool{}
-	for _, ref := range fileRefs(schema, asked.input) {
+	for _, ref := range asked.fileRefs(schema) {
 		file, ok := asked.find(ref)
 		if !ok {
 			return nil, fault.New(fault.Input, "the input names a file that was not given").
@@ -29,11 +30,11 @@ func hostFilesOf(schema *contract.Schema, asked execution) ([]hostFile, error) {
 		if used[name] {
 			continue
 		}
-		if !slices.Contains(schema.FileFields(), name) {
-			return nil, fault.New(fault.Input, "`files` has a file that no field of the input names").
-				WithHint("its file fields are %q", schema.FileFields())
+		further := hostFile{label: name, name: name, path: asked.files[name]}
+		if slices.Contains(schema.FileFields(), name) {
+			further.field, further.name = name, filepath.Base(further.path)
 		}
-		found = append(found, hostFile{field: name, name: filepath.Base(asked.files[name]), path: asked.files[name]})
+		found = append(found, further)
 	}
 	return found, nil
 }
@@ -45,46 +46,58 @@ type fileRef struct {
 	name    string // clean; "" if the text can't be a name in /io/input
 }
 
-// fileRefs lists the strings that the contract calls a file, and the paths in `file` and
-// `files`: other orchestrators take those for files whatever the contract says.
-func fileRefs(schema *contract.Schema, input contract.Payload) []fileRef {
+// fileRefs lists the strings that the contract calls a file, and what stands in `file` and
+// `files`, where a file was given for any of it: other orchestrators take that for files
+// whatever the contract says.
+func (e execution) fileRefs(schema *contract.Schema) []fileRef {
 	var refs []fileRef
-	seen := map[string]bool{}
-	for _, ref := range schema.FileRefs(input) {
-		seen[ref.Pointer] = true
-		text, _ := valueAt(input, ref.Pointer).(string)
+	declared := map[string]bool{}
+	for _, ref := range schema.FileRefs(e.input) {
+		declared[ref.Pointer] = true
+		text, _ := valueAt(e.input, ref.Pointer).(string)
 		refs = append(refs, fileRef{ref.Pointer, text, ref.Name})
 	}
-	for _, ref := range customaryRefs(input) {
-		if !seen[ref.pointer] && isHostPath(ref.text) {
-			refs = append(refs, ref)
+	for _, field := range contract.CustomaryFields() {
+		own := slices.DeleteFunc(e.elements(field), func(ref fileRef) bool { return declared[ref.pointer] })
+		if slices.ContainsFunc(own, func(ref fileRef) bool { _, given := e.find(ref); return given }) {
+			refs = append(refs, own...)
 		}
 	}
 	return refs
 }
 
-func customaryRefs(input contract.Payload) []fileRef {
-	var refs []fileRef
-	for _, key := range []string{"file", "files"} {
-		value, _ := input.Get(key)
-		if text, ok := value.(string); ok {
-			refs = append(refs, fileRef{pointer: "/" + key, text: text})
-		}
-		list, _ := value.([]any)
-		for i, element := range list {
-			if text, ok := element.(string); ok {
-				refs = append(refs, fileRef{pointer: "/" + key + "/" + strconv.Itoa(i), text: text})
-			}
-		}
+// elements lists what stands in a field of the input, which may be a list. What is no text
+// names no file.
+func (e execution) elements(field string) []fileRef {
+	value, there := e.input.Get(field)
+	if !there {
+		return nil
+	}
+	list, isList := value.([]any)
+	if !isList {
+		return []fileRef{customaryRef("/"+field, value)}
+	}
+	refs := make([]fileRef, 0, len(list))
+	for i, element := range list {
+		refs = append(refs, customaryRef("/"+field+"/"+strconv.Itoa(i), element))
 	}
 	return refs
+}
+
+func customaryRef(pointer string, value any) fileRef {
+	text, _ := value.(string)
+	name, err := contract.CleanName(text, contract.StageInput)
+	if err != nil {
+		name = ""
+	}
+	return fileRef{pointer, text, name}
 }
 
 // find returns the host file of a reference.
 func (e execution) find(ref fileRef) (hostFile, bool) {
-	file := hostFile{field: fieldOf(ref.pointer), name: ref.name}
+	file := hostFile{field: fieldOf(ref.pointer), label: ref.pointer, name: ref.name}
 	for _, name := range []string{ref.text, ref.name} {
-		if at, ok := e.files[name]; ok {
+		if at, ok := e.files[name]; ok && name != "" {
 			file.path = at
 		}
 	}

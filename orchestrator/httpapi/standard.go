@@ -1,15 +1,12 @@
 package httpapi
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
@@ -24,80 +21,93 @@ type execution struct {
 	files map[string]string // paths on this host, by their names in the input
 }
 
-// executed is the answer of POST /execute.
-type executed struct {
-	Success bool              `json:"success"`
-	Output  json.RawMessage   `json:"output"`
-	Files   map[string]string `json:"files"` // paths on this host, by name
-	Error   *string           `json:"error"`
-	Session string            `json:"session_id"`
-}
-
-// execute runs a unit and waits for its end, without a time limit.
+// execute runs a unit and waits for its end, without a time limit. Whatever is wrong with the
+// run is an answer like any other.
 func (a *API) execute(c echo.Context) error {
 	asked, err := a.readExecution(c)
 	if err != nil {
-		return err
+		return a.unreadable(c, err)
 	}
-	spool, err := a.takeHostFiles(c, asked)
+	answer, err := a.carryOut(c, asked)
+	if err != nil && httpwire.IsAboutRun(err) && !a.tellsProblems(c) {
+		answer, err = httpwire.NotExecuted(httpwire.FailureOf(err).Text()), nil
+	}
 	if err != nil {
 		return err
+	}
+	return reply(c, http.StatusOK, answer)
+}
+
+func (a *API) carryOut(c echo.Context, asked execution) (httpwire.Executed, error) {
+	var none httpwire.Executed
+	spool, err := a.takeHostFiles(c, asked)
+	if err != nil {
+		return none, err
 	}
 	record, _, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
 		Unit: asked.unit, Input: asked.input.JSON(), Files: spool, TraceParent: httpwire.TraceParent(c.Request()),
 	})
 	if err != nil {
-		return err
+		return none, err
 	}
 	setRun(c, record.ID)
 	record, err = a.await(c.Request().Context(), record, 0)
 	switch {
 	case err != nil:
-		return err
+		return none, err
 	case !ended(record):
-		return cutShort(record)
+		return none, cutShort(record)
 	}
-	return reply(c, http.StatusOK, a.executedOf(record))
+	return a.executedOf(record), nil
 }
 
-func (a *API) executedOf(record api.Record) executed {
-	answer := executed{Success: record.Outcome == api.Success, Session: record.ID}
-	if !answer.Success {
-		message := "the run ended with the outcome " + string(record.Outcome)
-		if record.Error != nil {
-			message = record.Error.Message
+func (a *API) executedOf(record api.Record) httpwire.Executed {
+	if record.Outcome != api.Success {
+		why := httpwire.Failure{
+			Message:  "the run ended with the outcome " + string(record.Outcome),
+			ExitCode: record.ExitCode, Words: a.svc.LastWords(record),
 		}
-		answer.Error = &message
-		return answer
+		if e := record.Error; e != nil {
+			why.Type, why.Message, why.Hint, why.Findings = e.Type, e.Message, e.Hint, e.Findings
+		}
+		return httpwire.NotExecuted(why.Text())
 	}
-	answer.Output, answer.Files = record.Output, map[string]string{}
+	answer := httpwire.Executed{
+		Success: true, Output: record.Output, Files: []string{}, FilePaths: map[string]string{}, Session: &record.ID,
+	}
 	for _, f := range record.Files {
-		answer.Files[f.Name] = a.svc.FilePath(record.ID, f.Name)
+		answer.Files = append(answer.Files, f.Name)
+		answer.FilePaths[f.Name] = a.svc.FilePath(record.ID, f.Name)
 	}
 	return answer
 }
 
+// tellsProblems reports whether the answer to a request that fails is a problem.
+func (a *API) tellsProblems(c echo.Context) bool {
+	return a.opts.ExecuteProblems || httpwire.WantsProblem(c.Request())
+}
+
+// unreadable answers a body that isn't the shape.
+func (a *API) unreadable(c echo.Context, err error) error {
+	p := problemOf(err)
+	if a.tellsProblems(c) || !httpwire.IsAboutRun(err) {
+		return err
+	}
+	return reply(c, p.Status, httpwire.UnreadableOf(p))
+}
+
 // readExecution ignores unknown fields: the clients of other orchestrators send them.
 func (a *API) readExecution(c echo.Context) (execution, error) {
-	limit := a.opts.PayloadBytes + httpwire.SmallBody
-	f, err := readFields(c, limit)
+	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
 	if err != nil {
 		return execution{}, err
 	}
-	if f["capsule"] == nil || f["input"] == nil {
-		return execution{}, fault.New(fault.Input, `the body has no "capsule" or no "input"`).
-			WithHint(`send {"capsule": "NAME", "input": {…}}`)
-	}
 	var asked execution
-	err = errors.Join(httpwire.Take(f, "capsule", &asked.unit), httpwire.Take(f, "files", &asked.files))
-	if err != nil {
-		return execution{}, httpwire.AsKind(fault.Input, err)
-	}
-	if asked.unit == "" {
-		return execution{}, fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them")
+	if err := httpwire.TakeExecution(f, &asked.unit, &asked.files); err != nil {
+		return execution{}, err
 	}
 	asked.input, err = contract.Decode(f["input"], a.opts.PayloadBytes)
-	return asked, err
+	return asked, httpwire.Within(err, "/input")
 }
 
 func (a *API) listCapsules(c echo.Context) error {
@@ -119,5 +129,5 @@ func (a *API) listCapsules(c echo.Context) error {
 }
 
 func (a *API) health(c echo.Context) error {
-	return reply(c, http.StatusOK, map[string]string{"status": "ok", "service": "aod"})
+	return reply(c, http.StatusOK, map[string]string{"status": "healthy", "service": "aod"})
 }

@@ -3,49 +3,84 @@ package httpapi
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestExecute(t *testing.T) {
 	s := newServer(t, nil)
-	ok := decode[executed](t, s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"files"}}`).wants(t, 200))
-	if !ok.Success || ok.Error != nil || string(ok.Output) != `{"n":1,"report":"report.txt"}` || len(ok.Files) != 3 || ok.Session == "" {
+	ok := decode[httpwire.Executed](t, s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"files"}}`).wants(t, 200))
+	if !ok.Success || ok.Error != nil || string(ok.Output) != `{"n":1,"report":"report.txt"}` || len(ok.Files) != 3 || ok.Session == nil {
 		t.Errorf("%+v", ok)
 	}
-	content, err := os.ReadFile(ok.Files["report.txt"])
-	if err != nil || string(content) != "0123456789" {
+	content, err := os.ReadFile(ok.FilePaths["report.txt"])
+	if err != nil || string(content) != "0123456789" || !slices.Contains(ok.Files, "report.txt") {
 		t.Errorf("%q, %v", content, err)
 	}
-	a := s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"fail"}}`).wants(t, 200)
-	for _, part := range []string{`"success":false`, `"output":null`, `"files":null`} {
-		if !strings.Contains(a.body, part) {
-			t.Errorf("no %s in %s", part, a.body)
-		}
+}
+
+func TestExecuteTellsWhyACapsuleFailed(t *testing.T) {
+	s := newServer(t, nil)
+	a := s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"fail","say":"oh\u001b[31mno"}}`).wants(t, 200)
+	const want = `{"success":false,"output":null,"files":null,"file_paths":null,` +
+		`"error":"the capsule failed with exit code 3\nhint: its log says more\nits own last words on stderr:\nerr oh\ufffd[31mno","session_id":null}` + "\n"
+	if got := strings.ReplaceAll(a.body, "\ufffd", `\ufffd`); got != want {
+		t.Error(got)
 	}
-	if failed := decode[executed](t, a); failed.Error == nil || *failed.Error == "" {
-		t.Errorf("%+v", failed)
+	a = s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"complain","say":"Oops"}}`).wants(t, 200)
+	if got := decode[httpwire.Executed](t, a); !strings.HasPrefix(*got.Error, "Oops: Oops (exit code 1)\nits own") {
+		t.Errorf("%q", *got.Error)
+	}
+	if strings.Contains(s.log.String(), "Oops") {
+		t.Error("the log tells a program's words")
+	}
+}
+
+func TestExecuteAnswersInTheStandardsWords(t *testing.T) {
+	problems := newServer(t, func(o *Options) { o.ExecuteProblems = true })
+	s := newServer(t, nil)
+	for body, status := range map[string]int{
+		`{"capsule":"","input":{}}`:                    400,
+		`{"input":{}}`:                                 422,
+		`{"capsule":"actor"}`:                          422,
+		`{"capsule":`:                                  422,
+		`{"capsule":7,"input":{}}`:                     422,
+		`{"capsule":"actor","input":[]}`:               422,
+		`{"capsule":"actor","input":{},"files":["a"]}`: 422,
+	} {
+		a := s.do("POST", "/execute", body)
+		u := decode[httpwire.Unreadable](t, a)
+		if a.StatusCode != status || len(u.Detail) == 0 || u.Detail[0].Loc[0] != "body" || u.Detail[0].Msg == "" || u.Detail[0].Type == "" {
+			t.Errorf("%s: %d %+v", body, a.StatusCode, u)
+		}
+		decode[httpwire.Problem](t, problems.do("POST", "/execute", body).wants(t, status))
 	}
 	for body, status := range map[string]int{
-		`{"capsule":"","input":{}}`:                      400,
-		`{"input":{}}`:                                   422,
-		`{"capsule":"actor"}`:                            422,
-		`{"capsule":`:                                    422,
-		`{"capsule":7,"input":{}}`:                       422,
-		`{"capsule":"actor","input":[]}`:                 422,
 		`{"capsule":"actor","input":{"do":7}}`:           422,
-		`{"capsule":"actor","input":{},"files":["a"]}`:   422,
 		`{"capsule":"nobody","input":{}}`:                404,
-		`{"capsule":"actor","input":{},"files":null}`:    200,
-		`{"capsule":"actor","input":{},"files":{}}`:      200,
 		`{"capsule":"actor","input":{"doc":"x.txt"}}`:    422,
-		`{"capsule":"actor","input":{"say":"/etc/x"}}`:   200,
 		`{"capsule":"actor","input":{"file":"/etc/x"}}`:  403,
 		`{"capsule":"actor","input":{"files":["/etc"]}}`: 403,
+		`{"capsule":"actor","input":{"n":1}}`:            422,
 	} {
-		if a := s.do("POST", "/execute", body); a.StatusCode != status {
-			t.Errorf("%s: %d, want %d: %s", body, a.StatusCode, status, a.body)
+		got := decode[httpwire.Executed](t, s.do("POST", "/execute", body).wants(t, 200))
+		p := decode[httpwire.Problem](t, problems.do("POST", "/execute", body).wants(t, status))
+		if got.Success || got.Error == nil || !strings.HasPrefix(*got.Error, p.Detail) || got.Session != nil || got.Files != nil {
+			t.Errorf("%s: %+v", body, got)
+		}
+		s.do("POST", "/execute", body, "Accept: "+httpwire.TypeProblem).wants(t, status)
+	}
+	for _, body := range []string{
+		`{"capsule":"actor","input":{},"files":null,"session":1}`,
+		`{"capsule":"actor","input":{},"files":{}}`,
+		`{"capsule":"actor","input":{"say":"/etc/x"}}`,
+	} {
+		if got := decode[httpwire.Executed](t, s.do("POST", "/execute", body).wants(t, 200)); !got.Success {
+			t.Errorf("%s: %s", body, *got.Error)
 		}
 	}
 }
@@ -66,7 +101,7 @@ func hostDir(t *testing.T) (root, outside string) {
 
 func TestExecuteTakesFilesOfTheHostFromTheRootsOnly(t *testing.T) {
 	root, outside := hostDir(t)
-	s := newServer(t, func(o *Options) { o.FileRoots = []string{t.TempDir(), root} })
+	s := newServer(t, func(o *Options) { o.FileRoots, o.ExecuteProblems = []string{t.TempDir(), root}, true })
 	cases := []struct {
 		name, rest string
 		status     int
@@ -88,8 +123,10 @@ func TestExecuteTakesFilesOfTheHostFromTheRootsOnly(t *testing.T) {
 		{"a directory", `"input":{"doc":"ROOT/sub"}`, 403, "may not be taken"},
 		{"a relative path", `"input":{"doc":"x"},"files":{"x":"a.txt"}`, 403, "may not be taken"},
 		{"one that is not there", `"input":{"doc":"ROOT/none"}`, 422, "not there"},
-		{"one for a field that takes none", `"input":{"file":"ROOT/a.txt"}`, 422, "file"},
-		{"one that no field names", `"input":{},"files":{"x":"ROOT/a.txt"}`, 422, "no field"},
+		{"one for a field that the contract doesn't allow", `"input":{"file":"ROOT/a.txt"}`, 422, "/file"},
+		{"one that no field names", `"input":{"do":"read","doc":"x"},"files":{"x":"ROOT/a.txt","y":"ROOT/sub/b.txt"}`, 200, `"got":"AAA"`},
+		{"a further file of the host", `"input":{},"files":{"x":"OUTSIDE"}`, 403, "may not be taken"},
+		{"a further file with a name that leads out", `"input":{},"files":{"../x":"ROOT/a.txt"}`, 422, "can't keep its name"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,6 +145,42 @@ func TestExecuteTakesFilesOfTheHostFromTheRootsOnly(t *testing.T) {
 
 func TestExecuteWithoutRootsTakesNothing(t *testing.T) {
 	root, _ := hostDir(t)
-	s := newServer(t, nil)
+	s := newServer(t, func(o *Options) { o.ExecuteProblems = true })
 	s.do("POST", "/execute", `{"capsule":"actor","input":{"doc":"`+root+`/a.txt"}}`).wants(t, 403)
+}
+
+func TestFilesThatNoContractDeclares(t *testing.T) {
+	root, outside := hostDir(t)
+	s := newServer(t, func(o *Options) { o.FileRoots = []string{root} })
+	for name, content := range unitFiles {
+		write(t, filepath.Join(s.sources, "lister", name), strings.Replace(content, "name: actor", "name: lister", 1))
+	}
+	write(t, filepath.Join(s.sources, "lister", "schema.json"), `{"input":{"type":"object","properties":{"file":{"type":"string","maxLength":8}}},"output":{"type":"object"}}`)
+	cases := []struct{ name, rest, want string }{
+		{"a path in file", `"input":{"file":"ROOT/a.txt"}`, `{"file":"a.txt"} a.txt=AAA`},
+		{"paths in files", `"input":{"files":["ROOT/a.txt","ROOT/sub/b.txt"]}`, `{"files":["a.txt","b.txt"]} a.txt=AAA b.txt=BBB`},
+		{"a path in files that is no list", `"input":{"files":"ROOT/a.txt"}`, `{"files":"a.txt"} a.txt=AAA`},
+		{"a list in file", `"input":{"file":["ROOT/a.txt"]}`, "/file"},
+		{"a name that came with the request", `"input":{"file":"x.txt"},"files":{"x.txt":"ROOT/a.txt"}`, `{"file":"x.txt"} x.txt=AAA`},
+		{"further files", `"input":{"files":["x"]},"files":{"x":"ROOT/a.txt","more/y":"ROOT/sub/b.txt"}`, `{"files":["x"]} more/y=BBB x=AAA`},
+		{"texts", `"input":{"file":"a.txt","files":["b.txt",7],"other":"ROOT/a.txt"}`, `{"file":"a.txt","files":["b.txt",7],"other":"ROOT/a.txt"}`},
+		{"a list with something else", `"input":{"files":["ROOT/a.txt",7]}`, "/files/1: names a file that was not given"},
+		{"a link out", `"input":{"file":"ROOT/link"}`, "may not be taken"},
+		{"a file of the host", `"input":{"files":["OUTSIDE"]}`, "may not be taken"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			paths := strings.NewReplacer("ROOT", root, "OUTSIDE", outside)
+			a := s.do("POST", "/execute", `{"capsule":"lister",`+strings.Replace(paths.Replace(c.rest), `"input":{`, `"input":{"do":"list",`, 1)+`}`).wants(t, 200)
+			got := decode[httpwire.Executed](t, a)
+			text := string(got.Output)
+			if !got.Success {
+				text = *got.Error
+			}
+			if want := paths.Replace(c.want); !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), want) {
+				t.Errorf("no %s in %s", want, text)
+			}
+			s.spoolIsEmpty(t)
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type Request struct {
 
 // InputFile is a file that the caller gives for a field of the input.
 type InputFile struct {
-	Field string // dotted path; a list field takes as many files as are given for it
+	Field string // dotted path; a list field takes as many files as are given for it; "": the input needn't name it
 	Path  string // on this machine
 	Name  string // in /io/input; "" is the path's last part
 	Ours  bool   // it may be moved
@@ -41,7 +42,7 @@ type InputFile struct {
 type PlacedFile struct {
 	Source string // on this machine
 	Name   string // slash-separated
-	Field  string // that it was given for
+	Field  string // that it was given for; "": the input needn't name it
 	Ours   bool   // the source may be moved
 }
 
@@ -79,35 +80,49 @@ func (r Request) Check(kind Kind, ready Input) error {
 
 // placeFiles gives every file its name in /io/input and sets its field to that.
 func (r Request) placeFiles() (contract.Payload, []PlacedFile, error) {
-	input := r.Input
 	taken := map[string]bool{}
 	given := map[string][]any{} // by field
 	var files []PlacedFile
 	for _, f := range r.Files {
-		list := r.isList(f.Field)
-		if len(given[f.Field]) > 0 && !list {
-			return input, nil, fault.New(fault.Input, "two files were given for %q, which takes one", f.Field).
+		if f.Field != "" && len(given[f.Field]) > 0 && !r.isList(f.Field) {
+			return r.Input, nil, fault.New(fault.Input, "two files were given for %q, which takes one", f.Field).
 				WithHint("a field for several is {\"type\": \"array\", \"items\": {\"type\": \"string\", \"format\": \"file_path\"}}")
 		}
 		name, err := inputName(f, taken)
 		if err != nil {
-			return input, nil, err
+			return r.Input, nil, err
+		}
+		if err := regular(f); err != nil {
+			return r.Input, nil, err
 		}
 		taken[name] = true
-		if err := regular(f); err != nil {
-			return input, nil, err
-		}
 		files = append(files, PlacedFile{Source: f.Path, Name: name, Field: f.Field, Ours: f.Ours})
 		given[f.Field] = append(given[f.Field], name)
-		var value any = name
-		if list {
-			value = given[f.Field]
+	}
+	delete(given, "")
+	input, err := r.withNames(given)
+	return input, files, err
+}
+
+// withNames sets fields of the input to the names of their files.
+func (r Request) withNames(given map[string][]any) (contract.Payload, error) {
+	input := r.Input
+	var err error
+	for _, f := range r.Files { // in the order in which they were given
+		names := given[f.Field]
+		delete(given, f.Field)
+		switch {
+		case names == nil:
+		case r.isList(f.Field):
+			input, err = input.With(f.Field, names)
+		default:
+			input, err = input.With(f.Field, names[0])
 		}
-		if input, err = input.With(f.Field, value); err != nil {
-			return input, nil, err
+		if err != nil {
+			return input, err
 		}
 	}
-	return input, files, nil
+	return input, nil
 }
 
 // regular returns a fault if an input file is no regular file.
@@ -122,14 +137,15 @@ func regular(f InputFile) error {
 	return nil
 }
 
-// isList reports whether the contract has a list in the field.
+// isList reports whether the files for a field make a list. `file` and `files` keep the form
+// that they have in the input where the contract doesn't call them files.
 func (r Request) isList(field string) bool {
-	value, err := r.Unit.Contract.Input.ParseField(field, "[]")
-	if err != nil {
-		return false
+	schema := r.Unit.Contract.Input
+	if value, there := r.Input.Get(field); there && contract.IsCustomary(field) && !slices.Contains(schema.FileFields(), field) {
+		_, list := value.([]any)
+		return list
 	}
-	_, list := value.([]any)
-	return list
+	return schema.IsList(field)
 }
 
 // inputName returns the name of a file in /io/input: its own name if possible. A second file
@@ -170,8 +186,11 @@ func (r Request) checkFileRefs(ready Input) []fault.Finding {
 		}
 		named[ref.Name] = true
 	}
+	for _, ref := range contract.CustomaryFiles(ready.Payload, contract.StageInput) {
+		named[ref.Name] = true
+	}
 	for _, f := range ready.Files {
-		if !named[f.Name] {
+		if f.Field != "" && !named[f.Name] {
 			findings = append(findings, r.notAFileField(f))
 		}
 	}

@@ -47,6 +47,12 @@ func TestPrepare(t *testing.T) {
 		{"a name without its file", `{"one":"a.txt"}`, nil, `give it with --file one=PATH`},
 		{"a name in a list without its file", `{"many":["a.txt"]}`, nil, `give it with --file many=PATH`},
 		{"a name that climbs", `{"one":"../a.txt"}`, nil, `..`},
+		{"`file` is one, whatever the contract says", `{}`, []string{"file=a.txt"}, `{"file":"a.txt"}`},
+		{"`files` are, too", `{}`, []string{"files=a.txt", "files=x/a.txt"}, `{"files":["a.txt","2/a.txt"]}`},
+		{"`files` stays the text that it was", `{"files":"/host/a.txt"}`, []string{"files=a.txt"}, `{"files":"a.txt"}`},
+		{"`file` stays the list that it was", `{"file":["/host/a.txt"]}`, []string{"file=a.txt"}, `{"file":["a.txt"]}`},
+		{"`file` without one is a text", `{"file":"a.txt","files":["../x",7]}`, nil, `{"file":"a.txt","files":["../x",7]}`},
+		{"a file for no field is there all the same", `{}`, []string{"=a.txt", "=x/a.txt"}, `{}`},
 		{"every violation at once", `{"n":4,"text":1}`, []string{"text=a.txt"}, `/n: `},
 	}
 	for _, c := range cases {

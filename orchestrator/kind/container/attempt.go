@@ -202,6 +202,14 @@ func (a *attempt) noteLog() {
 	}
 }
 
+// noteCalls records what the program asked in vain. It is called when the program can't ask
+// any more.
+func (a *attempt) noteCalls() {
+	for _, warning := range a.api.handler.Warnings() {
+		a.x.Warn("%s", warning)
+	}
+}
+
 // settle waits for what follows an early end, and records it. The result counts, whatever the
 // container did afterwards.
 func (a *attempt) settle(ctx context.Context) {

@@ -83,6 +83,9 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 	defer span.End()
 	end, err := x.attempt.wait(ctx)
 	x.attempt.leaveAPI(whyCallsEnd(err))
+	if !errors.Is(err, runtime.ErrDetach) {
+		x.attempt.noteCalls()
+	}
 	return end, err
 }
 

@@ -13,6 +13,7 @@ import urllib.parse
 from aod.errors import HandoffError, HandoffRefused, HandoffUnavailable
 from aod.paths import SOCKET
 
+ACCEPT = "application/json, application/problem+json"  # refusals that can be told apart
 ANSWER_BYTES = 64 << 20  # of one answer, at most
 PATIENCE = 300  # seconds of trying to reach an API that is away
 PAUSES = (0.05, 2)  # seconds between two tries: the first pause, the longest
@@ -80,7 +81,7 @@ def request(method, path, body=None, headers=None, *, seconds=ANSWER_SECONDS, pa
     """
     retry = Retry(patience, target)
     document = None if body is None else _encode(body)
-    headers = {"Content-Type": "application/json", **(headers or {})}
+    headers = {"Content-Type": "application/json", "Accept": ACCEPT, **(headers or {})}
     while True:
         try:
             return Exchange(method, path, document, headers, seconds=seconds).answer(target)
