@@ -67,6 +67,7 @@ examples: base ## validate and test every example
 	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
 	@sh scripts/au-examples.sh
 	@sh scripts/remote-example.sh
+	@sh scripts/foreign-examples.sh
 	@sh scripts/readme-session.sh
 
 .PHONY: lint
