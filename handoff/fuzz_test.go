@@ -18,6 +18,8 @@ func FuzzHandoff(f *testing.F) {
 	}
 	f.Add([]byte(`{"target":"callee","args":{"f":"/io/handoff/outgoing/a","fs":["d/b","./a"],"o":{"f":"link"}},"timeout":"1s"}`), uint8(0))
 	f.Add([]byte(`{"capsule":"callee","input":{"f":"x"},"files":{"x":"a","f":"d/b"}}`), uint8(1))
+	f.Add([]byte(`{"capsule":"open","input":{"file":"a","files":["/io/handoff/outgoing/d/b","link","x",7]},"files":{"x":"a","y/z":"d/b"}}`), uint8(1))
+	f.Add([]byte(`{"target":"open","args":{"files":["a","up/secret"]},"session_id":"s","more":0}`), uint8(0))
 	f.Add([]byte(`{"percent":1,"step":"x","message":"y"}`), uint8(2))
 	f.Add([]byte(`{"rows":[1.0,"\u00e9"]}`), uint8(3))
 	w := posting(f)
@@ -28,6 +30,8 @@ func FuzzHandoff(f *testing.F) {
 		must(f, os.Symlink(target, filepath.Join(w.caller.Outgoing, link)))
 	}
 	w.limits = Limits{Calls: 1 << 40}
+	w.runs.add("open", open)
+	w.caller.Grants = append(w.caller.Grants, "open")
 	w.renew()
 	f.Fuzz(func(t *testing.T, body []byte, address uint8) {
 		if len(body) == 0 {
