@@ -19,20 +19,10 @@ func (h *Handler) postExecute(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerForeign answers a program of another orchestrator's, in its terms: a run is a
-// session, and a run that was refused or has failed is a request that succeeded. A client that
-// asks for problems gets them.
+// session, and a run that was refused or has failed is a request that succeeded.
 func (h *Handler) answerForeign(w http.ResponseWriter, r *http.Request, id string, unreadable, refused error) error {
-	switch {
-	case refused == nil:
-	case httpwire.WantsProblem(r) || !isAboutCall(refused):
-		return refused
-	case unreadable != nil:
-		p := problemOf(unreadable)
-		h.logRefusal(r, p, unreadable)
-		return h.reply(w, r, p.Status, httpwire.UnreadableOf(p))
-	default:
-		h.logRefusal(r, problemOf(refused), refused)
-		return h.reply(w, r, http.StatusOK, httpwire.NotExecuted(httpwire.FailureOf(refused).Text()))
+	if refused != nil {
+		return h.refuseForeign(w, r, unreadable, refused)
 	}
 	w.Header().Set("Location", "/handoff/"+id)
 	result, err := h.await(r.Context(), id, wait{untilEnd: true})
@@ -49,6 +39,20 @@ func (h *Handler) answerForeign(w http.ResponseWriter, r *http.Request, id strin
 		return err
 	}
 	return h.reply(w, r, http.StatusOK, answer)
+}
+
+// refuseForeign answers with a refusal. unreadable is set if the body isn't the shape. A client
+// that asks for problems gets one.
+func (h *Handler) refuseForeign(w http.ResponseWriter, r *http.Request, unreadable, refused error) error {
+	if httpwire.WantsProblem(r) || !isAboutCall(refused) {
+		return refused
+	}
+	p := problemOf(refused)
+	h.logRefusal(r, p, refused)
+	if unreadable != nil {
+		return h.reply(w, r, p.Status, httpwire.UnreadableOf(p))
+	}
+	return h.reply(w, r, http.StatusOK, httpwire.NotExecuted(httpwire.FailureOf(refused).Text()))
 }
 
 func (h *Handler) whyFailed(r *http.Request, id string, result Result) string {

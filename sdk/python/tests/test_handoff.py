@@ -21,6 +21,7 @@ class Results(APITest):
             self.assertEqual("content", file.read())
         self.assertEqual({"target": "csv", "args": {"x": 1, "y": 2}}, self.api.requests[0].document)
         self.assertEqual("/handoff?wait=false", self.api.requests[0].path)
+        self.assertIn("application/problem+json", self.api.requests[0].headers["Accept"])
 
     def test_a_field_without_a_file_is_a_key_error(self):
         self.serve(accept(lambda *_: succeeded(0, {"n": 1, "list": []})))
