@@ -2,6 +2,7 @@ package au
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,12 +11,13 @@ import (
 
 // argReader reads a call and gathers its problems.
 type argReader struct {
-	card       *Card
-	order      []string          // of the flags given
-	given      map[string]string // their values
-	positional *string
-	env        map[string]string
-	findings   []fault.Finding
+	card     *Card
+	order    []string          // of the flags given
+	given    map[string]string // their values
+	typed    map[string]string // -n, where that was given for --name
+	words    []string          // that are no flags; the prompt, if there is one
+	env      map[string]string
+	findings []fault.Finding
 }
 
 func (r *argReader) fail(pointer, hint, format string, args ...any) {
@@ -29,6 +31,9 @@ func (r *argReader) read(args []string) {
 	for i := 0; i < len(args); i++ {
 		arg, pointer := args[i], argPointer(i)
 		flag, isFlag := strings.CutPrefix(arg, "--")
+		if long, ok := r.long(arg); ok {
+			flag, isFlag = long, true
+		}
 		switch {
 		case arg == "--":
 			r.rest(args, i+1)
@@ -38,20 +43,39 @@ func (r *argReader) read(args []string) {
 				i++
 			}
 		case strings.HasPrefix(arg, "-") && arg != "-":
-			r.fail(pointer, "write --name in full; a prompt that starts with - goes after --", "short flags are not known")
+			r.fail(pointer, r.flagsHint()+"; a text that starts with - goes after --", "the unit has no such short flag")
 		case afterBoolean && (arg == "true" || arg == "false"):
 			r.fail(pointer, "write --name="+arg+"; if it is the prompt, put it after --", "a boolean flag takes no word after it")
 		default:
-			r.prompt(arg, pointer)
+			r.word(arg, pointer)
 		}
 		afterBoolean = isFlag && r.isBoolean(flag)
 	}
 }
 
+// long returns the flag that a short one stands for, without its dashes, and remembers how it
+// was given. The card's names of one letter are short flags as well.
+func (r *argReader) long(arg string) (flag string, ok bool) {
+	letter, value, joined := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+	if len(letter) != 1 || arg[0] != '-' {
+		return "", false
+	}
+	at := slices.IndexFunc(r.card.Config, func(p Parameter) bool { return p.Short == letter })
+	if at < 0 {
+		return "", false
+	}
+	name := r.card.Config[at].Name
+	r.typed[name] = "-" + letter
+	if joined {
+		return name + "=" + value, true
+	}
+	return name, true
+}
+
 // rest reads the arguments after "--", where nothing is a flag.
 func (r *argReader) rest(args []string, from int) {
 	for i := from; i < len(args); i++ {
-		r.prompt(args[i], argPointer(i))
+		r.word(args[i], argPointer(i))
 	}
 }
 
@@ -108,7 +132,10 @@ func (r *argReader) flagsHint() string {
 	const most = 20
 	var names []string
 	for _, p := range r.card.Config {
-		names = append(names, "--"+p.Name)
+		names = append(names, p.Flag())
+		if p.Short != "" && p.Short != p.Name {
+			names = append(names, "-"+p.Short)
+		}
 	}
 	if len(names) > most {
 		names = append(names[:most], "…")
@@ -134,7 +161,7 @@ func (r *argReader) put(name, value, pointer string) {
 	}
 	r.order = append(r.order, name)
 	r.given[name] = value
-	if name == prompt && r.positional != nil {
+	if name == prompt && len(r.words) > 0 {
 		r.fail(pointer, "keep one of them", "the prompt is given twice, once as --prompt")
 	}
 	if problem := unprintable(value); problem != "" {
@@ -150,17 +177,16 @@ func (r *argReader) put(name, value, pointer string) {
 	r.given[name] = clean
 }
 
-// prompt reads the positional argument.
-func (r *argReader) prompt(value, pointer string) {
+// word reads a positional argument: the prompt, or one of several that the unit takes.
+func (r *argReader) word(value, pointer string) {
 	if problem := unprintable(value); problem != "" {
 		r.fail(pointer, "", "the prompt %s", problem)
 	}
-	_, flagged := r.given[prompt]
-	if r.positional != nil || flagged {
-		r.fail(pointer, "a unit takes one prompt; a text with spaces in it is one argument, in quotes", "there is more than one prompt")
+	if _, flagged := r.given[prompt]; flagged {
+		r.fail(pointer, "keep one of them; a text with spaces in it is one argument, in quotes", "there is more than one prompt")
 		return
 	}
-	r.positional = &value
+	r.words = append(r.words, value)
 }
 
 // missing reports required parameters that weren't given. A positional prompt counts as the
@@ -168,13 +194,13 @@ func (r *argReader) prompt(value, pointer string) {
 func (r *argReader) missing() {
 	for _, p := range r.card.Config {
 		_, given := r.given[p.Name]
-		if !p.Required || given || p.Name == prompt && r.positional != nil {
+		if !p.Required || given || p.Name == prompt && len(r.words) > 0 {
 			continue
 		}
-		hint := "give --" + p.Name
+		hint := "give " + p.Flag()
 		if p.Env() != "" {
 			hint += " or $" + p.Env()
 		}
-		r.fail("", hint, "the %s --%s is required", p.Type, p.Name)
+		r.fail("", hint, "the %s %s is required", p.Type, p.Flag())
 	}
 }

@@ -33,9 +33,10 @@ type Command struct {
 // Args checks a call against the card, before anything starts, and returns the command that
 // starts the unit. All parameters are passed as flags, [OPTIONS] [PROMPT] (specification,
 // section 4); a model's path is passed in $MODEL_PATH as well. Flags may be given as --name
-// value, --name=value or, for booleans, --name alone; the text after "--" is the prompt.
-// --prompt may be missing in the card, since the specification gives it to all units; every
-// other flag must be there.
+// value, --name=value or, for booleans, --name alone, and by the letters that the card names;
+// the text after "--" is the prompt. Other words are passed on in their order. --prompt may
+// be missing in the card, since the specification gives it to all units; every other flag
+// must be there.
 //
 // The error is a *fault.Error: TooLarge, or Input with a finding for each problem. Their
 // pointers lead into the call: /args/2, /prompt, /model_path, /env/NAME. They name flags
@@ -44,7 +45,7 @@ func (c *Card) Args(call Call) (Command, error) {
 	if err := call.bounded(); err != nil {
 		return Command{}, err
 	}
-	r := &argReader{card: c, given: map[string]string{}, env: map[string]string{}}
+	r := &argReader{card: c, given: map[string]string{}, typed: map[string]string{}, env: map[string]string{}}
 	r.read(call.Args)
 	r.set(modelPath, call.ModelPath, "/model_path")
 	r.set(prompt, call.Prompt, "/prompt")

@@ -33,6 +33,8 @@ func TestArgsWritesTheCommand(t *testing.T) {
 		{"a boolean that is false by default is left out", Call{Args: append(model, "--fast=false")}, Command{model, env, "/m.gguf"}},
 		{"a boolean that is true by default is switched off", Call{Args: append(model, "--deskew=false")}, Command{append(model, "--deskew=false"), env, "/m.gguf"}},
 		{"nothing is for a shell", Call{Args: append(model, "$(id); `id` | x\n")}, Command{append(model, "$(id); `id` | x\n"), env, "/m.gguf"}},
+		{"several words stay several", Call{Args: append([]string{"one", "two words"}, model...)}, Command{append(model, "one", "two words"), env, "/m.gguf"}},
+		{"words behind --", Call{Args: append(model, "--", "--fast", "b")}, Command{append(model, "--", "--fast", "b"), env, "/m.gguf"}},
 		{"variables are sorted", Call{Args: model, Env: map[string]string{"Z": "1=2", "A": ""}}, Command{model, []string{"A=", "MODEL_PATH=/m.gguf", "Z=1=2"}, "/m.gguf"}},
 	}
 	card := parsed(t, ocrCard)
@@ -58,7 +60,7 @@ func TestArgsRefuses(t *testing.T) {
 		{"--describe", "/args/0: --describe prints the model card and runs nothing", Call{Args: []string{"--describe"}}},
 		{"--describe with a value", "/args/0: --describe prints the model card and runs nothing", Call{Args: []string{"--describe=true"}}},
 		{"a flag that the card hasn't", `/args/0: the unit has no flag "--help" (its model card has --deskew, --fast, --lang, --max-regions, --model-path)`, Call{Args: []string{"--help"}}},
-		{"a short flag", "/args/0: short flags are not known", Call{Args: []string{"-f"}}},
+		{"a short flag", "/args/0: the unit has no such short flag (its model card has --deskew, --fast, --lang, --max-regions, --model-path; a text that starts with - goes after --)", Call{Args: []string{"-f"}}},
 		{"a flag at the end without its value", "/args/0: the flag --lang needs a value (write --lang=value)", Call{Args: []string{"--lang"}}},
 		{"a flag before another one without its value", "/args/0: the flag --lang needs a value (write --lang=value)", Call{Args: []string{"--lang", "--fast"}}},
 		{"a text for an integer", "/args/0: the value of --max-regions must be a whole number", Call{Args: []string{"--max-regions", "many"}}},
@@ -72,8 +74,6 @@ func TestArgsRefuses(t *testing.T) {
 		{"a relative model path", "/model_path: the value of --model-path must be an absolute path", Call{ModelPath: "m.gguf"}},
 		{"a model path that leads away", `/model_path: the value of --model-path must not have ".." in it`, Call{ModelPath: "/models/../etc/passwd"}},
 		{"a model path that is all", "/model_path: the value of --model-path names no file", Call{ModelPath: "//"}},
-		{"two prompts", "/args/1: there is more than one prompt", Call{Args: []string{"a", "b"}}},
-		{"two prompts behind --", "/args/2: there is more than one prompt", Call{Args: []string{"--", "--fast", "b"}}},
 		{"a prompt in both forms", "/args/2: there is more than one prompt", Call{Args: []string{"--prompt", "a", "b"}}},
 		{"a prompt in both forms, the other way round", "/args/1: the prompt is given twice, once as --prompt", Call{Args: []string{"a", "--prompt=b"}}},
 		{"a NUL in a value", "/args/0: the value of --lang has a NUL in it", Call{Args: []string{"--lang=a\x00"}}},
@@ -102,7 +102,7 @@ func TestArgsRefuses(t *testing.T) {
 
 func TestArgsReportsAllAtOnceAndNoValue(t *testing.T) {
 	_, err := parsed(t, ocrCard).Args(Call{
-		Args: []string{"--nope=canary", "--max-regions=canary", "canary", "canary", "--fast=canary"}, ModelPath: "canary", Env: map[string]string{"A": "canary\x00"},
+		Args: []string{"--nope=canary", "--max-regions=canary", "--prompt=canary", "canary", "--fast=canary"}, ModelPath: "canary", Env: map[string]string{"A": "canary\x00"},
 	})
 	public := fault.Public(err)
 	if len(public.Findings) != 6 {
@@ -133,6 +133,35 @@ func TestArgsKeepsToTheCard(t *testing.T) {
 	cmd, err := asking.Args(Call{ModelPath: "/m", Args: []string{"read", "--sure=false"}})
 	if diff := cmp.Diff([]string{"--sure=false", "--model-path", "/m", "read"}, cmd.Args); err != nil || diff != "" {
 		t.Errorf("a positional prompt is a prompt, and a required false is said: %v\n%s", err, diff)
+	}
+}
+
+func TestArgsTakesTheShortFlagsOfTheCard(t *testing.T) {
+	card, err := ReadCard([]byte(`{"name": "x", "config": {
+		"-n": {"type": "integer"}, "lang": {"type": "string", "short": "l"}, "--quiet": {"type": "boolean", "short": "-q"}, "w": {"type": "number"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ given, want []string }{
+		{[]string{"-n", "5"}, []string{"-n", "5"}},
+		{[]string{"-n=-5"}, []string{"-n", "-5"}},
+		{[]string{"--n", "5"}, []string{"-n", "5"}}, // it has no other flag
+		{[]string{"-l", "deu", "x"}, []string{"-l", "deu", "x"}},
+		{[]string{"--lang", "deu"}, []string{"--lang", "deu"}},
+		{[]string{"-q", "x"}, []string{"-q", "x"}},
+		{[]string{"--quiet"}, []string{"--quiet"}},
+		{[]string{"-w", "0.5"}, []string{"-w", "0.5"}},
+		{[]string{"--w=1e3"}, []string{"--w", "1e3"}},
+	} {
+		got, err := card.Args(Call{Args: c.given})
+		if diff := cmp.Diff(c.want, got.Args); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", c.given, err, diff)
+		}
+	}
+	for _, refused := range [][]string{{"-x"}, {"-n"}, {"-n", "x"}, {"-w", "NaN"}, {"-w", "x"}, {"-q", "false"}, {"-l", "a", "--lang", "b"}, {"-ln"}} {
+		if _, err := card.Args(Call{Args: refused}); !fault.Is(err, fault.Input) {
+			t.Errorf("%q: %v", refused, err)
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ type Card struct {
 
 	// Warnings are unknown fields, which may be misspelt.
 	Warnings []fault.Finding
+	// Odd is what breaks describe.schema.json in a card that can be used nevertheless. It is
+	// empty after ParseCard.
+	Odd []fault.Finding
 
 	raw json.RawMessage
 }
@@ -63,45 +66,83 @@ func (c *Card) NeedsModel() bool {
 	return ok
 }
 
-// cardSchema is compiled once. It is our own schema, so a compile error is a mistake of the
-// build.
-var cardSchema = sync.OnceValue(func() *contract.Schema {
-	schema, findings := contract.Compile(schemas.Describe())
+// Our own schemas are compiled once.
+var (
+	cardSchema    = sync.OnceValue(func() *contract.Schema { return compiled(schemas.Describe()) })
+	lenientSchema = sync.OnceValue(func() *contract.Schema { return compiled(schemas.DescribeLenient()) })
+)
+
+// compiled compiles a schema of our own: an error is a mistake of the build.
+func compiled(raw []byte) *contract.Schema {
+	schema, findings := contract.Compile(raw)
 	if schema == nil {
-		panic("au: the schema of model cards doesn't compile: " + findings[0].String())
+		panic("au: a schema of model cards doesn't compile: " + findings[0].String())
 	}
 	return schema
-})
+}
 
 // ParseCard reads the output of --describe: one JSON object of at most MaxCardBytes that
 // keeps schemas/describe.schema.json. The error is a *fault.Error, TooLarge or Input; an
 // Input fault has all violations as findings, with pointers into the card. No finding shows
 // a value.
-func ParseCard(raw []byte) (*Card, error) {
+func ParseCard(raw []byte) (*Card, error) { return parseCard(raw, cardSchema()) }
+
+// ReadCard is ParseCard for a unit that is to be run: it takes a card that is odd but whole,
+// which keeps schemas/describe-lenient.schema.json. What ParseCard would refuse is in Odd.
+func ReadCard(raw []byte) (*Card, error) { return parseCard(raw, lenientSchema()) }
+
+func parseCard(raw []byte, rules *contract.Schema) (*Card, error) {
 	if len(raw) > MaxCardBytes {
 		return nil, fault.New(fault.TooLarge, "the model card has %d bytes, the limit is %d", len(raw), MaxCardBytes).
 			WithHint("describe less: a card says what the unit takes and gives")
 	}
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, badCard([]fault.Finding{{Message: "expected one JSON object and nothing before it", Hint: "print the card alone on stdout, and all else on stderr"}})
-	}
-	payload, err := contract.Decode(raw, MaxCardBytes)
+	payload, err := decodeCard(raw)
 	if err != nil {
-		return nil, badCard(unreadable(err))
+		return nil, err
 	}
-	if findings := cardSchema().Validate(payload); len(findings) > 0 {
+	if findings := rules.Validate(payload); len(findings) > 0 {
 		return nil, badCard(findings)
 	}
-	return readCard(payload, raw), nil
+	card := readCard(payload, raw)
+	if twice := card.flagsTwice(); len(twice) > 0 {
+		return nil, badCard(twice)
+	}
+	for _, odd := range cardSchema().Validate(payload) {
+		odd.Warning = true
+		card.Odd = append(card.Odd, odd)
+	}
+	return card, nil
+}
+
+func decodeCard(raw []byte) (payload contract.Payload, err error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return payload, badCard([]fault.Finding{{Message: "expected one JSON object and nothing before it", Hint: "print the card alone on stdout, and all else on stderr"}})
+	}
+	if payload, err = contract.Decode(raw, MaxCardBytes); err != nil {
+		return payload, badCard(unreadable(err))
+	}
+	return payload, nil
 }
 
 func badCard(findings []fault.Finding) error {
-	message := "the model card is not valid: " + findings[0].String()
-	if len(findings) > 1 {
-		message += " (and " + strconv.Itoa(len(findings)-1) + " more)"
+	return fault.New(fault.Input, "the model card is not valid: %s", firstOf(findings)).WithHint("%s", cardHint).WithFindings(findings)
+}
+
+// OddText says in one line what is odd in the card; "" is nothing.
+func (c *Card) OddText() string {
+	if len(c.Odd) == 0 {
+		return ""
 	}
-	return fault.New(fault.Input, "%s", message).WithHint("%s", cardHint).WithFindings(findings)
+	return "its model card is odd: " + firstOf(c.Odd)
+}
+
+// firstOf is the first finding, and the number of the others.
+func firstOf(findings []fault.Finding) string {
+	if len(findings) == 1 {
+		return findings[0].String()
+	}
+	return findings[0].String() + " (and " + strconv.Itoa(len(findings)-1) + " more)"
 }
 
 // unreadable turns an error of contract.Decode, which speaks of payloads, into a finding.

@@ -119,6 +119,85 @@ func TestParseCardRefuses(t *testing.T) {
 	}
 }
 
+// odd are cards that the specification doesn't allow and that say enough.
+var odd = map[string]string{
+	"a name alone":                   `{"name": "x"}`,
+	"a version that is no semver":    with(`"0.1.0"`, `"1.0"`),
+	"a version that is a number":     with(`"0.1.0"`, `1.0`),
+	"no version":                     with(`"version": "0.1.0", `, ""),
+	"no inputs":                      with(`"inputs": [{"media_type": "image/*", "description": "a picture"}],`, ""),
+	"an empty list of inputs":        with(`[{"media_type": "image/*", "description": "a picture"}]`, "[]"),
+	"no outputs":                     with(`"outputs": [{"media_type": "application/json", "description": "its text"}],`, ""),
+	"nothing where a list could be":  with(`["ocr", "image-to-text"]`, "null"),
+	"no description":                 with(`"description": "Reads text in pictures.",`, ""),
+	"an empty description":           with("Reads text in pictures.", ""),
+	"an input without a description": with(`, "description": "a picture"`, ""),
+	"a flag without a description":   with(`, "description": "The language."`, ""),
+	"a number":                       with(`"integer", "description": "At most so many regions.", "default": 100`, `"number", "description": "x", "default": 0.5`),
+	"a float":                        with(`"integer", "description": "At most so many regions.", "default": 100`, `"float", "description": "x", "default": null`),
+	"a name with a space":            with(`"agx-ocr"`, `"AGX OCR"`),
+	"a flag with dashes":             with(`"lang"`, `"--lang"`),
+	"a short flag":                   with(`"lang"`, `"-l"`),
+	"a capability with a space":      with(`"ocr", `, `"read pictures", `),
+}
+
+func TestReadCardTakesACardThatIsOdd(t *testing.T) {
+	for name, raw := range odd {
+		t.Run(name, func(t *testing.T) {
+			if _, err := ParseCard([]byte(raw)); !fault.Is(err, fault.Input) {
+				t.Errorf("ParseCard = %v", err)
+			}
+			card, err := ReadCard([]byte(raw))
+			if err != nil || len(card.Odd) == 0 || !card.Odd[0].Warning || !strings.HasPrefix(card.OddText(), "its model card is odd: ") {
+				t.Fatalf("ReadCard = %+v, %v", card, err)
+			}
+			if len(card.Inputs) == 0 || len(card.Outputs) == 0 || card.Name == "" {
+				t.Errorf("%+v", card)
+			}
+		})
+	}
+	if card, err := ReadCard([]byte(ocrCard)); err != nil || len(card.Odd) > 0 || card.OddText() != "" {
+		t.Errorf("%+v, %v", card, err)
+	}
+}
+
+func TestReadCardReadsWhatIsMeant(t *testing.T) {
+	card, err := ReadCard([]byte(`{"name": "a b", "version": 1.0, "config": {"--lang": {"type": "string"}, "-n": {"type": "int"}, "ratio": {"type": "float", "default": 0.5}, "fast": {"type": "bool", "short": "-f"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Card{
+		Name: "a b", Version: "1.0", Inputs: []Media{{Type: "*/*"}}, Outputs: []Media{{Type: "application/json"}},
+		Config: []Parameter{
+			{Name: "fast", Short: "f", Type: TypeBoolean}, {Name: "lang", Type: TypeString},
+			{Name: "n", Short: "n", Type: TypeInteger, ShortOnly: true}, {Name: "ratio", Type: TypeNumber, Default: json.Number("0.5")},
+		},
+	}
+	if diff := cmp.Diff(want, card, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "raw" || p.String() == "Odd" }, cmp.Ignore())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadCardRefusesWhatSaysTooLittle(t *testing.T) {
+	for name, raw := range map[string]string{
+		"no name":                       `{"version": "1.0.0"}`,
+		"an empty name":                 with(`"agx-ocr"`, `""`),
+		"a name that drives a terminal": with(`"agx-ocr"`, `"\u001b[2J"`),
+		"a type that there isn't":       with(`"integer"`, `"list"`),
+		"a flag called --describe":      with(`"lang"`, `"--describe"`),
+		"a flag twice":                  with(`"lang"`, `"--fast"`),
+		"a short flag twice":            with(`"description": "The language."`, `"short": "x"}, "x": {"type": "string"`),
+		"an input without a type":       with(`"media_type": "image/*", `, ""),
+		"text before the card":          "card:\n" + ocrCard,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if card, err := ReadCard([]byte(raw)); card != nil || !fault.Is(err, fault.Input) {
+				t.Errorf("ReadCard = %+v, %v", card, err)
+			}
+		})
+	}
+}
+
 func TestParseCardReportsAllAtOnce(t *testing.T) {
 	_, err := ParseCard([]byte(`{"name": "a b", "version": "1", "description": 5, "capabilities": ["ocr"], "inputs": [{"media_type": "image", "description": ""}]}`))
 	var pointers []string

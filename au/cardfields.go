@@ -1,6 +1,7 @@
 package au
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,11 +19,14 @@ import (
 func readCard(p contract.Payload, raw []byte) *Card {
 	card := &Card{raw: slices.Clone(raw), Warnings: ignored("", keys(p), cardKeys)}
 	card.Name, card.Version, card.Description = field(p, "name"), field(p, "version"), field(p, "description")
+	if n, _ := p.Get("version"); card.Version == "" && n != nil {
+		card.Version = fmt.Sprint(n) // a number: 1.0
+	}
 	for _, v := range list(p, "capabilities") {
 		tag, _ := v.(string)
 		card.Capabilities = append(card.Capabilities, tag)
 	}
-	card.Inputs, card.Outputs = card.media(p, "inputs"), card.media(p, "outputs")
+	card.Inputs, card.Outputs = card.media(p, "inputs", "*/*"), card.media(p, "outputs", "application/json")
 	card.readConfig(p)
 	card.readExitCodes(p)
 	return card
@@ -32,28 +36,59 @@ func readCard(p contract.Payload, raw []byte) *Card {
 var (
 	cardKeys      = []string{"name", "version", "description", "capabilities", "inputs", "outputs", "config", "exit_codes"}
 	mediaKeys     = []string{"media_type", "description"}
-	parameterKeys = []string{"type", "description", "default"}
+	parameterKeys = []string{"type", "description", "short", "default"}
 )
 
-func (c *Card) media(p contract.Payload, key string) []Media {
+// media reads kinds of bytes; where none is stated it is the usual one.
+func (c *Card) media(p contract.Payload, key, usual string) []Media {
 	var all []Media
 	for i, v := range list(p, key) {
 		m, _ := v.(map[string]any)
 		c.Warnings = append(c.Warnings, ignored("/"+key+"/"+strconv.Itoa(i), slices.Sorted(maps.Keys(m)), mediaKeys)...)
 		all = append(all, Media{Type: text(m["media_type"]), Description: text(m["description"])})
 	}
+	if len(all) == 0 {
+		return []Media{{Type: usual}}
+	}
 	return all
 }
 
 func (c *Card) readConfig(p contract.Payload) {
-	for name, m := range sortedObjects(p, "config") {
-		c.Warnings = append(c.Warnings, ignored("/config/"+name, slices.Sorted(maps.Keys(m)), parameterKeys)...)
+	for key, m := range sortedObjects(p, "config") {
+		c.Warnings = append(c.Warnings, ignored("/config/"+key, slices.Sorted(maps.Keys(m)), parameterKeys)...)
 		value, stated := m["default"]
+		name := strings.TrimLeft(key, "-")
 		c.Config = append(c.Config, Parameter{
-			Name: name, Type: Type(text(m["type"])), Description: text(m["description"]),
+			Name: name, Short: shortFlag(key, text(m["short"])), ShortOnly: len(name) == 1 && strings.TrimSuffix(key, name) == "-",
+			Type: typeCalled(text(m["type"])), Description: text(m["description"]),
 			Default: value, Required: stated && value == nil,
 		})
 	}
+	slices.SortFunc(c.Config, func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// shortFlag is the letter of a parameter: the stated one, or that of a name of one letter.
+func shortFlag(key, stated string) string {
+	letter := strings.TrimLeft(cmp.Or(stated, key), "-")
+	if len(letter) != 1 {
+		return ""
+	}
+	return letter
+}
+
+// flagsTwice finds flags that stand for two parameters: "--lang" beside "lang".
+func (c *Card) flagsTwice() []fault.Finding {
+	var found []fault.Finding
+	seen := map[string]bool{}
+	for _, p := range c.Config {
+		for _, flag := range slices.Compact([]string{p.Name, p.Short}) {
+			if flag != "" && seen[flag] {
+				found = append(found, fault.Finding{Pointer: "/config", Message: "two parameters have the same flag", Hint: "name each parameter once, without dashes"})
+			}
+			seen[flag] = true
+		}
+	}
+	return found
 }
 
 func (c *Card) readExitCodes(p contract.Payload) {

@@ -1,6 +1,7 @@
 package au
 
 import (
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -24,11 +25,26 @@ const (
 	TypeString  Type = "string"
 	TypeInteger Type = "integer"
 	TypeBoolean Type = "boolean"
+	TypeNumber  Type = "number" // not the specification's, but found in cards
 )
+
+// typeCalled returns the type of that name, or of a name that other cards have for it.
+func typeCalled(name string) Type {
+	switch name {
+	case "float":
+		return TypeNumber
+	case "int":
+		return TypeInteger
+	case "bool":
+		return TypeBoolean
+	}
+	return Type(name)
+}
 
 // Parameter is one value of a unit's configuration, given as --name.
 type Parameter struct {
-	Name        string
+	Name        string // without dashes
+	Short       string // a letter, by which it can be given as -n as well; "" is none
 	Type        Type
 	Description string
 
@@ -37,6 +53,16 @@ type Parameter struct {
 	// Required is the meaning of a null default (section 6.1). A parameter that mentions no
 	// default may be omitted.
 	Required bool
+	// ShortOnly says that the card names it as -n, so that it has no other flag.
+	ShortOnly bool
+}
+
+// Flag is how the parameter is given: --name, or -n if its card says so.
+func (p Parameter) Flag() string {
+	if p.ShortOnly {
+		return "-" + p.Name
+	}
+	return "--" + p.Name
 }
 
 // Env is the variable that carries the value beside its flag, or "". Only models have one
@@ -57,12 +83,17 @@ func (p Parameter) check(value string) (clean, problem, hint string) {
 	case TypeInteger:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return "", "must be a whole number", "between -2^63 and 2^63-1, such as --" + p.Name + "=3"
+			return "", "must be a whole number", "between -2^63 and 2^63-1, such as " + p.Flag() + "=3"
 		}
 		return strconv.FormatInt(n, 10), "", ""
+	case TypeNumber:
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return "", "must be a number", "such as " + p.Flag() + "=0.5"
+		}
 	case TypeBoolean:
 		if value != "true" && value != "false" {
-			return "", "must be true or false", "write --" + p.Name + " alone for true, --" + p.Name + "=false for false"
+			return "", "must be true or false", "write " + p.Flag() + " alone for true, " + p.Flag() + "=false for false"
 		}
 	case TypeString:
 	}

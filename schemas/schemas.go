@@ -29,6 +29,10 @@ func Describe() []byte { return must("describe") }
 // written by others, so its objects are open.
 func AgentAnswer() []byte { return must("agentanswer") }
 
+// DescribeLenient returns the schema of a model card that is odd but whole: with it the unit
+// can be run.
+func DescribeLenient() []byte { return must("describe-lenient") }
+
 // must reads an embedded schema. One that is missing is a mistake of the build,
 // which a test finds.
 func must(name string) []byte {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,8 +82,10 @@ func (a *app) describeAU(ctx context.Context, target string, asJSON bool) error 
 // showCard prints a model card for a person.
 func (a *app) showCard(card *au.Card) {
 	out := a.stdout
-	out.line("%s %s", out.style(bold, printable(card.Name)), printable(card.Version))
-	out.line("%s", printable(card.Description))
+	out.line("%s", strings.TrimSpace(out.style(bold, printable(card.Name))+" "+printable(card.Version)))
+	if card.Description != "" {
+		out.line("%s", printable(card.Description))
+	}
 	if len(card.Capabilities) > 0 {
 		out.line("can do: %s", printable(strings.Join(card.Capabilities, ", ")))
 	}
@@ -93,11 +96,19 @@ func (a *app) showCard(card *au.Card) {
 		out.line("gives:  %-20s %s", printable(m.Type), out.style(dim, printable(m.Description)))
 	}
 	for _, p := range card.Config {
-		out.line("  --%-18s %-8s %s %s", printable(p.Name), p.Type, parameterDefault(p), out.style(dim, printable(p.Description)))
+		out.line("  %-20s %-8s %s %s", printable(flagText(p)), p.Type, parameterDefault(p), out.style(dim, printable(p.Description)))
 	}
-	for _, w := range card.Warnings {
+	for _, w := range slices.Concat(card.Odd, card.Warnings) {
 		a.note("%s %s", a.stderr.style(yellow, "warning:"), printable(w.String()))
 	}
+}
+
+// flagText is how a parameter is given.
+func flagText(p au.Parameter) string {
+	if p.Short != "" && p.Short != p.Name {
+		return p.Flag() + ", -" + p.Short
+	}
+	return p.Flag()
 }
 
 func parameterDefault(p au.Parameter) string {

@@ -61,7 +61,7 @@ func (o *output) json(document any) error {
 func (o *output) fault(err error) {
 	public := fault.Public(err)
 	o.line("%s %s%s", o.style(red, "aod:"), printable(public.Msg), o.cause(public))
-	o.findings(public.Findings)
+	o.findings(unsaid(public.Findings, public.Msg))
 	if public.Hint != "" {
 		o.line("  %s %s", o.style(dim, "hint:"), printable(public.Hint))
 	}
@@ -74,6 +74,14 @@ func (o *output) cause(e *fault.Error) string {
 		return ""
 	}
 	return ": " + printable(e.Err.Error())
+}
+
+// unsaid leaves out the first finding if the message says it already.
+func unsaid(findings []fault.Finding, message string) []fault.Finding {
+	if len(findings) > 0 && strings.Contains(message, findings[0].String()) {
+		return findings[1:]
+	}
+	return findings
 }
 
 func (o *output) findings(findings []fault.Finding) {

@@ -177,7 +177,7 @@ func (o *output) runError(unit string, e api.RunError) {
 		message = printable(e.Type) + ": " + message
 	}
 	o.line("%s %s", o.style(red, printable(unit)+":"), message)
-	o.findings(e.Findings)
+	o.findings(unsaid(e.Findings, e.Message))
 	if e.Hint != "" {
 		o.line("  %s %s", o.style(dim, "hint:"), printable(e.Hint))
 	}

@@ -90,6 +90,9 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 		return err
 	}
 	x.card = card
+	if odd := card.OddText(); odd != "" {
+		x.Warn("%s; `aod au check` tells all of it", odd)
+	}
 	call, err := x.auCall()
 	if err != nil {
 		return err
