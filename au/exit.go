@@ -12,6 +12,14 @@ const (
 	ExitInvalidInput ExitClass = "invalid_input" // 2
 	ExitDomainError  ExitClass = "domain_error"  // 3 and up, the unit's own
 	ExitSignal       ExitClass = "signal"        // 128 and the signal's number
+	ExitNotStarted   ExitClass = "start_failed"  // 126 and 127, unless they are the unit's own
+)
+
+// The codes with which shells, env and the sandbox's init tell of a program that they could
+// not start (POSIX, XCU 2.8.2).
+const (
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
 )
 
 // Exit describes how a unit ended.
@@ -56,14 +64,19 @@ func ExitMeaning(code int, card *Card) Exit {
 		if exit.Name == "" {
 			exit.Name = "signal " + strconv.Itoa(code-128)
 		}
+	case (code == ExitNotExecutable || code == ExitNotFound) && !names(card, code):
+		exit.Class, exit.Name = ExitNotStarted, "a program could not be started"
 	default:
 		exit.Class, exit.Name = ExitDomainError, domainName(code, card)
 	}
 	return exit
 }
 
+// names reports whether the card has a name for a code.
+func names(card *Card, code int) bool { return card != nil && card.ExitCodes[code] != "" }
+
 func domainName(code int, card *Card) string {
-	if card != nil && card.ExitCodes[code] != "" {
+	if names(card, code) {
 		return card.ExitCodes[code]
 	}
 	return "domain error " + strconv.Itoa(code)

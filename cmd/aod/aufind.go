@@ -15,7 +15,6 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/images"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -57,12 +56,17 @@ func (a *app) wrapImage(ref string) (*capsule.Capsule, error) {
 }
 
 // wrapProgram makes a unit from a program, in an image of its own: the unit runs the
-// program as it was read now, and a program that needs libc finds Debian's.
+// program as it was read now. A program that needs libc finds Debian's, a script its
+// interpreter.
 func (a *app) wrapProgram(program string) (*capsule.Capsule, error) {
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
 		return nil, fault.Wrap(fault.Input, err, "%q is no program", program).WithHint("chmod +x it, if it is one")
 	}
-	return a.wrap(filepath.Base(program), "FROM "+images.BaseFrom+"\nCOPY unit /unit\nENTRYPOINT [\"/unit\"]\n", program)
+	text, err := programImage(program)
+	if err != nil {
+		return nil, err
+	}
+	return a.wrap(filepath.Base(program), text, program)
 }
 
 // wrap makes the directory of a unit in the data directory, once for each content.

@@ -13,8 +13,12 @@ import (
 // collect decides what the end of an Agentic Unit means that wasn't stopped. The exit code
 // decides, and with 0 the stdout has to keep the specification.
 func (agenticUnit) collect(x *execution, end runtime.End) (run.Result, error) {
-	if end.ExitCode != 0 {
-		return unitFailed(au.ExitMeaning(end.ExitCode, x.card)), nil
+	switch exit := au.ExitMeaning(end.ExitCode, x.card); exit.Class {
+	case au.ExitSuccess:
+	case au.ExitNotStarted:
+		return programMissing(x.Record.Unit, end.ExitCode, "").result(), nil
+	default:
+		return unitFailed(exit), nil
 	}
 	f, err := x.attempt.layout.OpenStdout()
 	if err != nil {

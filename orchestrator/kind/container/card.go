@@ -60,7 +60,7 @@ func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
 
 // Describe returns the model card of an Agentic Unit. The program is asked once for each
 // image. observe gets the steps of the image's build, and may be nil. If the program prints
-// no card, the error is a Capsule fault.
+// no card, or can't be started, the error is a Capsule fault.
 func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
 	if !isAgenticUnit(u) {
 		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).WithHint("`aod units` shows its contract")
@@ -112,7 +112,7 @@ func (noHost) Note(run.Event) {}
 func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {
 	known := filepath.Join(c.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".json")
 	if raw, err := os.ReadFile(known); err == nil {
-		if card, err := au.ParseCard(raw); err == nil {
+		if card, err := au.ReadCard(raw); err == nil {
 			return card, nil
 		} // of another version of AOD: asked again
 	}
@@ -120,10 +120,10 @@ func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, di
 	if err != nil {
 		return nil, err
 	}
-	card, err := au.ParseCard(raw)
+	card, err := au.ReadCard(raw)
 	if err != nil {
 		public := fault.Public(err)
-		return nil, fault.Wrap(fault.Capsule, err, "%q gives no model card: %s", r.Record.Unit, public.Msg).
+		return nil, fault.New(fault.Capsule, "%q gives no model card that can be used: %s", r.Record.Unit, public.Msg).
 			WithHint("%s", public.Hint).WithFindings(public.Findings)
 	}
 	return card, c.remember(known, raw)
@@ -156,6 +156,8 @@ func describedBy(unit string, seen Observed) ([]byte, error) {
 	switch {
 	case seen.TimedOut:
 		return nil, fault.New(fault.Capsule, "%q gives no model card: it took more than %v", unit, describeTime).WithHint(hint)
+	case seen.StartError != "" || au.ExitMeaning(seen.ExitCode, nil).Class == au.ExitNotStarted:
+		return nil, programMissing(unit, seen.ExitCode, seen.StartError)
 	case seen.ExitCode != 0:
 		return nil, fault.New(fault.Capsule, "%q gives no model card: it exited with %d", unit, seen.ExitCode).WithHint(hint)
 	}

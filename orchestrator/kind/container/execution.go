@@ -60,6 +60,9 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			end, err = x.openAndWait(ctx)
 		}
 	}
+	if unstarted := (*startFailure)(nil); errors.As(err, &unstarted) {
+		return unstarted.result(), nil
+	}
 	if err != nil {
 		return run.Result{}, err
 	}
