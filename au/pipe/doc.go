@@ -2,7 +2,7 @@
 //
 // Parse turns a user's text into Tasks. Run prepares and runs them: a line of units at the
 // same time, joined by pipes, if the Runner can do that; else in turn, over files.
-// Decisive picks the record that decides a pipeline's outcome.
+// Decisive picks the record that decides a pipeline's outcome, Failed those that failed.
 //
 // It knows nothing of engines, sandboxes or a terminal: a Runner runs the units.
 package pipe

@@ -31,12 +31,9 @@ type stage struct {
 	err    error
 }
 
-// atOnce runs the tasks of a line at the same time. The first failure ends all of them.
-func (p pipeline) atOnce(ctx context.Context, tasks []Task) ([]api.Record, error) {
-	stages, err := p.stages(tasks)
-	if err != nil {
-		return nil, err
-	}
+// atOnce runs the units of a line at the same time. The first failure ends all of them.
+func (p pipeline) atOnce(ctx context.Context, units []Unit) ([]api.Record, error) {
+	stages := joined(units)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
@@ -48,34 +45,29 @@ func (p pipeline) atOnce(ctx context.Context, tasks []Task) ([]api.Record, error
 	}
 	all.Wait()
 	var records []api.Record
+	var errs []error
 	for _, s := range stages {
 		if s.record.ID != "" {
 			records = append(records, s.record)
 		}
-		if s.err != nil && !errors.Is(s.err, errPipeEnded) {
-			err = errors.Join(err, s.err)
+		if !errors.Is(s.err, errPipeEnded) {
+			errs = append(errs, s.err)
 		}
 	}
-	return records, err
+	return records, inOrder(errs)
 }
 
-// stages prepares every unit before it runs any.
-func (p pipeline) stages(tasks []Task) (stages []*stage, err error) {
+// joined joins units by pipes.
+func joined(units []Unit) (stages []*stage) {
 	var in *io.PipeReader
-	for i, task := range tasks {
-		s, stdin := &stage{in: in}, ""
-		if i == 0 {
-			stdin = p.opts.Stdin
-		}
-		if s.unit, err = p.runner.Prepare(task, stdin); err != nil {
-			return nil, err
-		}
-		if i < len(tasks)-1 {
+	for i, unit := range units {
+		s := &stage{unit: unit, in: in}
+		if i < len(units)-1 {
 			in, s.out = io.Pipe()
 		}
 		stages = append(stages, s)
 	}
-	return stages, nil
+	return stages
 }
 
 // join leaves missing ends nil.
@@ -105,13 +97,21 @@ func (s *stage) end(cancel context.CancelCauseFunc) {
 	}
 }
 
+// Failed returns the records of the units that failed by themselves, in order.
+func Failed(records []api.Record) (failed []api.Record) {
+	for _, r := range records {
+		if r.Outcome != api.Success && r.Outcome != api.WasCancelled {
+			failed = append(failed, r)
+		}
+	}
+	return failed
+}
+
 // Decisive returns the record that decides a pipeline's outcome: the first that failed by
 // itself, else the last. There has to be a record.
 func Decisive(records []api.Record) api.Record {
-	for _, r := range records {
-		if r.Outcome != api.Success && r.Outcome != api.WasCancelled {
-			return r
-		}
+	if failed := Failed(records); len(failed) > 0 {
+		return failed[0]
 	}
 	for _, r := range records { // the whole pipeline was cancelled
 		if r.Outcome != api.Success {

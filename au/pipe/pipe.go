@@ -2,9 +2,12 @@ package pipe
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
@@ -12,9 +15,10 @@ import (
 
 // Runner runs Agentic Units.
 type Runner interface {
-	// Prepare loads a task's unit and checks its input; it starts nothing. The unit reads
-	// the file stdin; "" is none.
-	Prepare(task Task, stdin string) (Unit, error)
+	// Prepare loads a task's unit and checks its arguments; it doesn't start the task, and
+	// may be called for several tasks at the same time. The unit will read the file stdin, which
+	// need not be there yet; "" is none.
+	Prepare(ctx context.Context, task Task, stdin string) (Unit, error)
 }
 
 // Unit is a unit that can be started, once.
@@ -41,26 +45,77 @@ type Options struct {
 	Joined bool
 }
 
-// Run runs the tasks and returns the records of all tasks that ran. The first failure ends
-// all of them. The error is one of the Runner's, or an Unavailable fault of Dir's disk.
-func Run(ctx context.Context, tasks []Task, runner Runner, opts Options) ([]api.Record, error) {
-	p := pipeline{runner: runner, opts: opts}
-	if opts.Joined && isLine(tasks) {
-		return p.atOnce(ctx, tasks)
+// Failures are the errors of several units, in the order of the pipeline.
+type Failures []error
+
+func (f Failures) Error() string { return errors.Join(f...).Error() }
+
+// Unwrap lets errors.As find the first.
+func (f Failures) Unwrap() []error { return f }
+
+// inOrder returns the errors that there are: nil, the one, or Failures.
+func inOrder(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
 	}
-	return p.inTurn(ctx, tasks)
+	return Failures(errs)
+}
+
+// Run runs the tasks and returns the records of all tasks that ran. Nothing is run unless
+// all can be prepared. The first failure ends all of them. The error is one of the Runner's,
+// Failures if there are several, or an Unavailable fault of Dir's disk.
+func Run(ctx context.Context, tasks []Task, runner Runner, opts Options) ([]api.Record, error) {
+	p := pipeline{runner: runner, opts: opts, joined: opts.Joined && isLine(tasks)}
+	units, err := p.prepare(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	if p.joined {
+		return p.atOnce(ctx, units)
+	}
+	return p.inTurn(ctx, tasks, units)
 }
 
 type pipeline struct {
 	runner Runner
 	opts   Options
+	joined bool
+}
+
+// prepare prepares all units before any is run.
+func (p pipeline) prepare(ctx context.Context, tasks []Task) ([]Unit, error) {
+	units, errs := make([]Unit, len(tasks)), make([]error, len(tasks))
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		all.Go(func() { units[i], errs[i] = p.runner.Prepare(ctx, task, p.stdin(task)) })
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // once, not of each
+	}
+	return units, inOrder(errs)
+}
+
+// stdin is the file that a task reads; "" is none, or a pipe.
+func (p pipeline) stdin(task Task) string {
+	switch {
+	case task.From == "":
+		return p.opts.Stdin
+	case p.joined:
+		return ""
+	}
+	return p.result(task.From)
 }
 
 // inTurn runs the tasks one after the other, each on a finished result. It returns the
 // records of all tasks that ran: the last of them failed, or all are done.
-func (p pipeline) inTurn(ctx context.Context, tasks []Task) (records []api.Record, err error) {
-	for _, task := range tasks {
-		record, err := p.onFile(ctx, task)
+func (p pipeline) inTurn(ctx context.Context, tasks []Task, units []Unit) (records []api.Record, err error) {
+	for i, task := range tasks {
+		record, err := units[i].Run(ctx, Join{})
 		if record.ID != "" {
 			records = append(records, record)
 		}
@@ -75,15 +130,3 @@ func (p pipeline) inTurn(ctx context.Context, tasks []Task) (records []api.Recor
 }
 
 func (p pipeline) result(id string) string { return filepath.Join(p.opts.Dir, id+".json") }
-
-func (p pipeline) onFile(ctx context.Context, task Task) (api.Record, error) {
-	stdin := p.opts.Stdin
-	if task.From != "" {
-		stdin = p.result(task.From)
-	}
-	unit, err := p.runner.Prepare(task, stdin)
-	if err != nil {
-		return api.Record{}, err
-	}
-	return unit.Run(ctx, Join{})
-}

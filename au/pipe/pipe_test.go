@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +23,7 @@ type fakeUnits map[string]func(ctx context.Context, in string) (outcome api.Outc
 
 var errNoUnit = errors.New("there is no such unit")
 
-func (f fakeUnits) Prepare(task Task, stdin string) (Unit, error) {
+func (f fakeUnits) Prepare(_ context.Context, task Task, stdin string) (Unit, error) {
 	if f[task.Unit] == nil {
 		return nil, errNoUnit
 	}
@@ -161,12 +162,75 @@ func TestParse(t *testing.T) {
 }
 
 func TestTasksThatCannotBeRun(t *testing.T) {
-	err := checkTasks([]Task{{ID: "a"}, {ID: "b/c", Unit: "u"}, {ID: "d", Unit: "u", From: "e"}, {ID: "d", Unit: "u"}})
 	var pointers []string
-	for _, f := range fault.Public(err).Findings {
+	for _, f := range checkTasks([]Task{{ID: "a"}, {ID: "b/c", Unit: "u"}, {ID: "d", Unit: "u", From: "e"}, {ID: "d", Unit: "u"}}) {
 		pointers = append(pointers, f.Pointer)
 	}
 	if diff := cmp.Diff([]string{"/0/unit", "/1/id", "/2/from", "/3/id"}, pointers); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestEveryUnitThatCannotBePreparedSaysSoInOrder(t *testing.T) {
+	for _, joined := range []bool{true, false} {
+		_, err := run(t, "one | a | two", joined, fakeUnits{"a": adds("A")})
+		var failures Failures
+		if !errors.As(err, &failures) || len(failures) != 2 || !errors.Is(err, errNoUnit) {
+			t.Errorf("joined: %t: %v", joined, err)
+		}
+	}
+	if err := inOrder([]error{nil, io.EOF, nil, io.ErrNoProgress}); err.Error() != "EOF\n"+io.ErrNoProgress.Error() {
+		t.Errorf("%q", err)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	record := func(id string, o api.Outcome) api.Record { return api.Record{ID: id, Outcome: o} }
+	got := Failed([]api.Record{record("a", api.Success), record("b", api.CapsuleError), record("c", api.WasCancelled), record("d", api.TimedOut)})
+	if len(got) != 2 || got[0].ID != "b" || got[1].ID != "d" {
+		t.Errorf("%v", ends(got))
+	}
+}
+
+func TestTasksAreReadOrRefusedInPlainWords(t *testing.T) {
+	got, err := parseTasks("f", []byte(`[{"id": "a", "unit": "u", "args": ["-n", "two words", "x"], "prompt": "p", "timeout": "1m30s"}, {"id": "b", "unit": "v", "from": "a"}]`))
+	want := []Task{{ID: "a", Unit: "u", Args: []string{"-n", "two words", "x"}, Prompt: "p", Timeout: 90 * time.Second}, {ID: "b", Unit: "v", From: "a"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	for raw, want := range map[string]string{
+		`{"id": "a"}`:   "f is no list of tasks",
+		`null`:          "f is no list of tasks",
+		`"a"`:           "f is no list of tasks",
+		`[]`:            "f has 0 tasks; from 1 to 64 can be run",
+		`[{]`:           "f is no list of tasks: it is not valid JSON: ",
+		`[3]`:           "/0: is no task",
+		`[{"id": 3}]`:   "/0/id: has to be a text",
+		`[{"Id": "a"}]`: "/0/Id: is no field of a task",
+		`[{"id": "a", "unit": "u", "args": [3]}]`:          "/0/args: has to be a list of texts",
+		`[{"id": "a", "unit": "u", "timeout": "-1s"}]`:     `/0/timeout: has to be a duration, such as "30s"`,
+		`[{"id": "a", "unit": "u", "timeout": 5}]`:         `/0/timeout: has to be a duration, such as "30s"`,
+		`[{"id": "a", "unit": "u"},{"id":"a","unit":"u"}]`: "/1/id: is no id, or another task's",
+	} {
+		_, err := parseTasks("f", []byte(raw))
+		public := fault.Public(err)
+		said := public.Msg
+		for _, f := range public.Findings {
+			said += "\n" + f.String()
+		}
+		if !fault.Is(err, fault.Input) || !strings.Contains(said, want) || public.Hint != tasksHint || strings.Contains(err.Error(), "unmarshal") {
+			t.Errorf("%s: %s", raw, said)
+		}
+	}
+}
+
+func FuzzTasks(f *testing.F) {
+	f.Add([]byte(`[{"id": "a", "unit": "u", "args": ["x"], "timeout": "1s"}]`))
+	f.Add([]byte(`[{}, 3, {"id": null}]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		tasks, err := parseTasks("f", raw)
+		if (err == nil) != (len(tasks) > 0) || err != nil && !fault.Is(err, fault.Input) {
+			t.Errorf("%v, %v", tasks, err)
+		}
+	})
 }

@@ -1,12 +1,9 @@
 package pipe
 
 import (
-	"encoding/json"
-	"io"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-shellwords"
 
@@ -20,11 +17,12 @@ const (
 
 // Task is one step of a pipeline.
 type Task struct {
-	ID     string   `json:"id"`               // later tasks name its result by it
-	Unit   string   `json:"unit"`             // DIR|PROGRAM|IMAGE|NAME
-	Args   []string `json:"args,omitempty"`   //
-	Prompt string   `json:"prompt,omitempty"` //
-	From   string   `json:"from,omitempty"`   // the task whose result is its stdin; "" is the pipeline's own stdin
+	ID      string        // later tasks name its result by it
+	Unit    string        // DIR|PROGRAM|IMAGE|NAME
+	Args    []string      // words and flags, as the unit's model card has them
+	Prompt  string        // "" is none
+	From    string        // the task whose result is its stdin; "" is the pipeline's own stdin
+	Timeout time.Duration // 0 is that of the whole pipeline, or the unit's own
 }
 
 // Parse reads a line of units, "UNIT ARGS | UNIT ARGS", or the file of a text
@@ -60,48 +58,4 @@ func Parse(text string) ([]Task, error) {
 		}
 	}
 	return tasks, nil
-}
-
-func readTasks(name string) ([]Task, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the tasks %q can't be opened", name)
-	}
-	defer func() { _ = file.Close() }() // read only
-	raw, err := io.ReadAll(io.LimitReader(file, maxTasksFile))
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the tasks %q can't be read", name)
-	}
-	var tasks []Task
-	if err := json.Unmarshal(raw, &tasks); err != nil {
-		return nil, fault.Wrap(fault.Input, err, "%s is no list of tasks", name).WithHint(`write [{"id": "a", "unit": "./a"}, {"id": "b", "unit": "./b", "from": "a"}]`)
-	}
-	if len(tasks) == 0 || len(tasks) > maxTasks {
-		return nil, fault.New(fault.Input, "%s has %d tasks; from 1 to %d can be run", name, len(tasks), maxTasks)
-	}
-	return tasks, checkTasks(tasks)
-}
-
-var taskIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
-
-// checkTasks finds every task that can't be run, before any task runs.
-func checkTasks(tasks []Task) error {
-	known := map[string]bool{}
-	var findings []fault.Finding
-	for i, task := range tasks {
-		at := "/" + strconv.Itoa(i)
-		switch {
-		case task.Unit == "":
-			findings = append(findings, fault.Finding{Pointer: at + "/unit", Message: "is missing", Hint: "name the unit to run"})
-		case !taskIDs.MatchString(task.ID) || known[task.ID]:
-			findings = append(findings, fault.Finding{Pointer: at + "/id", Message: "is no id, or another task's", Hint: "use letters, digits, - and _, at most 40"})
-		case task.From != "" && !known[task.From]:
-			findings = append(findings, fault.Finding{Pointer: at + "/from", Message: "is no earlier task's id", Hint: "a task takes the result of one that stands before it"})
-		}
-		known[task.ID] = true
-	}
-	if len(findings) == 0 {
-		return nil
-	}
-	return fault.New(fault.Input, "the tasks can't be run").WithFindings(findings)
 }

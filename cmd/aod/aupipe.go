@@ -1,18 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/au/pipe"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) auPipeCommand() *cobra.Command {
@@ -27,8 +32,8 @@ before has printed was found to be one whole JSON document. With the first that 
 end, and with its exit code; --json prints the records of all.
 
 No shell reads the line: quotes keep words together, and that is all. A file is a list of
-tasks, {"id", "unit", "args", "prompt", "from"}, where "from" is the id of an earlier one;
-where they are no plain line, or the engine is elsewhere, they are run in turn.`,
+tasks, {"id", "unit", "args", "prompt", "from", "timeout"}, where "from" is the id of an
+earlier one; where they are no plain line, or the engine is elsewhere, they are run in turn.`,
 		Example: `  aod au pipe "./examples/au/pdf | ./summary --words 100" --stdin report.pdf
   aod au pipe @tasks.json --stdin report.pdf --json`,
 		Args: exactly(1, "one pipeline"),
@@ -56,31 +61,64 @@ func (a *app) pipeAUs(ctx context.Context, text string, flags auRunFlags) error 
 	}
 	var records []api.Record
 	err = a.withLocal(ctx, func(l *local) error {
-		view := newView(a.stderr, tasks[0].Unit, a.quiet)
+		view := newView(a.stderr, "the pipeline", a.quiet)
 		defer view.close()
 		opts := pipe.Options{Stdin: flags.stdin, Dir: dir, Joined: !runtime.IsRemote(l.engine)}
 		records, err = pipe.Run(ctx, tasks, auRunner{a: a, local: l, flags: flags, view: view}, opts)
 		return err
 	})
 	if len(records) == 0 {
-		return err
+		return a.each(err)
 	}
 	return a.reportPipe(records, flags.json, err)
 }
 
-// reportPipe prints the result of a pipeline, which is decided by its last record.
+// reportPipe prints the result of a pipeline, or how each unit failed that did.
 func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
-	last := pipe.Decisive(records)
-	if !all {
-		return a.report(last, "", false, failure)
+	decisive := pipe.Decisive(records)
+	switch {
+	case all:
+		if err := a.stdout.json(records); err != nil {
+			return err
+		}
+	case failure == nil && decisive.Outcome == api.Success:
+		return a.report(decisive, "", false, nil)
+	default:
+		failed := pipe.Failed(records)
+		if len(failed) == 0 { // somebody cancelled it
+			failed = []api.Record{decisive}
+		}
+		a.pipeErrors(failed, failure)
 	}
-	if err := a.stdout.json(records); err != nil {
-		return err
+	if failure != nil {
+		return a.each(failure)
 	}
-	if code := exitCode(last); code != 0 && failure == nil {
+	if code := exitCode(decisive); code != 0 {
 		return exitError(code)
 	}
-	return failure
+	return nil
+}
+
+// pipeErrors prints how each of the records failed.
+func (a *app) pipeErrors(failed []api.Record, failure error) {
+	for _, r := range failed {
+		told := failure != nil && r.Outcome == api.SystemError // by the failure
+		if r.Error != nil && !told {
+			a.stderr.runError(r.Unit, *r.Error)
+		}
+	}
+}
+
+// each prints the failures of several units in order. The exit code is that of the first.
+func (a *app) each(failure error) error {
+	var failures pipe.Failures
+	if !errors.As(failure, &failures) {
+		return failure
+	}
+	for _, err := range failures {
+		a.stderr.fault(err)
+	}
+	return exitError(fault.ExitCode(failures[0]))
 }
 
 // auRunner runs units on this machine's engine.
@@ -91,17 +129,44 @@ type auRunner struct {
 	view  *view
 }
 
-// Prepare implements pipe.Runner. The unit's input is a file by now.
-func (r auRunner) Prepare(task pipe.Task, stdin string) (pipe.Unit, error) {
+// Prepare implements pipe.Runner: it asks the unit for its model card, which says whether the
+// arguments are right.
+func (r auRunner) Prepare(ctx context.Context, task pipe.Task, stdin string) (pipe.Unit, error) {
 	c, err := r.a.loadAU(task.Unit)
 	if err != nil {
 		return nil, err
 	}
+	card, err := r.local.containers.Describe(ctx, unit.Of(c), r.watch(c.Name))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := card.Args(au.Call{Args: task.Args, Prompt: task.Prompt}); err != nil {
+		return nil, ofUnit(c.Name, err)
+	}
 	flags := r.flags
-	flags.prompt, flags.stdin = task.Prompt, stdin
+	flags.prompt, flags.stdin, flags.timeout = task.Prompt, stdin, cmp.Or(task.Timeout, flags.timeout)
 	req, _, err := flags.request(c, task.Args, r.a)
-	req.Observe = r.view.event
+	req.Observe = r.watch(c.Name)
 	return auUnit{local: r.local, req: req}, err
+}
+
+// ofUnit names the unit in an error that doesn't.
+func ofUnit(name string, err error) error {
+	named := *fault.Public(err)
+	named.Msg = name + ": " + named.Msg
+	return &named
+}
+
+// watch shows what a unit does. The pipeline goes on when one of its units is removed.
+func (r auRunner) watch(name string) func(run.Event) {
+	return func(e run.Event) {
+		switch {
+		case e.State == nil:
+			r.view.event(e)
+		case e.State.State == api.Starting || e.State.State == api.Running:
+			r.view.waitFor("%s %s", name, e.State.State)
+		}
+	}
 }
 
 // auUnit is a unit with its input.
