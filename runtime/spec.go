@@ -42,6 +42,7 @@ type Spec struct {
 	Filter                 *Filter           // nil: the program works on /io
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
 	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
+	Watch                  bool              // the report says what the program tried to write; slows it down
 	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
@@ -56,6 +57,9 @@ type Filter struct {
 // initThreads is how many of a container's processes and threads the init uses. They are
 // added to the unit's limit.
 const initThreads = 14
+
+// watchThreads is how many more it uses to watch the program.
+const watchThreads = 2
 
 // container turns the spec into the container of DESIGN's section 4. The image's user is
 // ignored: a sandbox is never root.
@@ -77,7 +81,7 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		Limits: ContainerLimits{
 			MemoryBytes: s.Limits.MemoryBytes,
 			CPUs:        s.Limits.CPUs,
-			PIDs:        s.Limits.PIDs + initThreads,
+			PIDs:        s.Limits.PIDs + s.initThreads(),
 			OpenFiles:   s.Limits.OpenFiles,
 			FileBytes:   s.Limits.DiskBytes,
 			ShmBytes:    s.Limits.TmpBytes,
@@ -89,6 +93,13 @@ func (s Spec) container(layout Layout) ContainerSpec {
 	return spec
 }
 
+func (s Spec) initThreads() int64 {
+	if s.Watch {
+		return initThreads + watchThreads
+	}
+	return initThreads
+}
+
 // entrypoint is the init with its options: its connection to this process, and a filter's
 // stdin and stdout.
 func (s Spec) entrypoint(layout Layout) []string {
@@ -98,6 +109,9 @@ func (s Spec) entrypoint(layout Layout) []string {
 		entrypoint = append(entrypoint, "-park", initreport.ControlPath)
 	case s.Control && layout.remote == nil:
 		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
+	}
+	if s.Watch {
+		entrypoint = append(entrypoint, "-watch", "calls")
 	}
 	if s.Filter != nil {
 		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))

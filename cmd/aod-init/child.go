@@ -21,22 +21,24 @@ type ending struct {
 
 	stdinTaken    int64
 	processesLeft int64 // when the main program had ended
+	watcher       *watcher
 }
 
-// start runs a command in its own process group and our directory.
-func start(c command) (pid int, stdin uintptr, failed *ending) {
+// start runs a command in its own process group and our directory. The watcher is nil where
+// nothing is watched.
+func start(c command) (pid int, stdin uintptr, w *watcher, failed *ending) {
 	env := environ(c.env)
 	path, err := lookup(c.argv[0], valueIn(env, "PATH"))
 	if err != nil {
-		return 0, 0, notStarted(c.argv[0], err)
+		return 0, 0, nil, notStarted(c.argv[0], err)
 	}
 	files, err := c.files()
 	if err != nil {
-		return 0, 0, &ending{code: exitUsage, startError: "its input or output: " + err.Error()}
+		return 0, 0, nil, &ending{code: exitUsage, startError: "its input or output: " + err.Error()}
 	}
 	restore := offerToOOMKiller()
 	hide()
-	pid, err = syscall.ForkExec(path, c.argv, &syscall.ProcAttr{
+	pid, w, err = c.fork(path, &syscall.ProcAttr{
 		Env:   env,
 		Files: files[:],
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
@@ -44,10 +46,23 @@ func start(c command) (pid int, stdin uintptr, failed *ending) {
 	restore()
 	c.close(files)
 	if err != nil {
-		return 0, 0, notStarted(c.argv[0], err)
+		return 0, 0, nil, notStarted(c.argv[0], err)
 	}
 	giveTerminal(pid)
-	return pid, files[0], nil
+	return pid, files[0], w, nil
+}
+
+func (c command) fork(path string, attr *syscall.ProcAttr) (pid int, w *watcher, err error) {
+	if !c.watch {
+		pid, err = syscall.ForkExec(path, c.argv, attr)
+		return pid, nil, err
+	}
+	w = &watcher{}
+	pid, watched, err := w.fork(path, c.argv, attr)
+	if !watched {
+		return pid, nil, err
+	}
+	return pid, w, err
 }
 
 func notStarted(program string, err error) *ending {

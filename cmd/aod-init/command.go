@@ -15,10 +15,11 @@ type command struct {
 	stdin, stdout string   // files that it gets as such; "" is ours
 	control       string   // the host's socket; "" is none
 	park          bool     // the host says there when to start it
+	watch         bool     // it is reported what the program tries to write
 }
 
 // usageText is for whoever wrote the container's entrypoint.
-const usageText = "usage: init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] -- PROGRAM [ARGS...]"
+const usageText = "usage: init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] -- PROGRAM [ARGS...]"
 
 // parseCommand reads what usageText says. Where it is not ok the control socket may be known
 // nevertheless, and the host is told.
@@ -31,6 +32,8 @@ func parseCommand(args []string) (c command, ok bool) {
 			c.stdout = args[1]
 		case "-control", "-park":
 			c.control, c.park = args[1], args[0] == "-park"
+		case "-watch":
+			c.watch = true
 		default:
 			return c, false
 		}

@@ -1,6 +1,6 @@
 // Command aod-init is PID 1 of every sandbox container, in any Linux image:
 //
-//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] -- PROGRAM ARGS...
+//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] -- PROGRAM ARGS...
 //
 // It starts the program in a process group of its own, passes signals on to that group,
 // reaps orphans, and when the program ends it kills whatever is left, writes
@@ -13,6 +13,9 @@
 // engine to notice; a host that isn't there, or doesn't listen, changes nothing. With
 // -park the program waits for the host's initbin.StartMessage as well: a signal ends the
 // wait with 128+n, the end of the connection with 125 and a report that says abandoned.
+//
+// With -watch the report says as well how often the program tried to write to a file or to
+// listen, where the kernel can tell.
 //
 // Meanwhile it joins connections to 127.0.0.1:7070 to the capsule API's socket, for
 // programs that know HTTP over TCP only.

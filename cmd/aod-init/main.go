@@ -48,13 +48,13 @@ func run(args []string) int {
 // supervise runs the program to its end, and the end of everything beside it.
 func supervise(command command, host control, signals <-chan os.Signal) ending {
 	relay := newRelay()
-	prepare()
+	prepare(command.watch)
 	if command.park {
 		if failed := park(&command, host, signals); failed != nil {
 			return *failed
 		}
 	}
-	pid, stdin, failed := start(command)
+	pid, stdin, watcher, failed := start(command)
 	if failed != nil {
 		return *failed
 	}
@@ -63,7 +63,7 @@ func supervise(command command, host control, signals <-chan os.Signal) ending {
 		go relay.serve()
 	}
 	end := wait(pid)
-	end.terminated = terminated.Load()
+	end.terminated, end.watcher = terminated.Load(), watcher
 	end.processesLeft, end.stdinTaken = killRest(), bytesTaken(stdin)
 	return end
 }

@@ -42,7 +42,7 @@ func (f reportFile) begin() bool {
 
 // compose is the report, as it is written and sent.
 func compose(end ending, u usage) []byte {
-	return initreport.Report{
+	report := initreport.Report{
 		Version:         initreport.Version,
 		ExitCode:        end.code,
 		Signal:          end.signal,
@@ -59,7 +59,11 @@ func compose(end ending, u usage) []byte {
 		NetAttempts:     u.netAttempts,
 		FilesLeft:       u.filesLeft,
 		Source:          u.source,
-	}.Append(nil)
+	}
+	if w := end.watcher; w != nil {
+		report.Watched, report.WritesTried, report.ListensTried = true, w.writes.Load(), w.listens.Load()
+	}
+	return report.Append(nil)
 }
 
 // write replaces whatever the program has left in the file. A report that can't be

@@ -17,6 +17,10 @@ import (
 // doesn't let it run: so some are to spare.
 const spareThreads = 6
 
+// watchThreads are for the program's watcher: the thread that has its filter, and the one that
+// waits for what the kernel tells. runtime.Spec adds them to the limit as well.
+const watchThreads = 2
+
 // prepare makes the Go runtime fit for a container whose process limit is reached and
 // whose memory is used up.
 //
@@ -28,11 +32,15 @@ const spareThreads = 6
 //
 // A memory limit or a collector setting in the image's environment (GOMEMLIMIT, GOGC)
 // is overridden: it is meant for the program, not for us.
-func prepare() {
+func prepare(watch bool) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
-	makeThreads(spareThreads)
+	threads := spareThreads
+	if watch {
+		threads += watchThreads
+	}
+	makeThreads(threads)
 }
 
 // makeThreads leaves n idle threads behind: each goroutine keeps a thread for itself

@@ -56,6 +56,8 @@ func plausible(r initreport.Report) bool {
 		within(r.ProcessesLeft, maxEvents) &&
 		counted(r.NetAttempts, maxEvents) &&
 		counted(r.FilesLeft, initreport.MaxFilesLeft) &&
+		within(r.WritesTried, initreport.MaxTried) &&
+		within(r.ListensTried, initreport.MaxTried) &&
 		(r.Source == initreport.Cgroup1 || r.Source == initreport.Cgroup2 || r.Source == initreport.Rusage)
 }
 

@@ -49,6 +49,9 @@ const NotCounted = -1
 // MaxFilesLeft is the largest Report.FilesLeft: counting ends there.
 const MaxFilesLeft = 1000
 
+// MaxTried is the largest Report.WritesTried and ListensTried: counting ends there.
+const MaxTried = 1000
+
 // Source says who counted Report.CPUSeconds.
 type Source string
 
@@ -91,6 +94,14 @@ type Report struct {
 	NetAttempts int64  `json:"net_attempts"`
 	FilesLeft   int64  `json:"files_left"` // entries in /tmp and /dev/shm at the end, at most MaxFilesLeft
 	Source      Source `json:"source"`
+	// Watched says that init was asked to watch the program, and could. The rest is left out
+	// where it is false.
+	Watched bool `json:"watched,omitempty"`
+	// WritesTried counts the calls to make, change or remove a file, also those that were
+	// refused; ListensTried those to listen or to take an address of the internet. Both are at
+	// most MaxTried.
+	WritesTried  int64 `json:"writes_tried,omitempty"`
+	ListensTried int64 `json:"listens_tried,omitempty"`
 }
 
 // Append appends the report as JSON to b. The form is canonical: equal reports give
@@ -115,6 +126,11 @@ func (r Report) Append(b []byte) []byte {
 	b = appendInt(b, `,"net_attempts":`, r.NetAttempts)
 	b = appendInt(b, `,"files_left":`, r.FilesLeft)
 	b = appendString(b, `,"source":`, string(r.Source))
+	if r.Watched {
+		b = append(b, `,"watched":true`...)
+		b = appendInt(b, `,"writes_tried":`, r.WritesTried)
+		b = appendInt(b, `,"listens_tried":`, r.ListensTried)
+	}
 	return append(b, '}')
 }
 
