@@ -28,7 +28,8 @@ var misbehaviours = map[string]string{
 	"exits with 2":                       `exit 2`,
 	"exits with 3, which its card names": `exit 3`,
 	"exits with 4, which it doesn't":     `exit 4`,
-	"wants more memory than it may":      `x=x; while :; do x=$x$x; done`,
+	"ends with 127, as a shell does that doesn't find a program": `nosuchprogram`,
+	"wants more memory than it may":                              `x=x; while :; do x=$x$x; done`,
 }
 
 const misbehaving = `#!/bin/bash

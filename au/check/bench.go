@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -13,8 +14,8 @@ import (
 // bench is an observation with its derived values, computed once for all checks.
 type bench struct {
 	Observation
-	card    *au.Card // nil unless --describe printed a valid one
-	cardErr error
+	card    *au.Card // nil unless --describe printed one that can be used
+	cardErr error    // why it is no valid one
 	outputs map[Scenario]outcome
 }
 
@@ -31,22 +32,34 @@ func newBench(o Observation) *bench {
 		b.outputs[s] = outcome{doc, err}
 	}
 	if run, ok := o.Runs[ScenarioDescribe]; ok {
-		b.card, b.cardErr = au.ParseCard(run.Stdout)
+		_, b.cardErr = au.ParseCard(run.Stdout)
+		b.card, _ = au.ReadCard(run.Stdout) // an odd card still says what the unit takes
 	}
 	return b
 }
 
-// scenarios lists the scenarios that were run, except the one that only describes.
+// scenarios lists the scenarios that were run, except those that only describe.
 func (b *bench) scenarios() []Scenario {
 	all := slices.Sorted(maps.Keys(b.Runs))
-	return slices.DeleteFunc(all, func(s Scenario) bool { return s == ScenarioDescribe })
+	return slices.DeleteFunc(all, func(s Scenario) bool { return slices.Contains(describes, s) })
 }
+
+// notStarted reports whether the program never began, or ended as those do that can't start
+// another.
+func (r Run) notStarted() bool {
+	return r.StartError != "" || au.ExitMeaning(r.ExitCode, nil).Class == au.ExitNotStarted
+}
+
+const couldNotStart = "the program could not be started"
 
 // on judges one scenario if it was run.
 func (b *bench) on(s Scenario, judge func(Run, outcome) Verdict) Verdict {
 	run, ok := b.Runs[s]
 	if !ok {
 		return notApplicable("%s was not tried", s)
+	}
+	if run.notStarted() {
+		return notApplicable("%s: %s", s, couldNotStart)
 	}
 	if run.TimedOut {
 		return fail("%s: it was still running when its time was up", s)
@@ -107,8 +120,14 @@ func (b *bench) none(what string, of func(Run) *int) Verdict {
 	return pass("%s: none in %d runs", what, observed)
 }
 
-// crash names the signal that ended a run, or "".
+// crash says how a run ended that didn't come to an end of its own, or "".
 func crash(run Run) string {
+	switch {
+	case run.StartError != "":
+		return couldNotStart + ": " + run.StartError
+	case run.notStarted():
+		return fmt.Sprintf("it exited with %d: it, or a program that it calls, could not be started", run.ExitCode)
+	}
 	if run.OutOfMemory {
 		return "it was killed for its memory"
 	}

@@ -40,7 +40,7 @@ type Check struct {
 }
 
 // Judge judges an observation by this check. It depends on nothing else.
-func (c Check) Judge(o Observation) Verdict { return c.judge(newBench(o)) }
+func (c Check) Judge(o Observation) Verdict { return newBench(o).verdict(c) }
 
 // Result is one line of a report.
 type Result struct {
@@ -58,9 +58,18 @@ func Judge(o Observation) Report {
 	b := newBench(o)
 	var report Report
 	for _, c := range Checks {
-		report.Results = append(report.Results, Result{Check: c, Verdict: c.judge(b)})
+		report.Results = append(report.Results, Result{Check: c, Verdict: b.verdict(c)})
 	}
 	return report
+}
+
+// verdict judges by one check. Of a unit that could not be started nothing was seen, so nothing
+// of it is good.
+func (b *bench) verdict(c Check) Verdict {
+	if c.ID != describeID && b.Runs[ScenarioDescribe].notStarted() {
+		return notApplicable(couldNotStart)
+	}
+	return c.judge(b)
 }
 
 // Failed reports whether any check failed. One that isn't applicable has not failed.

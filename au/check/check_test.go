@@ -37,7 +37,7 @@ func pointer[T any](v T) *T { return &v }
 func orderly(code int, stdout, stderr string) Run {
 	return Run{
 		ExitCode: code, Duration: time.Second, Stdout: []byte(stdout), StderrTail: []byte(stderr), StderrBytes: int64(len(stderr)), StdinBytes: 100, StdinTaken: pointer(int64(100)),
-		NetworkAttempts: pointer(0), FilesWritten: pointer(0), ProcessesLeft: pointer(0), PeakMemory: pointer(int64(1000)),
+		NetworkAttempts: pointer(0), Listened: pointer(0), FilesWritten: pointer(0), WritesTried: pointer(0), ProcessesLeft: pointer(0), PeakMemory: pointer(int64(1000)),
 	}
 }
 
@@ -45,12 +45,14 @@ func orderly(code int, stdout, stderr string) Run {
 func good() Observation {
 	refused := orderly(2, "", "Error: no picture\n")
 	secret := orderly(2, "", "Error: no picture\n")
-	secret.Canaries = []string{"canary"}
+	secret.Canaries = []string{"a canary of many letters"}
+	same := orderly(0, `{"n":1, "text":"Hello"}`, "")
 	return Observation{
 		Runs: map[Scenario]Run{
-			ScenarioDescribe: orderly(0, ocrCard, ""), ScenarioSample: orderly(0, `{"text":"Hello","n":1}`, ""), ScenarioAgain: orderly(0, `{"n":1, "text":"Hello"}`, ""),
-			ScenarioEmpty: refused, ScenarioCorrupt: refused, ScenarioHuge: refused, ScenarioMissingModel: refused, ScenarioTraversal: refused,
-			ScenarioSecret: secret, ScenarioLittleMemory: orderly(1, "", "Error: out of memory\n"),
+			ScenarioDescribe: orderly(0, ocrCard, ""), ScenarioDescribeAgain: orderly(0, ocrCard, ""), ScenarioDescribeThird: orderly(0, ocrCard, ""),
+			ScenarioSample: orderly(0, `{"text":"Hello","n":1}`, ""), ScenarioAgain: same, ScenarioThird: same, ScenarioFourth: same, ScenarioFifth: same,
+			ScenarioEmpty: refused, ScenarioCorrupt: refused, ScenarioDamaged: refused, ScenarioHuge: refused, ScenarioMissingModel: refused, ScenarioTraversal: refused,
+			ScenarioSecret: secret, ScenarioSecretArguments: secret, ScenarioWrongArgument: secret, ScenarioUnknownArgument: secret, ScenarioLittleMemory: orderly(1, "", "Error: out of memory\n"),
 		},
 		Source: &Source{true, true, true, true}, MemoryLimit: 2000,
 	}
@@ -140,11 +142,35 @@ var breaches = []breach{
 	{"a little memory ends it in silence", ScenarioLittleMemory, func(r *Run) { r.StderrTail, r.StderrBytes = nil, 0 }, []string{"error-messages", "out-of-memory"}},
 	{"a little memory leaves half a result", ScenarioLittleMemory, func(r *Run) { r.ExitCode, r.Stdout = 0, []byte(`{"a`) }, []string{"stdout-json-only", "out-of-memory"}},
 
-	{"the input stands on stderr", ScenarioSecret, func(r *Run) { r.StderrTail = []byte("Error: can't read canary") }, []string{"secrets-not-echoed"}},
+	{"the input stands on stderr", ScenarioSecret, func(r *Run) { r.StderrTail = []byte("Error: can't read: a canary of many letters") }, []string{"secrets-not-echoed"}},
+	{"a part of it", ScenarioSecret, func(r *Run) { r.StderrTail = []byte("Error: unexpected token: a canary o...") }, []string{"secrets-not-echoed"}},
+	{"in capitals", ScenarioSecret, func(r *Run) { r.StderrTail = []byte("ERROR: A CANARY OF MANY LETTERS") }, []string{"secrets-not-echoed"}},
+	{"in hexadecimal", ScenarioSecret, func(r *Run) { r.StderrTail = []byte("Error: bad magic 612063616E617279") }, []string{"secrets-not-echoed"}},
+	{"an argument stands on stderr", ScenarioUnknownArgument, func(r *Run) { r.StderrTail = []byte("Error: --x=a canary of many letters") }, []string{"secrets-not-echoed"}},
+	{"an invalid argument gives a general error", ScenarioWrongArgument, func(r *Run) { r.ExitCode = 1 }, []string{"exit-codes"}},
+	{"another card the next time", ScenarioDescribeThird, func(r *Run) { r.Stdout = []byte(with("0.1.0", "0.1.1")) }, []string{"describe"}},
+	{"no card the next time", ScenarioDescribeAgain, func(r *Run) { r.ExitCode, r.Stdout = 1, nil }, []string{"describe"}},
+	{"another result the fifth time", ScenarioFifth, func(r *Run) { r.Stdout = []byte(`{"text":"Hallo","n":1}`) }, []string{"deterministic"}},
+	{"what it calls for a corrupt input isn't there", ScenarioCorrupt, func(r *Run) { r.ExitCode = 127 }, []string{"exit-codes"}},
+	{"it listens", ScenarioSample, func(r *Run) { r.Listened = pointer(1) }, []string{"no-network"}},
+	{"it tries to write", ScenarioSample, func(r *Run) { r.WritesTried = pointer(1) }, []string{"no-files-written"}},
 	{"stderr is flooded", ScenarioSecret, func(r *Run) { r.StderrBytes = 1 << 30 }, []string{"secrets-not-echoed"}},
 	{"it calls home", ScenarioDescribe, func(r *Run) { r.NetworkAttempts = pointer(1) }, []string{"no-network"}},
 	{"it writes a file", ScenarioSample, func(r *Run) { r.FilesWritten = pointer(1) }, []string{"no-files-written"}},
 	{"it leaves a process", ScenarioSample, func(r *Run) { r.ProcessesLeft = pointer(1) }, []string{"no-leaks"}},
+}
+
+// set changes a scenario's run. The card is the same each time.
+func set(o *Observation, s Scenario, spoil func(*Run)) {
+	changed := []Scenario{s}
+	if s == ScenarioDescribe {
+		changed = describes
+	}
+	for _, s := range changed {
+		run := o.Runs[s]
+		spoil(&run)
+		o.Runs[s] = run
+	}
 }
 
 func TestEachBreachFailsItsChecksAndNoOther(t *testing.T) {
@@ -152,9 +178,7 @@ func TestEachBreachFailsItsChecksAndNoOther(t *testing.T) {
 	for _, b := range breaches {
 		t.Run(b.name, func(t *testing.T) {
 			o := good()
-			run := o.Runs[b.in]
-			b.spoil(&run)
-			o.Runs[b.in] = run
+			set(&o, b.in, b.spoil)
 			report := Judge(o)
 			if diff := cmp.Diff(b.fails, marks(report, Fail)); diff != "" || !report.Failed() {
 				t.Error(diff)
@@ -176,6 +200,24 @@ func TestEachBreachFailsItsChecksAndNoOther(t *testing.T) {
 	}
 }
 
+func TestAUnitThatCannotStartPassesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(*Run){
+		"its interpreter is missing":       func(r *Run) { r.ExitCode, r.Stdout = 127, nil },
+		"it can't be executed":             func(r *Run) { r.ExitCode, r.Stdout = 126, nil },
+		"the init could not start it":      func(r *Run) { r.ExitCode, r.Stdout, r.StartError = 127, nil, "/unit: not found" },
+		"it can't be started, with a card": func(r *Run) { r.ExitCode = 127 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := good()
+			set(&o, ScenarioDescribe, spoil)
+			report := Judge(o)
+			if diff := cmp.Diff([]string{"describe"}, marks(report, Fail)); diff != "" || report.Count(Pass) > 0 || report.Count(NotApplicable) != len(Checks)-1 {
+				t.Errorf("%s%+v", diff, report)
+			}
+		})
+	}
+}
+
 func TestASourceThatLacksEverything(t *testing.T) {
 	o := good()
 	o.Source = &Source{}
@@ -190,11 +232,6 @@ func TestWhatDoesNotApply(t *testing.T) {
 		change(&o)
 		return o
 	}
-	set := func(o *Observation, s Scenario, spoil func(*Run)) {
-		run := o.Runs[s]
-		spoil(&run)
-		o.Runs[s] = run
-	}
 	noModel := regexp.MustCompile(`(?m)^.*model-path.*\n`).ReplaceAllString(ocrCard, "")
 	cases := []struct {
 		name string
@@ -204,9 +241,19 @@ func TestWhatDoesNotApply(t *testing.T) {
 		{"the source, where there is only the program", with(func(o *Observation) { o.Source = nil }), []string{"readme", "license", "unit-tests", "integration-tests"}},
 		{"models, where the card has none", with(func(o *Observation) { set(o, ScenarioDescribe, func(r *Run) { r.Stdout = []byte(noModel) }) }), []string{"no-model-download", "path-traversal", "exit-missing-model"}},
 		{"a scenario that was not tried", with(func(o *Observation) { delete(o.Runs, ScenarioHuge) }), []string{"exit-huge-input"}},
-		{"secrets, where none was given", with(func(o *Observation) { delete(o.Runs, ScenarioSecret) }), []string{"secrets-not-echoed"}},
+		{"secrets, where none was given", with(func(o *Observation) {
+			for _, s := range []Scenario{ScenarioSecret, ScenarioSecretArguments, ScenarioWrongArgument, ScenarioUnknownArgument} {
+				delete(o.Runs, s)
+			}
+		}), []string{"secrets-not-echoed"}},
+		{"listening, where one run was not watched", with(func(o *Observation) { set(o, ScenarioSample, func(r *Run) { r.Listened = nil }) }), []string{"no-network"}},
+		{"writing, where one run was not watched", with(func(o *Observation) { set(o, ScenarioSample, func(r *Run) { r.WritesTried = nil }) }), []string{"no-files-written"}},
 		{"the network, where one run was not watched", with(func(o *Observation) { set(o, ScenarioSample, func(r *Run) { r.NetworkAttempts = nil }) }), []string{"no-network"}},
-		{"secrets that are empty", with(func(o *Observation) { set(o, ScenarioSecret, func(r *Run) { r.Canaries = []string{""} }) }), []string{"secrets-not-echoed"}},
+		{"secrets that are empty", with(func(o *Observation) {
+			for _, s := range []Scenario{ScenarioSecret, ScenarioSecretArguments, ScenarioWrongArgument, ScenarioUnknownArgument} {
+				set(o, s, func(r *Run) { r.Canaries = []string{""} })
+			}
+		}), []string{"secrets-not-echoed"}},
 		{"memory, where one run was not measured", with(func(o *Observation) { set(o, ScenarioSample, func(r *Run) { r.PeakMemory = nil }) }), []string{"memory-bound"}},
 		{"memory without a limit", with(func(o *Observation) { o.MemoryLimit = 0 }), []string{"memory-bound"}},
 		{"stdin that nobody counted", with(func(o *Observation) { set(o, ScenarioSample, func(r *Run) { r.StdinTaken = nil }) }), []string{"stdin-bytes"}},
@@ -240,7 +287,7 @@ func TestABadInputMayBeTaken(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			o := good()
-			o.Runs[ScenarioDescribe] = orderly(0, c.card, "")
+			set(&o, ScenarioDescribe, func(r *Run) { *r = orderly(0, c.card, "") })
 			o.Runs[ScenarioCorrupt] = orderly(c.code, c.stdout, "Error: no picture")
 			if failed := marks(Judge(o), Fail); failed != nil {
 				t.Errorf("failed: %v", failed)

@@ -1,12 +1,17 @@
 package check
 
+// describeID is the id of the check that all others depend on.
+const describeID = "describe"
+
 // Checks are all checks, in the order of the specification's checklist (section 10). Each
 // item of the list has one check. Two items occur there twice and here once: that
 // --describe validates, and that malformed input is handled. Two rules of other sections
 // are added: that nothing is written (3.2), and that the same input gives the same output
 // (2.2).
+//
+// A unit that can't be started fails the first, and nothing is said of the others.
 var Checks = []Check{
-	{"describe", "--describe prints the model card and ends", "4.1, 10 core contract", judgeDescribe},
+	{describeID, "--describe prints the model card and ends", "4.1, 10 core contract", judgeDescribe},
 	{"describe-schema", "the model card keeps describe.schema.json", "6.1, 10 core contract, 10 testing", judgeCard},
 	{"stdin-bytes", "stdin is read to its end, as bytes", "5.1, 10 core contract", judgeStdin},
 	{"stdout-json-only", "stdout is one JSON document and nothing else", "5.2, 10 core contract", judgeStdout},
@@ -16,9 +21,9 @@ var Checks = []Check{
 	{"no-model-download", "a model that is missing is not fetched", "3.2, 10 security", judgeDownload},
 	{"path-traversal", "a path with .. in it is refused", "8.2, 10 security", judgeTraversal},
 	{"exit-huge-input", "an input that is too large is borne or refused", "8.1, 10 security", judgeHuge},
-	{"secrets-not-echoed", "no secret and no input shows up on stderr", "8.4, 10 security", judgeSecrets},
-	{"no-network", "the network is never tried", "3.2, 10 security", judgeNetwork},
-	{"no-files-written", "no file is written", "3.2", judgeFiles},
+	{"secrets-not-echoed", "no secret, input or argument shows up on stderr", "8.4, 10 security", judgeSecrets},
+	{"no-network", "the network is never tried, nor listened to", "3.2, 10 security", judgeNetwork},
+	{"no-files-written", "no file is written, nor is it tried", "3.2", judgeFiles},
 
 	{"error-messages", "a failure says what is wrong", "7.2, 10 error handling", judgeMessages},
 	{"exit-empty-input", "an empty input is borne or refused", "7.1, 10 error handling", judgeEmpty},

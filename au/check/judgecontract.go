@@ -2,13 +2,31 @@ package check
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 )
 
 func judgeDescribe(b *bench) Verdict {
-	return b.on(ScenarioDescribe, func(run Run, out outcome) Verdict {
+	first, tried := b.Runs[ScenarioDescribe]
+	if tried && first.notStarted() {
+		return fail("%s", crash(first))
+	}
+	return b.on(ScenarioDescribe, func(_ Run, out outcome) Verdict {
+		for _, s := range describes {
+			if verdict := b.describes(s, out); verdict.Mark == Fail {
+				return verdict
+			}
+		}
+		return pass("it printed one JSON document and exited with 0, its stdin still open, and the same each time")
+	})
+}
+
+// describes judges one time that the unit was asked for its card, of which the first gave a
+// document.
+func (b *bench) describes(s Scenario, first outcome) Verdict {
+	return b.on(s, func(run Run, out outcome) Verdict {
 		switch problem := crash(run); {
 		case problem != "":
 			return fail("%s", problem)
@@ -16,8 +34,10 @@ func judgeDescribe(b *bench) Verdict {
 			return fail("it exited with %d, expected 0", run.ExitCode)
 		case out.err != nil:
 			return fail("%s", outputProblem(out.err))
+		case !sameJSON(first.doc.JSON(), out.doc.JSON()):
+			return fail("%s: it printed another card than the first time", s)
 		}
-		return pass("it printed one JSON document and exited with 0, its stdin still open")
+		return pass("the same card")
 	})
 }
 
@@ -110,8 +130,10 @@ func judgeExitCodes(b *bench) Verdict {
 			return fail("%s: it was still running when its time was up", s)
 		case problem != "" && s != ScenarioLittleMemory: // it has a check of its own
 			return fail("%s: %s", s, problem)
-		case (s == ScenarioSample || s == ScenarioAgain) && run.ExitCode != 0:
+		case slices.Contains(alike, s) && run.ExitCode != 0:
 			return fail("%s: it exited with %d, expected 0", s, run.ExitCode)
+		case (s == ScenarioWrongArgument || s == ScenarioUnknownArgument) && run.ExitCode == 1:
+			return fail("%s: it exited with 1; an invalid argument exits with 2", s)
 		}
 	}
 	if len(b.scenarios()) == 0 {

@@ -2,16 +2,34 @@ package check
 
 import (
 	"bytes"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 )
 
 func judgeNetwork(b *bench) Verdict {
-	return b.none("attempts at the network", func(r Run) *int { return r.NetworkAttempts })
+	return worst(
+		b.none("attempts at the network", func(r Run) *int { return r.NetworkAttempts }),
+		b.none("attempts to listen", func(r Run) *int { return r.Listened }),
+	)
 }
 
 func judgeFiles(b *bench) Verdict {
-	return b.none("files written", func(r Run) *int { return r.FilesWritten })
+	return worst(
+		b.none("attempts to write to a file, also those that were refused or undone", func(r Run) *int { return r.WritesTried }),
+		b.none("files written", func(r Run) *int { return r.FilesWritten }),
+	)
+}
+
+// worst is the first that failed, else the first that isn't applicable, else the first.
+func worst(verdicts ...Verdict) Verdict {
+	for _, mark := range []Mark{Fail, NotApplicable} {
+		if i := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Mark == mark }); i >= 0 {
+			return verdicts[i]
+		}
+	}
+	return verdicts[0]
 }
 
 func judgeLeaks(b *bench) Verdict {
@@ -51,25 +69,52 @@ func judgeSecrets(b *bench) Verdict {
 	return pass("none of %d texts that it was given is on stderr", given)
 }
 
-// echoes reports whether a text is on stderr.
+// leakBytes are so few of a canary that they were not printed by chance, and so many as
+// messages show that cut what they repeat.
+const leakBytes = 8
+
+// echoes reports whether a text, or a part of it, is on stderr: as it is, or in hexadecimal.
 func (r Run) echoes(canary string) bool {
-	return bytes.Contains(r.StderrTail, []byte(canary))
+	said := bytes.ToLower(r.StderrTail)
+	for i := 0; i+leakBytes <= len(canary); i++ {
+		part := strings.ToLower(canary[i : i+leakBytes])
+		if bytes.Contains(said, []byte(part)) || bytes.Contains(said, hex.AppendEncode(nil, []byte(canary[i:i+leakBytes]))) {
+			return true
+		}
+	}
+	return len(canary) < leakBytes && bytes.Contains(r.StderrTail, []byte(canary))
 }
 
 func judgeDeterministic(b *bench) Verdict {
 	return b.on(ScenarioSample, func(first Run, one outcome) Verdict {
-		return b.on(ScenarioAgain, func(second Run, two outcome) Verdict {
-			switch {
-			case first.ExitCode != second.ExitCode:
-				return fail("it exited with %d, then with %d", first.ExitCode, second.ExitCode)
-			case first.ExitCode != 0 || one.err != nil && two.err != nil:
-				return notApplicable("it gave no good output either time")
-			case one.err != nil || two.err != nil || !sameJSON(one.doc.JSON(), two.doc.JSON()):
-				return fail("the two outputs differ")
+		times := 1
+		for _, s := range alike[1:] {
+			verdict := b.on(s, func(again Run, other outcome) Verdict { return sameResult(s, first, again, one, other) })
+			if verdict.Mark == Fail {
+				return verdict
 			}
-			return pass("both outputs are the same")
-		})
+			if verdict.Mark == Pass {
+				times++
+			}
+		}
+		if times == 1 {
+			return notApplicable("it gave no good output twice")
+		}
+		return pass("all %d outputs are the same", times)
 	})
+}
+
+// sameResult compares a run with the first one.
+func sameResult(s Scenario, first, again Run, one, other outcome) Verdict {
+	switch {
+	case first.ExitCode != again.ExitCode:
+		return fail("it exited with %d, then with %d (%s)", first.ExitCode, again.ExitCode, s)
+	case first.ExitCode != 0 || one.err != nil && other.err != nil:
+		return notApplicable("it gave no good output either time")
+	case one.err != nil || other.err != nil || !sameJSON(one.doc.JSON(), other.doc.JSON()):
+		return fail("the outputs differ (%s)", s)
+	}
+	return pass("the same output")
 }
 
 func judgeTime(b *bench) Verdict {

@@ -8,16 +8,31 @@ type Scenario string
 // The scenarios that the checks judge. An observer runs as many of them as it can; a check
 // without its scenario is not applicable.
 const (
-	ScenarioDescribe     Scenario = "describe"      // --describe, with a stdin that stays open and silent
-	ScenarioSample       Scenario = "sample"        // an input that it should take; binary if its card allows that
-	ScenarioAgain        Scenario = "again"         // the same again
-	ScenarioEmpty        Scenario = "empty"         // no bytes at all
-	ScenarioCorrupt      Scenario = "corrupt"       // bytes of no known format
-	ScenarioHuge         Scenario = "huge"          // more bytes than a unit should take
-	ScenarioMissingModel Scenario = "missing-model" // a model's path that doesn't exist
-	ScenarioTraversal    Scenario = "traversal"     // a model's path with ".." in it
-	ScenarioSecret       Scenario = "secret"        // canaries in input and parameters
-	ScenarioLittleMemory Scenario = "little-memory" // so little that allocating fails
+	ScenarioDescribe        Scenario = "describe"         // --describe, with a stdin that stays open and silent
+	ScenarioDescribeAgain   Scenario = "describe-again"   // the same, without a stdin
+	ScenarioDescribeThird   Scenario = "describe-third"   // the same again
+	ScenarioSample          Scenario = "sample"           // an input that it should take; binary if its card allows that
+	ScenarioAgain           Scenario = "again"            // the same again
+	ScenarioThird           Scenario = "third"            // and again
+	ScenarioFourth          Scenario = "fourth"           //
+	ScenarioFifth           Scenario = "fifth"            //
+	ScenarioEmpty           Scenario = "empty"            // no bytes at all
+	ScenarioCorrupt         Scenario = "corrupt"          // bytes of no known format
+	ScenarioDamaged         Scenario = "damaged"          // half of the sample, then such bytes
+	ScenarioHuge            Scenario = "huge"             // more bytes than a unit should take
+	ScenarioMissingModel    Scenario = "missing-model"    // a model's path that doesn't exist
+	ScenarioTraversal       Scenario = "traversal"        // a model's path with ".." in it
+	ScenarioSecret          Scenario = "secret"           // canaries in input, variable and prompt
+	ScenarioSecretArguments Scenario = "secret-arguments" // canaries in every parameter that is text
+	ScenarioWrongArgument   Scenario = "wrong-argument"   // a canary where a number should be
+	ScenarioUnknownArgument Scenario = "unknown-argument" // a canary in a flag that there isn't
+	ScenarioLittleMemory    Scenario = "little-memory"    // so little that allocating fails
+)
+
+// The scenarios that are tried several times. Each time has to give the same.
+var (
+	describes = []Scenario{ScenarioDescribe, ScenarioDescribeAgain, ScenarioDescribeThird}
+	alike     = []Scenario{ScenarioSample, ScenarioAgain, ScenarioThird, ScenarioFourth, ScenarioFifth}
 )
 
 // Run is the observation of a unit in one scenario. A nil pointer is a figure that wasn't
@@ -26,6 +41,7 @@ type Run struct {
 	ExitCode    int           // as ExitMeaning takes it
 	TimedOut    bool          // it was stopped at its time limit
 	OutOfMemory bool          // the kernel killed it for its memory
+	StartError  string        // why the program could not be started; "" if it was
 	Duration    time.Duration // from its start to its end
 
 	Stdout      []byte // all of it, up to au.MaxOutputBytes and one byte
@@ -36,7 +52,9 @@ type Run struct {
 	StdinTaken *int64 // how much of it the unit read
 
 	NetworkAttempts *int   // attempted connections, packets or name look-ups
-	FilesWritten    *int   // created, changed or removed, outside its temporary directory
+	Listened        *int   // attempts to listen, or to take an address of the network
+	FilesWritten    *int   // that were left behind
+	WritesTried     *int   // attempts to create, change or remove a file, whatever came of them
 	PeakMemory      *int64 // bytes
 	ProcessesLeft   *int   // still running when the unit had ended
 

@@ -26,29 +26,49 @@ const (
 	climbingModel = "/tmp/../etc/hosts"
 )
 
-// trySample starts the unit with a valid input, twice.
+// trySample starts the unit with a valid input, five times.
 func (e *examination) trySample(ctx context.Context, command au.Command) error {
 	if e.Sample == nil {
 		return nil
 	}
-	for _, s := range []Scenario{ScenarioSample, ScenarioAgain} {
+	for i, s := range alike {
 		if err := e.trial(ctx, s, started(command, bytes.NewReader(e.Sample))); err != nil {
+			return err
+		}
+		if e.seen[s].TimedOut { // it would again
+			e.leave("it didn't end the time before", alike[i+1:]...)
+			return nil
+		}
+	}
+	return nil
+}
+
+// tryInputs starts the unit with invalid inputs. What it refuses should not appear on its
+// stderr, so there are canaries where a message would begin to repeat it.
+func (e *examination) tryInputs(ctx context.Context, command au.Command) error {
+	canary := rand.Text()
+	for s, stdin := range map[Scenario]io.Reader{
+		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(corrupt(canary)), ScenarioHuge: e.huge(), ScenarioDamaged: e.damaged(canary),
+	} {
+		if stdin == nil {
+			continue
+		}
+		if err := e.trial(ctx, s, started(command, stdin), canary); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tryInputs starts the unit with invalid inputs.
-func (e *examination) tryInputs(ctx context.Context, command au.Command) error {
-	for s, stdin := range map[Scenario]io.Reader{
-		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(noFormat()), ScenarioHuge: e.huge(),
-	} {
-		if err := e.trial(ctx, s, started(command, stdin)); err != nil {
-			return err
-		}
+// corrupt is an input of no format that begins with a text.
+func corrupt(text string) []byte { return append([]byte(text), noFormat()...) }
+
+// damaged is the first half of the sample, and then what no format has.
+func (e *examination) damaged(text string) io.Reader {
+	if e.Sample == nil {
+		return nil
 	}
-	return nil
+	return bytes.NewReader(append(bytes.Clone(e.Sample[:len(e.Sample)/2]), corrupt(text)...))
 }
 
 func (e *examination) tryLittleMemory(ctx context.Context, command au.Command) error {
@@ -97,13 +117,7 @@ func (e *examination) trySecrets(ctx context.Context) error {
 			return nil // the report says so
 		}
 	}
-	if err := e.trial(ctx, ScenarioSecret, started(command, strings.NewReader(`{"key": `+input+"\n"))); err != nil {
-		return err
-	}
-	seen := e.seen[ScenarioSecret]
-	seen.Canaries = canaries
-	e.seen[ScenarioSecret] = seen
-	return nil
+	return e.trial(ctx, ScenarioSecret, started(command, strings.NewReader(`{"key": `+input+"\n")), canaries...)
 }
 
 // tryModels gives the unit invalid model paths. Only with the sample does it look at them.

@@ -27,6 +27,5 @@ type Trial struct {
 // Observed is the observation of a trial.
 type Observed struct {
 	Run
-	StartError  string // why the program could not be started; "" if it was
-	MemoryLimit int64  // bytes
+	MemoryLimit int64 // bytes
 }

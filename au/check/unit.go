@@ -23,10 +23,10 @@ type Options struct {
 	Source    *Source       // nil if there is only the program
 }
 
-// Unit starts a unit about ten times, in every scenario that is possible for it, and judges
-// all Checks by the observations. The error is one of the Starter's, an Input fault for a
-// sample or an argument that the unit's card doesn't take, or a Capsule fault for a program
-// that can't be started.
+// Unit starts a unit about twenty times, in every scenario that is possible for it, and judges
+// all Checks by the observations. A unit that can't be started is started once. The error is
+// one of the Starter's, or an Input fault for a sample or an argument that the unit's card
+// doesn't take.
 func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
 	e := newExamination(starter, opts)
 	if err := e.run(ctx); err != nil {
@@ -39,7 +39,7 @@ func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
 type examination struct {
 	Options
 	starter Starter
-	card    *au.Card // nil unless it gave a valid one
+	card    *au.Card // nil unless it gave one that can be used
 	seen    map[Scenario]Observed
 	untried map[Scenario]string // why not
 }
@@ -50,7 +50,10 @@ func newExamination(starter Starter, opts Options) *examination {
 
 // run makes all observations. The error is a fault of ours, or of the user's input.
 func (e *examination) run(ctx context.Context) error {
-	if err := e.describe(ctx); err != nil {
+	if err := e.describe(ctx); err != nil || e.seen[ScenarioDescribe].notStarted() {
+		return err
+	}
+	if err := e.describeAgain(ctx); err != nil {
 		return err
 	}
 	if e.Sample == nil {
@@ -58,17 +61,17 @@ func (e *examination) run(ctx context.Context) error {
 	}
 	if e.Sample == nil {
 		e.leave("name a file that the unit should take with --sample FILE",
-			ScenarioSample, ScenarioAgain, ScenarioLittleMemory, ScenarioMissingModel, ScenarioTraversal)
+			append([]Scenario{ScenarioDamaged, ScenarioLittleMemory, ScenarioMissingModel, ScenarioTraversal}, alike...)...)
 	}
 	command, problem, err := e.command()
 	if err != nil {
 		return err
 	}
 	if problem != "" {
-		e.leave(problem, ScenarioSample, ScenarioAgain, ScenarioEmpty, ScenarioCorrupt, ScenarioHuge, ScenarioLittleMemory, ScenarioSecret)
+		e.leave(problem, append([]Scenario{ScenarioEmpty, ScenarioCorrupt, ScenarioHuge, ScenarioDamaged, ScenarioLittleMemory, ScenarioSecret}, alike...)...)
 		return e.tryModels(ctx)
 	}
-	for _, try := range []func(context.Context, au.Command) error{e.trySample, e.tryInputs, e.tryLittleMemory} {
+	for _, try := range []func(context.Context, au.Command) error{e.trySample, e.tryInputs, e.tryLittleMemory, e.tryArguments} {
 		if err := try(ctx, command); err != nil {
 			return err
 		}
@@ -87,16 +90,16 @@ func (e *examination) leave(why string, scenarios ...Scenario) {
 }
 
 func (e *examination) describe(ctx context.Context) error {
-	asked := Trial{Args: []string{"--describe"}, Open: true, Timeout: min(cardTime, e.Timeout)}
+	asked := e.asksForCard()
+	asked.Open = true
 	if err := e.trial(ctx, ScenarioDescribe, asked); err != nil {
 		return err
 	}
 	seen := e.seen[ScenarioDescribe]
-	if seen.StartError != "" {
-		return fault.New(fault.Capsule, "the program of %q can't be started: %s", e.Name, seen.StartError).
-			WithHint("check the ENTRYPOINT of its Dockerfile")
+	if seen.notStarted() {
+		return nil // the checks say so
 	}
-	card, err := au.ParseCard(seen.Stdout)
+	card, err := au.ReadCard(seen.Stdout)
 	if err != nil { // the checks judge it
 		return nil //nolint:nilerr // as the line above says
 	}
@@ -104,6 +107,20 @@ func (e *examination) describe(ctx context.Context) error {
 	if kind := au.Sniff(e.Sample); e.Sample != nil && !card.Accepts(kind) {
 		return fault.New(fault.Input, "the sample is %s, which %s doesn't take", kind, card.Name).
 			WithHint("its model card says what it takes: aod au describe")
+	}
+	return nil
+}
+
+func (e *examination) asksForCard() Trial {
+	return Trial{Args: []string{"--describe"}, Timeout: min(cardTime, e.Timeout)}
+}
+
+// describeAgain asks for the card two more times: it may be another one.
+func (e *examination) describeAgain(ctx context.Context) error {
+	for _, s := range describes[1:] {
+		if err := e.trial(ctx, s, e.asksForCard()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -128,14 +145,16 @@ func (e *examination) call() au.Call {
 	return au.Call{Args: e.Args, ModelPath: e.ModelPath}
 }
 
-// trial starts the unit once and keeps the observation.
-func (e *examination) trial(ctx context.Context, s Scenario, trial Trial) error {
+// trial starts the unit once and keeps the observation. The canaries are what it is given that
+// it has to keep to itself.
+func (e *examination) trial(ctx context.Context, s Scenario, trial Trial, canaries ...string) error {
 	trial.Scenario = s
 	if trial.Timeout == 0 {
 		trial.Timeout = e.Timeout
 	}
 	seen, err := e.starter.Start(ctx, trial)
 	if err == nil {
+		seen.Canaries = canaries
 		e.seen[s] = seen
 	}
 	return err

@@ -33,8 +33,8 @@ func (a *app) auCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check DIR|PROGRAM|IMAGE|NAME [-- ARGS...]",
 		Short: "Hold a unit against the specification's checklist",
-		Long: `Start a unit about ten times in its sandbox, with good, bad, huge and no input, a model
-that isn't there and little memory, and judge every item of the specification's checklist.
+		Long: `Start a unit about twenty times in its sandbox, with good, bad, huge and no input, wrong
+arguments, a model that isn't there and little memory, and judge every item of the specification's checklist.
 
 The good input is --sample, or a tiny one of the first media type of its model card. What
 follows -- goes to the unit each time. Exit code 1 when a rule is broken.`,
@@ -103,7 +103,7 @@ func (s auStarter) Start(ctx context.Context, trial check.Trial) (check.Observed
 		Stdin: trial.Stdin, Open: trial.Open, Args: trial.Args, Env: trial.Env, ModelPath: s.model,
 		MemoryBytes: trial.MemoryBytes, Timeout: trial.Timeout, Observe: s.watch,
 	})
-	return check.Observed{Run: seen.Run, StartError: seen.StartError, MemoryLimit: seen.MemoryLimit}, err
+	return check.Observed{Run: seen.Run, MemoryLimit: seen.MemoryLimit}, err
 }
 
 // watch shows how the unit is built. It leaves out the unit's log: the check gives it

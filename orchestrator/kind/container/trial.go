@@ -35,9 +35,8 @@ type Trial struct {
 // Observed is the result of a trial.
 type Observed struct {
 	check.Run
-	Signal      int    // that ended the program; 0 is none
-	StartError  string // why the program could not be started; "" when it was
-	MemoryLimit int64  // bytes
+	Signal      int   // that ended the program; 0 is none
+	MemoryLimit int64 // bytes
 }
 
 // Try starts a unit once, always without a network, and returns what it did. A failure of the
@@ -47,7 +46,7 @@ func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen O
 		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)
 	}
 	err = c.besideRuns(ctx, u, trial.Observe, func(r *run.Run, spec runtime.Spec, dir string) error {
-		spec.Purpose, spec.Network = "trial", "none"
+		spec.Purpose, spec.Network, spec.Watch = "trial", "none", true
 		seen, err = c.try(ctx, r, spec, filepath.Join(dir, "trial"), trial)
 		return err
 	})
@@ -77,7 +76,7 @@ func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir
 	if err != nil {
 		return seen, err
 	}
-	seen = Observed{Run: observedRun(end, spec.Limits), Signal: end.Report.Signal, StartError: end.Report.StartError, MemoryLimit: spec.Limits.MemoryBytes}
+	seen = Observed{Run: observedRun(end, spec.Limits), Signal: end.Report.Signal, MemoryLimit: spec.Limits.MemoryBytes}
 	_, cut := log.Bytes()
 	seen.StderrTail, seen.StderrBytes = stderr.bytes(cut)
 	seen.StdinBytes = stdin.size

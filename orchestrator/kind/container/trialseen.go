@@ -56,6 +56,7 @@ func observedRun(end runtime.End, limits runtime.Limits) check.Run {
 		TimedOut: errors.Is(end.Cause, run.ErrTimeout),
 		// A program that outlives its own child has come to an end in order.
 		OutOfMemory: end.ExitCode == exitKilled && (end.OOMKilled || end.Report.OOMKills > 0),
+		StartError:  end.Report.StartError,
 	}
 	if !end.StartedAt.IsZero() && end.FinishedAt.After(end.StartedAt) {
 		run.Duration = end.FinishedAt.Sub(end.StartedAt)
@@ -69,6 +70,9 @@ func observedRun(end runtime.End, limits runtime.Limits) check.Run {
 			run.StdinTaken = &taken
 		}
 		run.NetworkAttempts, run.FilesWritten = counted(end.Report.NetAttempts), counted(end.Report.FilesLeft)
+		if end.Report.Watched {
+			run.WritesTried, run.Listened = counted(end.Report.WritesTried), counted(end.Report.ListensTried)
+		}
 	}
 	return run
 }
