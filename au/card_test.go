@@ -169,8 +169,10 @@ func TestReadCardReadsWhatIsMeant(t *testing.T) {
 	want := &Card{
 		Name: "a b", Version: "1.0", Inputs: []Media{{Type: "*/*"}}, Outputs: []Media{{Type: "application/json"}},
 		Config: []Parameter{
-			{Name: "fast", Short: "f", Type: TypeBoolean}, {Name: "lang", Type: TypeString},
-			{Name: "n", Short: "n", Type: TypeInteger, ShortOnly: true}, {Name: "ratio", Type: TypeNumber, Default: json.Number("0.5")},
+			{Name: "fast", Short: "f", Type: TypeBoolean},
+			{Name: "lang", Type: TypeString},
+			{Name: "n", Short: "n", Type: TypeInteger, ShortOnly: true},
+			{Name: "ratio", Type: TypeNumber, Default: json.Number("0.5")},
 		},
 	}
 	if diff := cmp.Diff(want, card, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "raw" || p.String() == "Odd" }, cmp.Ignore())); diff != "" {
