@@ -137,7 +137,7 @@ func TestArgsKeepsToTheCard(t *testing.T) {
 }
 
 func TestArgsTakesTheShortFlagsOfTheCard(t *testing.T) {
-	card, err := ReadCard([]byte(`{"name": "x", "config": {
+	card, err := ReadCard([]byte(`{"name": "x", "version": "1", "config": {
 		"-n": {"type": "integer"}, "lang": {"type": "string", "short": "l"}, "--quiet": {"type": "boolean", "short": "-q"}, "w": {"type": "number"}}}`))
 	if err != nil {
 		t.Fatal(err)

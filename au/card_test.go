@@ -121,10 +121,9 @@ func TestParseCardRefuses(t *testing.T) {
 
 // odd are cards that the specification doesn't allow and that say enough.
 var odd = map[string]string{
-	"a name alone":                   `{"name": "x"}`,
+	"a name and a version alone":     `{"name": "x", "version": "1.0.0"}`,
 	"a version that is no semver":    with(`"0.1.0"`, `"1.0"`),
 	"a version that is a number":     with(`"0.1.0"`, `1.0`),
-	"no version":                     with(`"version": "0.1.0", `, ""),
 	"no inputs":                      with(`"inputs": [{"media_type": "image/*", "description": "a picture"}],`, ""),
 	"an empty list of inputs":        with(`[{"media_type": "image/*", "description": "a picture"}]`, "[]"),
 	"no outputs":                     with(`"outputs": [{"media_type": "application/json", "description": "its text"}],`, ""),
@@ -183,6 +182,7 @@ func TestReadCardReadsWhatIsMeant(t *testing.T) {
 func TestReadCardRefusesWhatSaysTooLittle(t *testing.T) {
 	for name, raw := range map[string]string{
 		"no name":                       `{"version": "1.0.0"}`,
+		"no version":                    `{"name": "x"}`,
 		"an empty name":                 with(`"agx-ocr"`, `""`),
 		"a name that drives a terminal": with(`"agx-ocr"`, `"\u001b[2J"`),
 		"a type that there isn't":       with(`"integer"`, `"list"`),
