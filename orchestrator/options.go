@@ -15,7 +15,7 @@ import (
 // named with it.
 type Options struct {
 	Home    string          // a Service's directory, for it alone; the data directory of Local
-	Sources []string        // of a Service: directories of units, see unit.Options
+	Sources []string        // of a Service: directories of units, see registry.Options
 	Kinds   run.Kinds       // the kinds of unit that can be run
 	Reader  *capsule.Reader // of a Service: reads the directories of units; nil knows the kinds of package capsule
 	Logger  *slog.Logger

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/unit/registry"
 )
 
 // Service is an orchestrator that outlives its process: what it has accepted is stored
@@ -32,11 +33,11 @@ import (
 //	Home/pool/ID/       sandboxes that wait for a run
 //	Home/runs/ID/input/ the input files of a run, output/ its output files, log.jsonl
 //	Home/runs/ID/N/     its attempt number N, while that goes on
-//	Home/units/         every version of every unit, see package unit
+//	Home/units/         every version of every unit, see package registry
 type Service struct {
 	*loop
 	store    *store.Store
-	units    *unit.Registry
+	units    *registry.Registry
 	registry *prometheus.Registry
 	lock     *os.File
 	opened   time.Time
@@ -69,7 +70,7 @@ func NewService(opts Options) (_ *Service, err error) {
 		return nil, err
 	}
 	s.journal = s.store
-	s.units, err = unit.New(unit.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Logger: s.logger})
+	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Logger: s.logger})
 	if err != nil {
 		return nil, err
 	}

@@ -83,29 +83,3 @@ func grantsOf(c *capsule.Capsule) []string {
 	}
 	return names
 }
-
-// Listed is one line of a list of units.
-type Listed struct {
-	Unit    *Unit // nil: it never had a good version, or another unit has its name
-	Name    string
-	Origin  string       // the directory; "" for an upload
-	Problem *fault.Error // nil: nothing is wrong
-}
-
-// versionDigits is how much of a digest names a version.
-const versionDigits = 16
-
-func versionOf(digest string) string { return digest[:versionDigits] }
-
-func isVersion(s string) bool { return len(s) == versionDigits && isHex(s) }
-
-func isDigest(s string) bool { return len(s) == 64 && isHex(s) }
-
-func isHex(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return true
-}

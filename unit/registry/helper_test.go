@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"archive/tar"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,7 +93,7 @@ func (f fixture) add(name string, changes map[string]string) string {
 	return write(f.t, filepath.Join(f.source, name), changed(changes))
 }
 
-func (f fixture) get(name string) *Unit {
+func (f fixture) get(name string) *unit.Unit {
 	f.t.Helper()
 	u, err := f.Get(f.t.Context(), name)
 	if err != nil {
@@ -101,7 +102,7 @@ func (f fixture) get(name string) *Unit {
 	return u
 }
 
-func (f fixture) put(name string, archive []byte) (*Unit, bool) {
+func (f fixture) put(name string, archive []byte) (*unit.Unit, bool) {
 	f.t.Helper()
 	u, created, err := f.Put(f.t.Context(), name, bytes.NewReader(archive))
 	if err != nil {

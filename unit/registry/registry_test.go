@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"context"
@@ -17,13 +17,14 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestGet(t *testing.T) {
 	f := newFixture(t)
 	dir := f.add("reader", map[string]string{"data/x": "1"})
 	u := f.get("reader")
-	if u.Name != "reader" || u.Kind != Capsule || u.Source != FromDirectory || u.Origin != dir || u.Problem != nil {
+	if u.Name != "reader" || u.Kind != unit.Capsule || u.Source != unit.FromDirectory || u.Origin != dir || u.Problem != nil {
 		t.Errorf("got %+v", u)
 	}
 	if capsuleOf(u).Name != "reader" || capsuleOf(u).Dir == dir || time.Since(u.Since) > time.Minute {
@@ -527,4 +528,4 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-func capsuleOf(u *Unit) *capsule.Capsule { return u.Definition.(*capsule.Capsule) }
+func capsuleOf(u *unit.Unit) *capsule.Capsule { return u.Definition.(*capsule.Capsule) }

@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // Limits of an upload if Options sets none.
@@ -32,7 +33,7 @@ type Options struct {
 	// Reader reads directories; nil knows the kinds of package capsule alone.
 	Reader *capsule.Reader
 	// Accept may refuse an upload before it becomes current; nil accepts all.
-	Accept func(context.Context, *Unit) error
+	Accept func(context.Context, *unit.Unit) error
 }
 
 // Registry finds units by name. It is safe for concurrent use. One process at a time
@@ -44,7 +45,7 @@ type Registry struct {
 	settle  time.Duration
 	logger  *slog.Logger
 	reader  *capsule.Reader
-	accept  func(context.Context, *Unit) error
+	accept  func(context.Context, *unit.Unit) error
 	cache   cache
 	writing gates // by unit: held while its versions change
 
@@ -91,7 +92,7 @@ func sourceDir(source string) (string, error) {
 // Get returns the newest good version of a unit. The error is NotFound, with a hint if a
 // similar name is known; Input for an invalid name; or the Capsule fault of a directory
 // that never had a good version.
-func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
+func (r *Registry) Get(ctx context.Context, name string) (*unit.Unit, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (r *Registry) Get(ctx context.Context, name string) (*Unit, error) {
 
 // Version returns a given version of a unit, for a run that was accepted with it, even if
 // the unit itself is gone. The error is NotFound if the version was pruned.
-func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, error) {
+func (r *Registry) Version(ctx context.Context, name, version string) (*unit.Unit, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
@@ -120,6 +121,14 @@ func (r *Registry) Version(ctx context.Context, name, version string) (*Unit, er
 		return nil, err
 	}
 	return r.open(name, version)
+}
+
+// Listed is one line of a list of units.
+type Listed struct {
+	Unit    *unit.Unit // nil: it never had a good version, or another unit has its name
+	Name    string
+	Origin  string       // the directory; "" for an upload
+	Problem *fault.Error // nil: nothing is wrong
 }
 
 // List returns all units, sorted by name, broken ones included.
@@ -151,7 +160,7 @@ func (r *Registry) List(ctx context.Context) ([]Listed, error) {
 }
 
 // listed makes the list's line for a name.
-func listed(name, origin string, u *Unit, err error) Listed {
+func listed(name, origin string, u *unit.Unit, err error) Listed {
 	if err != nil {
 		return Listed{Name: name, Origin: origin, Problem: fault.Public(err)}
 	}
@@ -164,7 +173,7 @@ func twice(name, other string) *fault.Error {
 }
 
 // current returns the last good version of a unit.
-func (r *Registry) current(name string) (*Unit, error) {
+func (r *Registry) current(name string) (*unit.Unit, error) {
 	version, err := r.home.current(name)
 	if err != nil {
 		return nil, err
@@ -179,7 +188,7 @@ func (r *Registry) isUpload(name string) bool {
 		return false
 	}
 	rec, err := r.home.record(name, version)
-	return err == nil && rec.Source == FromUpload
+	return err == nil && rec.Source == unit.FromUpload
 }
 
 func (r *Registry) uploads() []string {

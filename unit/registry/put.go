@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // Put makes the capsule in an archive the current version of a unit. The archive is a tar,
@@ -20,7 +21,7 @@ import (
 // refused entries and for a name that is not the capsule's own, TooLarge beyond the limits,
 // Capsule with every problem of the capsule, Conflict if a directory has the name. A
 // refused upload leaves nothing behind.
-func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *Unit, created bool, err error) {
+func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *unit.Unit, created bool, err error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, false, err
 	}
@@ -40,7 +41,7 @@ func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *
 	if err != nil {
 		return nil, false, err
 	}
-	return r.adopt(ctx, files, record{Name: name, Source: FromUpload})
+	return r.adopt(ctx, files, record{Name: name, Source: unit.FromUpload})
 }
 
 // mayPut refuses the names of directories: the next Get would replace the upload.
@@ -102,7 +103,7 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, 
 			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)
 	}
 	if r.accept != nil {
-		if err := r.accept(ctx, Of(loaded)); err != nil {
+		if err := r.accept(ctx, unit.Of(loaded)); err != nil {
 			return nil, err
 		}
 	}

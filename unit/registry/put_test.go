@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"archive/tar"
@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestPut(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			u, created := f.put("reader", archive)
-			if !created || u.Name != "reader" || capsuleOf(u).Name != "reader" || u.Source != FromUpload || u.Origin != "" {
+			if !created || u.Name != "reader" || capsuleOf(u).Name != "reader" || u.Source != unit.FromUpload || u.Origin != "" {
 				t.Errorf("created %v: %+v", created, u)
 			}
 			same, created := f.put("reader", archive)
@@ -79,14 +80,14 @@ func TestUploadsAndDirectories(t *testing.T) {
 	}
 	must(t, os.RemoveAll(dir))
 	u, created := f.put("reader", capsuleTar(t, "", nil))
-	if created || u.Version != version || u.Source != FromUpload {
+	if created || u.Version != version || u.Source != unit.FromUpload {
 		t.Errorf("the same content uploaded: created %v, %+v", created, u)
 	}
-	if got := f.restart().get("reader"); got.Source != FromUpload || got.Origin != "" {
+	if got := f.restart().get("reader"); got.Source != unit.FromUpload || got.Origin != "" {
 		t.Errorf("after a restart: %+v", got)
 	}
 	f.add("reader", nil)
-	if got := f.get("reader"); got.Source != FromDirectory || got.Origin != dir {
+	if got := f.get("reader"); got.Source != unit.FromDirectory || got.Origin != dir {
 		t.Errorf("the directory is back: %+v", got)
 	}
 }
@@ -399,7 +400,7 @@ func (f fixture) noLinkOut(dir string) {
 func TestPutAsksBeforeAnUploadCounts(t *testing.T) {
 	refusal := fault.New(fault.Build, "its image can't be built")
 	answer := error(refusal)
-	r, err := New(Options{Home: t.TempDir(), Accept: func(_ context.Context, c *Unit) error {
+	r, err := New(Options{Home: t.TempDir(), Accept: func(_ context.Context, c *unit.Unit) error {
 		if c.Name != "reader" {
 			t.Errorf("asked about %q", c.Name)
 		}

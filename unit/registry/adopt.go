@@ -1,4 +1,4 @@
-package unit
+package registry
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // serve returns the unit of a directory. A good reading becomes its current version. A
 // broken reading returns the last good version with the problem in it. If there never was a
 // good version, the error is that problem.
-func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
+func (r *Registry) serve(ctx context.Context, f found) (*unit.Unit, error) {
 	problem := f.problem
 	if problem == nil {
-		u, _, err := r.adopt(ctx, f.content, record{Name: f.name, Source: FromDirectory, Origin: f.path})
+		u, _, err := r.adopt(ctx, f.content, record{Name: f.name, Source: unit.FromDirectory, Origin: f.path})
 		if !fault.Is(err, fault.Capsule) {
 			return u, err
 		}
@@ -38,7 +39,7 @@ func (r *Registry) serve(ctx context.Context, f found) (*Unit, error) {
 // adopt makes a content the current version of its unit, and stores it if it isn't stored
 // yet. It reports whether another version was current before. The error is a Capsule fault
 // if the files have changed since they were read.
-func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Unit, changed bool, err error) {
+func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *unit.Unit, changed bool, err error) {
 	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
 	gate := r.writing.of(rec.Name)
@@ -62,7 +63,7 @@ func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *Un
 
 // ensureStored returns the stored version of a content. A damaged version is replaced. If
 // the version came from another source before, its record now names the newer source.
-func (r *Registry) ensureStored(files *content, rec record) (*Unit, error) {
+func (r *Registry) ensureStored(files *content, rec record) (*unit.Unit, error) {
 	version := versionOf(rec.Digest)
 	old, err := r.home.record(rec.Name, version)
 	if err == nil && old.Digest == rec.Digest {
@@ -80,7 +81,7 @@ func (r *Registry) ensureStored(files *content, rec record) (*Unit, error) {
 	return r.open(rec.Name, version)
 }
 
-func (r *Registry) relabel(u *Unit, old, rec record) (*Unit, error) {
+func (r *Registry) relabel(u *unit.Unit, old, rec record) (*unit.Unit, error) {
 	if old.Source == rec.Source && old.Origin == rec.Origin {
 		return u, nil
 	}
@@ -116,7 +117,7 @@ func (r *Registry) store(files *content, rec record) (err error) {
 }
 
 // open returns a stored version. Its files are checked when they are first loaded.
-func (r *Registry) open(name, version string) (*Unit, error) {
+func (r *Registry) open(name, version string) (*unit.Unit, error) {
 	rec, err := r.home.record(name, version)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (r *Registry) open(name, version string) (*Unit, error) {
 		}
 		r.cache.put(key, loaded)
 	}
-	u := Of(loaded)
+	u := unit.Of(loaded)
 	u.Version, u.Source, u.Origin, u.Since = version, rec.Source, rec.Origin, rec.Since
 	return u, nil
 }
