@@ -43,10 +43,10 @@ func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *un
 	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
 	gate := r.writing.of(rec.Name)
-	if err := gate.enter(ctx); err != nil {
+	if err := enter(ctx, gate); err != nil {
 		return nil, false, err
 	}
-	defer gate.leave()
+	defer gate.Release(1)
 	if u, err = r.ensureStored(files, rec); err != nil {
 		return nil, false, err
 	}

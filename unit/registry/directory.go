@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
@@ -18,7 +20,7 @@ type directory struct {
 	reader *capsule.Reader
 	path   string
 
-	gate   gate // guards the fields below
+	gate   *semaphore.Weighted // guards the fields below
 	looked time.Time
 	last   reading
 }
@@ -43,10 +45,10 @@ var nameplate = watch{names: []string{"agent.yaml"}}
 // another's reading takes that reading, if it began late enough.
 func (d *directory) look(ctx context.Context, r *Registry, name string) (reading, error) {
 	asked := time.Now()
-	if err := d.gate.enter(ctx); err != nil {
+	if err := enter(ctx, d.gate); err != nil {
 		return reading{}, err
 	}
-	defer d.gate.leave()
+	defer d.gate.Release(1)
 	if !d.last.began.Before(asked) || (r.settle > 0 && asked.Sub(d.looked) < r.settle) {
 		return d.last, nil
 	}

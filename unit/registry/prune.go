@@ -39,10 +39,10 @@ func (r *Registry) pruneUnit(ctx context.Context, name string, needed func(name,
 
 func (r *Registry) pruneVersion(ctx context.Context, name, version string) (gone bool, err error) {
 	gate := r.writing.of(name)
-	if err := gate.enter(ctx); err != nil {
+	if err := enter(ctx, gate); err != nil {
 		return false, err
 	}
-	defer gate.leave()
+	defer gate.Release(1)
 	current, err := r.home.current(name)
 	if fault.Is(err, fault.NotFound) {
 		err = nil

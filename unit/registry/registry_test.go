@@ -402,7 +402,9 @@ func TestWhoeverWaitsTakesTheReadingOfAnother(t *testing.T) {
 		f.get("reader")
 		time.Sleep(time.Second) // of the bubble
 		gate := f.directories[filepath.Join(f.source, "reader")].gate
-		gate <- struct{}{}
+		if err := enter(t.Context(), gate); err != nil {
+			t.Fatal(err)
+		}
 		f.reads.Store(0)
 		var all sync.WaitGroup
 		for range 8 {
@@ -413,7 +415,7 @@ func TestWhoeverWaitsTakesTheReadingOfAnother(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		gate.leave()
+		gate.Release(1)
 		all.Wait()
 		if n := f.reads.Load(); n != 1 {
 			t.Errorf("it was read %d times", n)
@@ -471,7 +473,9 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	f := newFixture(t)
 	f.add("reader", nil)
 	f.get("reader")
-	f.directories[filepath.Join(f.source, "reader")].gate <- struct{}{}
+	if err := enter(t.Context(), f.directories[filepath.Join(f.source, "reader")].gate); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Get(ctx, "reader"); !fault.Is(err, fault.Cancelled) {

@@ -74,10 +74,10 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 
 // startSandbox starts a sandbox. It bounds how many starts the engine has at once.
 func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error) {
-	if err := c.starts.take(ctx); err != nil {
+	if err := acquire(ctx, c.starts); err != nil {
 		return nil, err
 	}
-	defer c.starts.give()
+	defer c.starts.Release(1)
 	ctx, span := startSpan(ctx, "start")
 	defer span.End()
 	return runtime.Start(ctx, c.engine, spec, layout, log)

@@ -34,10 +34,10 @@ func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, e
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
 			WithHint("GET /v1/units/%s/schema has its contract", u.Name)
 	}
-	if err := c.describing.take(ctx); err != nil {
+	if err := acquire(ctx, c.describing); err != nil {
 		return nil, err
 	}
-	defer c.describing.give()
+	defer c.describing.Release(1)
 	card, err := c.Describe(ctx, u, nil)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
 		c.images.forget(pool.Key(u))

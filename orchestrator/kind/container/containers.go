@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
@@ -54,13 +55,13 @@ type Containers struct {
 	opts   Options
 	logger *slog.Logger
 	home   run.Home
-	starts gate // containers started at once
+	starts *semaphore.Weighted // containers started at once
 	inits  initbin.Installer
 	images *imageCache
 	pool   *pool.Pool
 
-	describing gate            // one unit at a time is asked for its card: whoever else wants that finds it remembered
-	life       context.Context //nolint:containedctx // of what belongs to no run; Close ends it
+	describing *semaphore.Weighted // one unit at a time is asked for its card: whoever else wants that finds it remembered
+	life       context.Context     //nolint:containedctx // of what belongs to no run; Close ends it
 	end        context.CancelFunc
 }
 
@@ -77,7 +78,7 @@ func New(engine Engine, opts Options) *Containers {
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
 	c := &Containers{
-		engine: engine, opts: opts, logger: opts.Logger, starts: newGate(opts.Starts), images: newImageCache(), describing: newGate(1),
+		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)), images: newImageCache(), describing: semaphore.NewWeighted(1),
 	}
 	c.pool = pool.New(source{c}, opts.Pool, opts.Logger)
 	return c
@@ -158,10 +159,10 @@ func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool)
 	if err := c.awaitEngine(ctx); err != nil {
 		return err
 	}
-	if err := c.describing.take(ctx); err != nil { // for which there is no run
+	if err := acquire(ctx, c.describing); err != nil { // for which there is no run
 		return err
 	}
-	defer c.describing.give()
+	defer c.describing.Release(1)
 	removed, err := runtime.RemoveStray(ctx, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
 	if removed > 0 {
 		c.logger.Warn("removed stray containers or volumes", "count", removed)
@@ -184,32 +185,12 @@ func (c *Containers) Image(u *unit.Unit) string {
 	return recipe.Tag()
 }
 
-// gate is a semaphore; a nil gate has no bound.
-type gate chan struct{}
-
-func newGate(width int) gate {
-	if width <= 0 {
-		return nil
-	}
-	return make(gate, width)
-}
-
-func (g gate) take(ctx context.Context) error {
-	if g == nil {
-		return nil
-	}
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
+// acquire waits for a permit. The error is the cause that the context ended with.
+func acquire(ctx context.Context, permits *semaphore.Weighted) error {
+	if err := permits.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
-}
-
-func (g gate) give() {
-	if g != nil {
-		<-g
-	}
+	return nil
 }
 
 // capsuleOf returns the directory that a unit of these kinds was read from.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
@@ -224,26 +226,19 @@ func TestASearchThatFailedIsMadeAgain(t *testing.T) {
 }
 
 func TestOnlySoManyContainersStartAtOnce(t *testing.T) {
-	g := newGate(2)
+	starts := semaphore.NewWeighted(2)
 	for range 2 {
-		if err := g.take(t.Context()); err != nil {
+		if err := acquire(t.Context(), starts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("because"))
-	if err := g.take(ctx); err == nil || err.Error() != "because" {
+	if err := acquire(ctx, starts); err == nil || err.Error() != "because" {
 		t.Errorf("a third one: %v", err)
 	}
-	g.give()
-	if err := g.take(t.Context()); err != nil {
+	starts.Release(1)
+	if err := acquire(t.Context(), starts); err != nil {
 		t.Error(err)
 	}
-	var open gate
-	for range 100 {
-		if err := open.take(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open.give()
 }

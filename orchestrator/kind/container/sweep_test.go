@@ -16,7 +16,7 @@ func TestAUnitThatIsAskedForItsCardIsNotSweptAway(t *testing.T) {
 	if err := c.Open(run.Home{Dir: t.TempDir(), Owner: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.describing.take(t.Context()); err != nil {
+	if err := acquire(t.Context(), c.describing); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -24,7 +24,7 @@ func TestAUnitThatIsAskedForItsCardIsNotSweptAway(t *testing.T) {
 	if err := c.SweepStrays(ctx, func(string) bool { return false }); err == nil {
 		t.Error("strays are swept while a unit is asked for its card")
 	}
-	c.describing.give()
+	c.describing.Release(1)
 	if err := c.SweepStrays(t.Context(), func(string) bool { return false }); err != nil {
 		t.Error(err)
 	}
