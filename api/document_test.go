@@ -70,6 +70,12 @@ var full = map[string]any{
 	"unit": Unit{
 		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", Image: "i", Concurrency: 1, Access: "read-only",
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
+		Policy: &UnitPolicy{
+			Timeout: "1m", MaxTimeout: "1h", Retries: 1, MayCall: []string{"c"}, Network: "bridge", ReadOnly: true, Runtime: "r",
+			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, Env: []string{"E"},
+			Lowered: []LoweredWish{{Setting: "limits.memory", Asked: "2B", Holds: "1B", Rule: "policy.memory"}},
+			Refusal: &UnitRefusal{Message: "m", Hint: "h"},
+		},
 		InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 	},
 }

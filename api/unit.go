@@ -20,6 +20,7 @@ type Unit struct {
 	Access       string          `json:"access"`      // "read-only" or "read-write"
 	Since        *time.Time      `json:"since"`
 	Problem      *UnitProblem    `json:"problem"`
+	Policy       *UnitPolicy     `json:"policy,omitempty"` // nil where there is no version that could be run
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 }

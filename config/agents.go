@@ -70,6 +70,7 @@ func checkLabel(text string) (string, error) {
 // mapping is a value that maps texts to texts: a map in the file.
 type mapping interface {
 	value
+	takes(n *yaml.Node) bool // reports whether a value has the right type
 	add(key, text string) error
 }
 
@@ -87,6 +88,10 @@ func (v taskTypes) String() string {
 		all = append(all, key+"="+(*v.into)[key])
 	}
 	return strings.Join(all, ",")
+}
+
+func (v taskTypes) takes(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
 }
 
 // set refuses any text: the map has no flag and no variable.
@@ -116,8 +121,8 @@ func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.N
 	before := len(f.findings)
 	for name, value := range f.pairs(key, line, n) {
 		switch {
-		case value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str":
-			f.report(f.at(value.Line), key+": a name can't be "+describe(value), field.hint())
+		case !field.takes(value):
+			f.report(f.at(value.Line), key+": a value can't be "+describe(value), field.hint())
 		default:
 			if err := field.add(name.Value, value.Value); err != nil {
 				f.report(f.at(name.Line), key+": "+err.Error(), field.hint())

@@ -50,6 +50,9 @@ type Config struct {
 
 	Agents AgentsConfig // of the agent HTTP contract
 
+	Policy  PolicyConfig // of all units
+	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
+
 	Unit map[string]UnitConfig // by name; ForUnit covers the others too
 
 	sources map[string]place // of each key that differs from its default
@@ -69,10 +72,15 @@ type UnitConfig struct {
 	Access      string        // ReadOnly or ReadWrite
 	MayCall     []string      // units, in addition to its tools.yaml
 	MayNotCall  []string      // units, even if its tools.yaml lists them
-	Timeout     time.Duration // of its runs; 0 is the unit's own
+	Timeout     time.Duration // the longest of its runs; 0 is the unit's own
 	Warm        int           // containers that wait for its runs; UnitsOwn is the unit's own number
 	ModelPath   string        // of an Agentic Unit; "" is none; may be missing
 	MaxStdin    int64         // most bytes that an Agentic Unit gets on stdin
+
+	Env     map[string]string // of its program, beside what AOD tells it
+	Network string            // "none" or "bridge"; "" is the unit's own
+	Limits  LimitsConfig
+	Policy  PolicyConfig // as far as the file sets it; see PolicyFor
 
 	Require   []string // fields of its agent HTTP requests, in addition to Agents.Require
 	Modes     []string // accepted ones of Agents.Modes; none: all of them
@@ -111,11 +119,20 @@ func (c *Config) ForUnit(name string) UnitConfig {
 func (c *Config) Values() []Value {
 	values := c.valuesOf("", c.settings())
 	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
+	values = append(values, c.valuesOf("policy", c.Policy.settings())...)
+	values = append(values, c.valuesOf(uploadsKey, c.Uploads.uploadSettings())...)
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]
 		values = append(values, c.valuesOf(unitKey(name), u.settings())...)
+		values = append(values, c.given(c.valuesOf(join(unitKey(name), "limits"), u.Limits.settings()))...)
+		values = append(values, c.given(c.valuesOf(join(unitKey(name), "policy"), u.Policy.own()))...)
 	}
 	return values
+}
+
+// given leaves the values out that nobody has set.
+func (c *Config) given(values []Value) []Value {
+	return slices.DeleteFunc(values, func(v Value) bool { return c.sources[v.Key] == place{} })
 }
 
 func (c *Config) valuesOf(under string, rows []setting) []Value {

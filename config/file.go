@@ -28,22 +28,31 @@ type file struct {
 }
 
 func (f *file) read() {
+	root := f.root("name a YAML file with --config or AOD_CONFIG, or leave both out")
+	if root == nil {
+		return
+	}
+	keys := f.readers("", f.rows)
+	keys["unit"], keys["agents"], keys["policy"] = f.units, f.agents, f.policy
+	f.object("", root.Line, root, keys)
+}
+
+// root returns the file's content, or nil where there is none.
+func (f *file) root(hint string) *yaml.Node {
 	raw, err := readBounded(f.name)
 	if err != nil {
-		f.report(place{name: f.name}, err.Error(), "name a YAML file with --config or AOD_CONFIG, or leave both out")
-		return
+		f.report(place{name: f.name}, err.Error(), hint)
+		return nil
 	}
 	root, finding := strictyaml.ParseNode(f.name, raw)
 	if finding != nil {
 		f.findings = append(f.findings, *finding)
-		return
+		return nil
 	}
 	if root == nil || isNull(root) {
-		return
+		return nil
 	}
-	keys := f.readers("", f.rows)
-	keys["unit"], keys["agents"] = f.units, f.agents
-	f.object("", root.Line, root, keys)
+	return root
 }
 
 func readBounded(name string) ([]byte, error) {
@@ -131,8 +140,23 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 	var u UnitConfig
 	rows := u.settings()
 	setDefaults(rows)
-	f.object(unitKey(name), line, n, f.readers(unitKey(name), rows))
+	keys := f.readers(unitKey(name), rows)
+	keys["limits"] = f.block(join(unitKey(name), "limits"), u.Limits.settings())
+	keys["policy"] = f.block(join(unitKey(name), "policy"), u.Policy.own())
+	f.object(unitKey(name), line, n, keys)
 	f.config.Unit[name] = u
+}
+
+// block returns a reader for a mapping with the settings of a table.
+func (f *file) block(under string, rows []setting) reader {
+	return func(line int, n *yaml.Node) { f.object(under, line, n, f.readers(under, rows)) }
+}
+
+// policy reads the block "policy".
+func (f *file) policy(line int, n *yaml.Node) {
+	keys := f.readers("policy", f.config.Policy.settings())
+	keys["uploads"] = f.block(uploadsKey, f.config.Uploads.uploadSettings())
+	f.object("policy", line, n, keys)
 }
 
 // setting reads the value of one setting, if its YAML type is right.

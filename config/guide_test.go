@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +44,8 @@ func TestTheGuidesFilesLoad(t *testing.T) {
 }
 
 func TestTheGuideShowsWhatAODPrints(t *testing.T) {
-	example, shown := blocks(t, "yaml")[0], blocks(t, "console")[0]
+	yamls, shown := blocks(t, "yaml"), blocks(t, "console")[0]
+	example := yamls[slices.IndexFunc(yamls, func(text string) bool { return strings.HasPrefix(text, "listen:") })]
 	c := mustLoad(t, given{file: example, env: map[string]string{"AOD_QUEUE": "10"}, args: []string{"--log-format", "text"}})
 	var printed strings.Builder
 	for _, v := range c.Values() {
@@ -87,6 +89,25 @@ func TestTheSchemaAgreesWithLoad(t *testing.T) {
 		{"unit: {a: {model_path: ''}}", false},
 		{"unit: {a: {max_stdin: 0}}", false},
 		{"unit: {A: {}}", false},
+		{"unit: {a: {env: {A: x, B_1: 2, C: 1.50, D: true, E: ''}}}", true},
+		{"unit: {a: {env: {1A: x}}}", false},
+		{"unit: {a: {env: {AOD_URL: x}}}", false},
+		{"unit: {a: {env: {A: }}}", false},
+		{"unit: {a: {env: {A: [x]}}}", false},
+		{"unit: {a: {env: [A]}}", false},
+		{"unit: {a: {network: bridge, limits: {memory: 2GiB, cpus: 0.5, pids: 2, output: 1, log: 1MiB}}}", true},
+		{"unit: {a: {network: host}}", false},
+		{"unit: {a: {limits: {cpus: 0}}}", false},
+		{"unit: {a: {limits: {cpus: '1'}}}", false},
+		{"unit: {a: {limits: {pids: 1}}}", false},
+		{"unit: {a: {limits: {timeout: 1m}}}", false},
+		{"unit: {a: {policy: {networks: [none, bridge], retries: 0, runtimes: [runsc], read_only: false, warm: 0, reuse: 1}}}", true},
+		{"unit: {a: {policy: {uploads: {}}}}", false},
+		{"policy: {networks: [], memory: 1GiB, cpus: 1.5, pids: 100, output: 1MiB, timeout: 1m, runtimes: [], runtime: runsc, uploads: {networks: [bridge]}}", true},
+		{"policy: {networks: [host]}", false},
+		{"policy: {runtime: ''}", false},
+		{"policy: {reuse: 0}", false},
+		{"policy: {uploads: {uploads: {}}}", false},
 		{"agents: {require: [user_id, mode], modes: [DEMO], risk_tiers: ['A tier'], task_types: {LIT_RETRIEVAL: literature}}", true},
 		{"agents: {task_types: {}}", true},
 		{"agents: {task_types: {A: B}}", false},

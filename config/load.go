@@ -83,6 +83,8 @@ func newLoader(data string) *loader {
 	c := &Config{Data: data, Unit: map[string]UnitConfig{}, sources: map[string]place{}}
 	rows := c.settings()
 	setDefaults(rows)
+	setDefaults(c.Policy.settings())
+	setDefaults(c.Uploads.uploadSettings())
 	return &loader{config: c, rows: rows}
 }
 

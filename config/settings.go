@@ -81,13 +81,26 @@ func (u *UnitConfig) settings() []setting {
 		{"access", word{&u.Access, []string{ReadOnly, ReadWrite}}, ReadOnly, "read-write where runs change something outside their sandboxes: then they run one at a time"},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
-		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, up to max_timeout; 0 is what its agent.yaml says"},
+		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, whatever its agent.yaml and a request say, within max_timeout and the policy; 0 is what its agent.yaml says"},
 		{"warm", integer{&u.Warm, UnitsOwn, 1_000}, "-1", "containers that wait for the unit's next runs, whether it is called or not; -1 is what its agent.yaml says"},
+		{"env", environment{&u.Env}, "", "variables of its program's environment, in plain text: never a secret"},
+		{"network", word{&u.Network, networkWords}, "", "the network that its runs have, within the policy; what its agent.yaml says by default"},
 		{"model_path", path{&u.ModelPath}, "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
 		{"max_stdin", size{&u.MaxStdin, 1, 16 * quantity.TiB}, "50MiB", "the most that an Agentic Unit gets on stdin"},
 		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},
 		{"modes", labels(&u.Modes, "[DEMO]"), "", "modes that it takes, of those that agents has; all of them by default"},
 		{"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that it takes, of those that agents has, and a request must have one then; all of them by default"},
 		{"refuse_with_200", boolean{&u.Refuse200}, "false", "answer inputs that it refuses with 200 and the status error, by the agent HTTP contract, instead of 422"},
+	}
+}
+
+// settings is the table of the block limits of one unit. It can be set in the file only.
+func (l *LimitsConfig) settings() []setting {
+	return []setting{
+		{"memory", size{&l.Memory, leastMemory, 16 * quantity.TiB}, "", "what a run may take of memory"},
+		{"cpus", cores{&l.CPUs}, "", "processors, also in parts"},
+		{"pids", integer{&l.PIDs, 2, mostPIDs}, "", "processes and threads at one time"},
+		{"output", size{&l.Output, 1, 16 * quantity.TiB}, "", "all output files together"},
+		{"log", size{&l.Log, 1, quantity.GiB}, "", "what is kept of stdout and stderr"},
 	}
 }

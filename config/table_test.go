@@ -44,11 +44,14 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text := replaceSection(t, string(raw), "settings", markdown(new(Config).settings()))
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
+	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
+	text = replaceSection(t, text, "policy", policyTable())
 	golden(t, guideFile, text)
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(UnitConfig).settings()) {
+	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(UnitConfig).settings(),
+		new(LimitsConfig).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
 				t.Errorf("%q", s.doc)
@@ -108,11 +111,7 @@ func markdown(rows []setting) string {
 		if w, ok := s.into.(word); ok {
 			kind = "`" + strings.Join(w.known, "`, `") + "`"
 		}
-		fallback := ""
-		if s.fallback != "" {
-			fallback = "`" + s.fallback + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.key, kind, fallback, s.doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.key, kind, coded(s.fallback), s.doc)
 	}
 	return b.String()
 }
@@ -144,7 +143,9 @@ func schema() object {
 	unit := object{
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", properties(new(UnitConfig).settings())},
+		{"properties", append(properties(new(UnitConfig).settings()),
+			member{"limits", block("What it gets instead of the limits of its agent.yaml.", new(LimitsConfig).settings())},
+			member{"policy", block("What it may have at most, instead of what policy and policy.uploads say.", new(PolicyConfig).own())})},
 	}
 	units := object{
 		{"description", "What is set for single units, by their names."},
@@ -152,6 +153,8 @@ func schema() object {
 		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
 		{"additionalProperties", unit},
 	}
+	policy := block("The most that units may have.", new(PolicyConfig).settings(),
+		member{"uploads", block("The most that uploaded units may have; the stricter of this and policy counts.", new(PolicyConfig).uploadSettings())})
 	agents := object{
 		{"description", "What is in force for requests of the agent HTTP contract."},
 		{"type", "object"},
@@ -165,8 +168,35 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"unit", units})},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"policy", policy}, member{"unit", units})},
 	}
+}
+
+func block(doc string, rows []setting, more ...member) object {
+	return object{
+		{"description", doc},
+		{"type", "object"},
+		{"additionalProperties", false},
+		{"properties", append(properties(rows), more...)},
+	}
+}
+
+// policyTable has a column for uploads.
+func policyTable() string {
+	var b strings.Builder
+	b.WriteString("| key | type | default | of uploads | what it is |\n|---|---|---|---|---|\n")
+	uploads := new(PolicyConfig).uploadSettings()
+	for i, s := range new(PolicyConfig).settings() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.key, s.into.kind(), coded(s.fallback), coded(uploads[i].fallback), s.doc)
+	}
+	return b.String()
+}
+
+func coded(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
 }
 
 func properties(rows []setting) object {
@@ -197,6 +227,17 @@ func typeOf(v value) object {
 		return object{{"type", "string"}, {"pattern", quantity.DurationPattern}}
 	case size:
 		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
+	case cores:
+		return object{{"type", "number"}, {"minimum", leastCores}, {"maximum", mostCores}}
+	case runtimeName:
+		return object{{"type", "string"}, {"pattern", runtimeRule.String()}}
+	case environment:
+		return object{
+			{"type", "object"},
+			{"maxProperties", maxVariables},
+			{"propertyNames", object{{"pattern", variableRule.String()}, {"not", object{{"pattern", "^AOD_"}}}}},
+			{"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}, {"maxLength", maxVariableBytes}}},
+		}
 	case mapping:
 		return object{
 			{"type", "object"},
@@ -206,6 +247,12 @@ func typeOf(v value) object {
 	case list:
 		if v.name == "fields" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", contractFields}}}}
+		}
+		if v.name == "networks" {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", networkWords}}}}
+		}
+		if v.name == "runtimes" {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"pattern", runtimeRule.String()}}}}
 		}
 		if v.name == "texts" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxLabel}}}}
@@ -230,6 +277,11 @@ func defaultOf(s setting) object {
 		return nil
 	}
 	switch s.into.(type) {
+	case list:
+		return object{{"default", strings.Split(s.fallback, ",")}}
+	case cores:
+		n, _ := strconv.ParseFloat(s.fallback, 64)
+		return object{{"default", n}}
 	case integer:
 		n, _ := strconv.Atoi(s.fallback)
 		return object{{"default", n}}

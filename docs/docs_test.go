@@ -58,7 +58,11 @@ func TestTheCapsulesShownPassTheirTests(t *testing.T) {
 	aod := buildAOD(t)
 	for _, dir := range extract(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), aod, "test", dir, "--data", t.TempDir())
+			args := []string{"test", dir, "--data", t.TempDir()}
+			if _, err := os.Stat(dir + ".yaml"); err == nil {
+				args = append(args, "--unit-config", dir+".yaml")
+			}
+			cmd := exec.CommandContext(t.Context(), aod, args...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -96,7 +100,8 @@ func readGuide(t *testing.T, name string) (text string, blocks []block) {
 	return text, blocks
 }
 
-// extract writes the files of the guide's capsules and returns their directories.
+// extract writes the files of the guide's capsules and returns their directories. What an
+// operator gives a capsule is in a file beside it.
 func extract(t *testing.T) []string {
 	t.Helper()
 	_, blocks := readGuide(t, guide)
@@ -108,6 +113,10 @@ func extract(t *testing.T) []string {
 			continue
 		}
 		name, _, inside := strings.Cut(b.title, "/")
+		if strings.HasSuffix(name, ".yaml") {
+			writeFile(t, filepath.Join(root, name), b.text)
+			continue
+		}
 		if !inside || !filepath.IsLocal(b.title) {
 			t.Fatalf("the title %q names no file of a capsule", b.title)
 		}

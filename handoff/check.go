@@ -36,7 +36,8 @@ func (b *Broker) checkGrant(target string) error {
 		name = target
 	}
 	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff", quote(b.caller.Unit), quote(target)).
-		WithHint("add {name: …, capsule: %s} to tools.yaml; GET /capsules lists what may be called", name))
+		WithHint("add {name: …, capsule: %s} to tools.yaml, or let the operator allow it (--may-call %s, or unit.%s.may_call of a server); GET /capsules lists what may be called",
+			name, name, b.caller.Unit))
 }
 
 // checkCycle refuses a unit that is on the path more often than its recursion allows. If

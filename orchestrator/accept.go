@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // accepted is a request that may become a run.
@@ -36,13 +34,12 @@ type accepted struct {
 	observe func(run.Event)
 }
 
-// request returns a request with the operator's settings for the unit.
-func (l *loop) request(u *unit.Unit) run.Request {
-	return run.Request{Unit: u, Timeout: l.opts.Units[u.Name].Timeout}
-}
-
-// ready prepares a request and checks it against the unit's kind and contract.
+// ready prepares a request and checks it against the unit's policy, its kind and its
+// contract.
 func (l *loop) ready(asked *accepted) (err error) {
+	if refusal := asked.Unit.Policy.Refusal; refusal != nil {
+		return refusal
+	}
 	if asked.kind, err = l.kinds.Of(asked.Unit); err != nil {
 		return err
 	}
@@ -118,8 +115,11 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 	u := asked.Unit
 	r := run.New(id, asked.Request, asked.input, l.opts.Limits)
 	r.OutDir, r.Keep = asked.outDir, asked.keep
-	r.Grants, r.Handoffs = l.opts.Units[u.Name].grants(u.Policy.Grants), l.opts.Handoffs
+	r.Grants, r.Handoffs = u.Policy.Grants, l.opts.Handoffs
 	r.Record.Version, r.Record.RerunOf, r.Record.Metadata = u.Version, asked.rerunOf, maps.Clone(asked.metadata)
+	if warning := asked.shortened(r.Limits.Timeout); warning != "" {
+		r.Record.Warnings = append(r.Record.Warnings, warning)
+	}
 	j := l.lead(r, asked.observe)
 	j.find = asked.find
 	j.private = l.privateOf(asked)
@@ -138,11 +138,8 @@ func (l *loop) privateOf(asked accepted) private {
 	if settings.ReadWrite {
 		p.Concurrency = 1
 	}
-	if policy.Retries != nil && l.durable {
-		p.Retries = *policy.Retries
-	}
-	if settings.Retries != nil {
-		p.Retries = *settings.Retries
+	if l.durable {
+		p.Retries = l.retries(asked.Unit)
 	}
 	return p
 }
@@ -184,11 +181,4 @@ func (l *loop) countEnd(j *job) {
 	l.metrics.countEnd(j.Record)
 	l.recent.ended(j.Record, time.Now())
 	l.tellCaller(j)
-}
-
-// grants returns the units that a unit may call: those in its tools.yaml and those of the
-// operator.
-func (u UnitSettings) grants(own []string) []string {
-	all := slices.Concat(own, u.MayCall)
-	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(u.MayNotCall, name) })
 }

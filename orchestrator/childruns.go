@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -115,10 +114,10 @@ func (c *childRuns) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (acce
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: c.request(u), find: c.job.find, observe: c.job.Observer(),
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(),
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
-	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, cmp.Or(call.Timeout, asked.Timeout)
+	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
 	return asked, c.ready(&asked)
 }
 

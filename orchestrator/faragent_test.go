@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // farAgent is an agent elsewhere. A test decides what it answers.
@@ -143,7 +144,7 @@ func newFarFixture(t *testing.T, more string, change ...func(*settings)) (*fixtu
 	t.Helper()
 	agent := newFarAgent(t, (*httptest.Server).Start)
 	w := newCallFixture(t, append([]func(*settings){func(o *settings) {
-		o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"words"}}}
+		o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{MayCall: []string{"words"}}}}
 		writeWords(t, filepath.Join(o.Sources[0], "words"), agent.URL, more)
 	}}, change...)...)
 	return w, agent

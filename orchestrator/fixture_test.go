@@ -120,8 +120,8 @@ func newFixture(t *testing.T, change ...func(*settings)) *fixture {
 	}
 	w.opts = settings{Options: Options{
 		Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources},
-		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3,
-	}, Containers: container.Options{Units: map[string]container.UnitOptions{}}}
+		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3, Units: map[string]UnitSettings{},
+	}, Containers: container.Options{Units: map[string]container.Extra{}}}
 	w.opts.fixture = w
 	for _, c := range change {
 		c(&w.opts)

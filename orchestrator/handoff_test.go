@@ -260,7 +260,7 @@ func TestHandoffs(t *testing.T) {
 	})
 	t.Run("the operator may add to what is granted, and take from it", func(t *testing.T) {
 		w := newCallFixture(t, func(o *settings) {
-			o.Units = map[string]UnitSettings{"caller": {MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}
+			o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}}
 		})
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker", Mark: "x"}, {Mark: "b"}}}))
 		got := w.answers["a"]

@@ -88,6 +88,7 @@ func (s *Service) info(u *unit.Unit) api.Unit {
 	if describer, err := s.describer(u); err == nil {
 		info.Image = describer.Image(u)
 	}
+	info.Policy = s.policyOf(u)
 	return info
 }
 
@@ -106,8 +107,11 @@ func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (
 	return info, created, err
 }
 
-// acceptUnit lets the unit's kind check and prepare an upload.
+// acceptUnit holds an upload against the policy, and lets its kind check and prepare it.
 func (s *Service) acceptUnit(ctx context.Context, u *unit.Unit) error {
+	if refusal := u.Policy.Refusal; refusal != nil {
+		return refusal
+	}
 	kind, err := s.kinds.Of(u)
 	if err != nil {
 		return err

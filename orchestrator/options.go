@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // Options are the settings of a Service or of Local. A zero field has the default that is
@@ -27,7 +28,7 @@ type Options struct {
 	QueueWait   time.Duration // how long one may wait; default 10 minutes
 	Retries     int           // after an attempt that failed for a transient reason; default 0
 	RetryDelay  time.Duration // before the first retry, twice as long before each other; default 1 s
-	MaxTimeout  time.Duration // the longest that a run may ask for; default 24 hours
+	MaxTimeout  time.Duration // the longest that a run may ask for, and that one of a Service may take; default 24 hours
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
@@ -39,17 +40,17 @@ type Options struct {
 	SweepInterval time.Duration // default 10 minutes
 
 	Units map[string]UnitSettings // by name
+	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
+	// bounds nothing beside MaxTimeout.
+	Bounds func(name string, uploaded bool) unit.Bounds
 }
 
 // UnitSettings are the operator's settings for one unit. A zero field leaves the default.
 type UnitSettings struct {
+	unit.Given
 	Concurrency int // runs at once
 	Queue       int
-	Retries     *int
 	ReadWrite   bool // runs change something that they share: one at a time (specification "Agent Wrapper", AccessType)
-	Timeout     time.Duration
-	MayCall     []string // units beside those of its tools.yaml
-	MayNotCall  []string // units, whatever its tools.yaml says
 }
 
 func (o Options) withDefaults() Options {

@@ -12,9 +12,9 @@ import (
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
 	w := newReaderFixture(t, func(o *settings) {
 		o.Containers.Pool.Size = 2
-		settings, one := o.Containers.Units["reader"], 1
+		settings, one := o.Units["reader"], 1
 		settings.Warm = &one
-		o.Containers.Units["reader"] = settings
+		o.Units["reader"] = settings
 	})
 	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
 		w.awaitPoolUnit("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // newPoolFixture is a fixture with a pool, and with the unit "asker" beside "worker": it does the
@@ -24,8 +24,8 @@ func newPoolFixture(t *testing.T, warm map[string]int, change ...func(*settings)
 			write(t, filepath.Join(o.Sources[0], "asker", name), strings.ReplaceAll(content, "worker", "asker"))
 		}
 		o.Containers.Pool.Size = 8
-		for unit, n := range warm {
-			o.Containers.Units[unit] = container.UnitOptions{Warm: &n}
+		for name, n := range warm {
+			o.Units[name] = UnitSettings{Given: unit.Given{Warm: &n}}
 		}
 	}}, change...)...)
 }

@@ -85,10 +85,11 @@ func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Dura
 	if err != nil {
 		return err
 	}
-	asked := s.request(u)
-	asked.Timeout = timeout
-	r.Unit, r.Limits = u, asked.Limits(s.opts.Limits)
-	r.Grants = s.opts.Units[u.Name].grants(u.Policy.Grants)
+	r.Unit, r.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(s.opts.Limits)
+	r.Grants = u.Policy.Grants
+	if refusal := u.Policy.Refusal; refusal != nil && r.Record.State != api.Running {
+		return refusal // the operator's word came after it was accepted
+	}
 	r.Input.Payload, err = contract.Decode(orEmpty(input), max(s.opts.PayloadBytes, int64(len(input))))
 	return err
 }

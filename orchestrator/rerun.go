@@ -47,7 +47,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 
 // prepareAgain checks an input whose files were named by the earlier run.
 func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
-	asked = accepted{Request: s.request(u), find: s.units.Get}
+	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
 	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {
 		return asked, err
 	}

@@ -70,7 +70,7 @@ func NewService(opts Options) (_ *Service, err error) {
 		return nil, err
 	}
 	s.journal = s.store
-	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Logger: s.logger})
+	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 const readerCard = `{
@@ -37,10 +39,10 @@ func newReaderFixture(t *testing.T, change ...func(*settings)) *fixture {
 	return newCallFixture(t, append([]func(*settings){func(o *settings) {
 		addReader(t, o.Sources[0], "")
 		o.Units = map[string]UnitSettings{
-			"reader": {Timeout: 10 * time.Second},
-			"caller": {MayCall: []string{"reader"}},
+			"reader": {Given: unit.Given{Limits: capsule.Limits{Timeout: 10 * time.Second}}},
+			"caller": {Given: unit.Given{MayCall: []string{"reader"}}},
 		}
-		o.Containers.Units["reader"] = container.UnitOptions{Extra: container.Extra{ModelPath: model, StdinBytes: 10}}
+		o.Containers.Units["reader"] = container.Extra{ModelPath: model, StdinBytes: 10}
 		o.Concurrency = 1
 	}}, change...)...)
 }
@@ -155,9 +157,9 @@ func TestAServiceWantsItsModels(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "model"), "x")
 	serve := func(engine container.Engine, models ...string) error {
-		units := map[string]container.UnitOptions{"none": {}}
+		units := map[string]container.Extra{"none": {}}
 		for i, model := range models {
-			units[fmt.Sprint("u", i)] = container.UnitOptions{Extra: container.Extra{ModelPath: model}}
+			units[fmt.Sprint("u", i)] = container.Extra{ModelPath: model}
 		}
 		s, err := settings{Options: Options{Home: filepath.Join(t.TempDir(), "home")}, Containers: container.Options{Units: units}}.service(engine)
 		if err == nil {

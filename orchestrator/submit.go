@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -114,10 +114,10 @@ func (s *Service) prepare(u *unit.Unit, sub Submission) (accepted, error) {
 	if err != nil {
 		return accepted{}, err
 	}
-	asked := accepted{Request: s.request(u), find: s.units.Get}
-	asked.Input, asked.Files, asked.Timeout = input, sub.Files.inputs(), cmp.Or(sub.Timeout, asked.Timeout)
+	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get}
+	asked.Input, asked.Files, asked.Timeout = input, sub.Files.inputs(), sub.Timeout
 	if asked.Timeout < 0 || asked.Timeout > s.opts.MaxTimeout {
-		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v", asked.Timeout, s.opts.MaxTimeout)
+		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)", asked.Timeout, s.opts.MaxTimeout)
 	}
 	if own := asked.Limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
 		asked.Timeout = sub.Within

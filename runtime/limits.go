@@ -55,3 +55,28 @@ func (l Limits) Or(fallback Limits) Limits {
 		ResultBytes: cmp.Or(l.ResultBytes, fallback.ResultBytes),
 	}
 }
+
+// AtMost returns the limits, none larger than its bound. A zero bound is none.
+func (l Limits) AtMost(most Limits) Limits {
+	return Limits{
+		Timeout:     bounded(l.Timeout, most.Timeout),
+		MemoryBytes: bounded(l.MemoryBytes, most.MemoryBytes),
+		CPUs:        bounded(l.CPUs, most.CPUs),
+		PIDs:        bounded(l.PIDs, most.PIDs),
+		OpenFiles:   bounded(l.OpenFiles, most.OpenFiles),
+		TmpBytes:    bounded(l.TmpBytes, most.TmpBytes),
+		DiskBytes:   bounded(l.DiskBytes, most.DiskBytes),
+		OutputBytes: bounded(l.OutputBytes, most.OutputBytes),
+		OutputFiles: bounded(l.OutputFiles, most.OutputFiles),
+		LogBytes:    bounded(l.LogBytes, most.LogBytes),
+		ResultBytes: bounded(l.ResultBytes, most.ResultBytes),
+	}
+}
+
+func bounded[T cmp.Ordered](own, most T) T {
+	var none T
+	if most == none {
+		return own
+	}
+	return min(own, most)
+}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
@@ -37,7 +38,7 @@ type Spec struct {
 	ReadOnly               bool   // the root file system
 	Isolation              string // the engine's name of an isolation runtime; "" is its default
 	Limits                 Limits
-	Env                    []string          // "NAME=value"; never a secret
+	Env                    []string          // "NAME=value"; of a name that stands twice the last counts; never a secret
 	Labels                 map[string]string // beside AOD's own
 	Filter                 *Filter           // nil: the program works on /io
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
@@ -70,7 +71,7 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		Image:      s.Image.ID,
 		Entrypoint: s.entrypoint(layout),
 		Cmd:        s.command(),
-		Env:        append([]string{"HOME=" + s.home()}, s.Env...),
+		Env:        lastOfEach(append([]string{"HOME=" + s.home()}, s.Env...)),
 		WorkingDir: s.Image.WorkingDir,
 		User:       sandboxUser(),
 		Hostname:   "sandbox",
@@ -98,6 +99,23 @@ func (s Spec) initThreads() int64 {
 		return initThreads + watchThreads
 	}
 	return initThreads
+}
+
+// lastOfEach returns variables by their order, of each name the last one. Programs disagree
+// about a name that stands twice.
+func lastOfEach(env []string) []string {
+	at := map[string]int{}
+	var each []string
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		if i, known := at[name]; known {
+			each[i] = variable
+			continue
+		}
+		at[name] = len(each)
+		each = append(each, variable)
+	}
+	return each
 }
 
 // entrypoint is the init with its options: its connection to this process, and a filter's

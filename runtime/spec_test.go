@@ -26,11 +26,11 @@ func TestASpecBecomesAContainer(t *testing.T) {
 			Timeout: time.Second, MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OpenFiles: 3, TmpBytes: 4, DiskBytes: 5,
 			OutputBytes: 6, OutputFiles: 7, LogBytes: 8, ResultBytes: 9,
 		},
-		Env: []string{"A=1"}, Labels: map[string]string{"team": "red", LabelRun: "forged", LabelRoot: "x", LabelUnit: "", LabelOwner: "x", LabelAttempt: "x", LabelPurpose: "x"},
+		Env: []string{"A=0", "B=2", "A=1"}, Labels: map[string]string{"team": "red", LabelRun: "forged", LabelRoot: "x", LabelUnit: "", LabelOwner: "x", LabelAttempt: "x", LabelPurpose: "x"},
 	}
 	want := ContainerSpec{
 		Name: "aod-r1", Image: "sha256:1", Entrypoint: []string{"/run/aod/init", "--"}, Cmd: []string{"python3", "run.py", "-v"},
-		Env: []string{"HOME=/workspace", "A=1"}, WorkingDir: "/app", User: sandboxUser(), Hostname: "sandbox",
+		Env: []string{"HOME=/workspace", "A=1", "B=2"}, WorkingDir: "/app", User: sandboxUser(), Hostname: "sandbox",
 		Labels: map[string]string{"team": "red", LabelRun: "r1", LabelRoot: "r0", LabelUnit: "hello", LabelOwner: "me", LabelAttempt: "1", LabelPurpose: ""},
 		Mounts: []Mount{
 			{Source: "/data/runs/r1/io", Target: "/io"},
@@ -51,7 +51,7 @@ func TestASpecBecomesAContainer(t *testing.T) {
 	if diff := cmp.Diff(want, spec.container(l)); diff != "" {
 		t.Error(diff)
 	}
-	if first := spec.container(l); spec.Env[0] != "A=1" || len(first.Env) != len(spec.container(l).Env) {
+	if first := spec.container(l); spec.Env[0] != "A=0" || len(first.Env) != len(spec.container(l).Env) {
 		t.Error("the spec was changed")
 	}
 }
@@ -151,6 +151,28 @@ func TestOrTakesWhatIsNotSaidFromTheFallback(t *testing.T) {
 	}
 	if diff := cmp.Diff(all, Limits{}.Or(all)); diff != "" {
 		t.Errorf("all in the fallback: %s", diff)
+	}
+}
+
+func TestAtMostBoundsEachLimit(t *testing.T) {
+	bounds := reflect.New(reflect.TypeFor[Limits]()).Elem()
+	for i := range bounds.NumField() {
+		if field := bounds.Field(i); field.CanInt() {
+			field.SetInt(2)
+		} else {
+			field.SetFloat(2)
+		}
+	}
+	most := bounds.Interface().(Limits)
+	most.CPUs = 0.5 // by default it is 1
+	if diff := cmp.Diff(most, DefaultLimits().AtMost(most)); diff != "" {
+		t.Errorf("all are larger: %s", diff)
+	}
+	if diff := cmp.Diff(DefaultLimits(), DefaultLimits().AtMost(Limits{})); diff != "" {
+		t.Errorf("there is no bound: %s", diff)
+	}
+	if diff := cmp.Diff(most, most.AtMost(DefaultLimits())); diff != "" {
+		t.Errorf("all are smaller: %s", diff)
 	}
 }
 

@@ -43,16 +43,6 @@ type Unit struct {
 	Problem *fault.Error // the problem of a newer state, which is not used; nil: none
 }
 
-// Policy says how a unit wants to be run. Zero fields were not set.
-type Policy struct {
-	Limits      capsule.Limits
-	Budgets     capsule.Budgets // of its calls
-	Recursion   int             // how often it may occur again on the path of calls to it
-	Concurrency int             // runs at once
-	Retries     *int            // after a transient error; nil: not set
-	Grants      []string        // units that it may call
-}
-
 // Definition is the definition of a unit as its kind has read it.
 type Definition interface {
 	// Schema returns the document of the unit's contract, or a Capsule fault.
@@ -62,15 +52,21 @@ type Definition interface {
 // Schema returns the document of the unit's contract, or a Capsule fault.
 func (u *Unit) Schema() ([]byte, error) { return u.Definition.Schema() }
 
-// Of returns the unit of a capsule that was read.
+// Of returns the unit of a capsule that was read, with the policy that it asks for.
 func Of(c *capsule.Capsule) *Unit {
-	return &Unit{
+	u := &Unit{
 		Name: c.Name, Kind: Kind(c.Kind), Description: c.Description, Contract: c.Contract, Definition: c,
 		Policy: Policy{
 			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion,
 			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c),
 		},
 	}
+	if c.Remote == nil {
+		p := &u.Policy
+		p.Network, p.Writable, p.Isolation = c.Agent.Network, !c.Agent.ReadOnly, c.Agent.Runtime
+		p.Warm, p.Reuse = c.Agent.Warm, c.Agent.Reuse
+	}
+	return u
 }
 
 // grantsOf are the units that a capsule's tools.yaml lets it call.

@@ -190,7 +190,8 @@ func (a *app) runAU(ctx context.Context, target string, args []string, flags auR
 }
 
 func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orchestrator.Request, done func(), err error) {
-	req = orchestrator.Request{Request: run.Request{Unit: unit.Of(c), Timeout: f.timeout}, Find: a.callees(c)}
+	u := unit.Of(c)
+	req = orchestrator.Request{Request: run.Request{Unit: u, Timeout: f.timeout}, Find: a.callees(u, c)}
 	extra := container.Extra{}
 	if extra.StdinBytes, err = f.stdinBytes(); err != nil {
 		return req, nil, err

@@ -57,8 +57,8 @@ func newFakeServer(t *testing.T) *fakeServer {
 	mux.HandleFunc("POST /v1/runs/{id}/cancel", s.cancel)
 	mux.HandleFunc("POST /v1/prune", s.prune)
 	mux.HandleFunc("GET /v1/runs", s.list)
-	mux.HandleFunc("GET /v1/units", say(`{"units":[{"name":"hello","kind":"capsule","version":"0123456789abcdef0","source":"upload","description":"says\n\u001b[2Jhello","problem":{"message":"broken"}},{"name":"other","kind":"capsule"}]}`))
-	mux.HandleFunc("GET /v1/units/{name}", say(`{"name":"hello","kind":"capsule","access":"read-only","concurrency":2,"input_schema":{"type":"object"}}`))
+	mux.HandleFunc("GET /v1/units", say(`{"units":[{"name":"hello","kind":"capsule","version":"0123456789abcdef0","source":"upload","description":"says\n\u001b[2Jhello","problem":{"message":"broken"},`+fakePolicy+`},{"name":"other","kind":"capsule"}]}`))
+	mux.HandleFunc("GET /v1/units/{name}", say(`{"name":"hello","kind":"capsule","access":"read-only","concurrency":2,`+fakePolicy+`,"input_schema":{"type":"object"}}`))
 	mux.HandleFunc("GET /v1/runs/{id}", s.get)
 	mux.HandleFunc("GET /v1/runs/{id}/events", s.follow)
 	mux.HandleFunc("GET /v1/runs/{id}/logs", s.logs)
@@ -226,3 +226,7 @@ func alone(t *testing.T) (work, data string) {
 	t.Setenv("AOD_DATA", data)
 	return work, data
 }
+
+const fakePolicy = `"policy":{"timeout":"1m","max_timeout":"1h","retries":1,"may_call":["a","b"],"network":"bridge","runtime":"runsc",
+"memory_bytes":67108864,"cpus":0.5,"pids":9,"output_bytes":1048576,"reuse":4,"warm":2,"env":["E"],
+"lowered":[{"setting":"retries","asked":"5","holds":"1","rule":"policy.retries"}],"refusal":{"message":"may not","hint":"ask"}}`

@@ -31,11 +31,14 @@ func (a *app) load(arg string) (*capsule.Capsule, error) {
 	return c, nil
 }
 
+// finder returns the unit with a name that a run may call, or a NotFound fault.
+type finder func(context.Context, string) (*unit.Unit, error)
+
 // callees finds the units that a capsule may call: its neighbours, and those in the
 // directories of --units. Each is read once, so that all calls of a run see the same.
-func (a *app) callees(c *capsule.Capsule) func(context.Context, string) (*unit.Unit, error) {
+func (a *app) callees(caller *unit.Unit, c *capsule.Capsule) finder {
 	var mu sync.Mutex
-	known := map[string]*unit.Unit{c.Name: unit.Of(c)}
+	known := map[string]*unit.Unit{c.Name: caller}
 	return func(_ context.Context, name string) (*unit.Unit, error) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -107,9 +107,11 @@ func TestLogsCancelRerunUnitsPrune(t *testing.T) {
 		{"cancel ../x " + fakeID, 2, "", "the run has ended"},
 		{"rerun " + fakeID + " --detach", 0, fakeID + "\n", ""},
 		{"-q rerun " + fakeID, 0, `{"n":3}` + "\n", ""},
-		{"units", 0, "NAME   KIND     VERSION           SOURCE  PROBLEM  DESCRIPTION\n" +
-			"hello  capsule  0123456789abcdef  upload  broken   says \uFFFD[2Jhello\nother  capsule  -                 -       -        -\n", ""},
-		{"units hello", 0, "unit      hello (capsule)\naccess    read-only\nat once   2 runs\ninput     {\"type\":\"object\"}\n", ""},
+		{"units", 0, "NAME   KIND     VERSION           SOURCE  TIMEOUT  MEMORY  NETWORK  PROBLEM  DESCRIPTION\n" +
+			"hello  capsule  0123456789abcdef  upload  1m       64MiB   bridge   broken   says \uFFFD[2Jhello\nother  capsule  -                 -       -        -       -        -        -\n", ""},
+		{"units hello", 0, "unit      hello (capsule)\naccess    read-only\nat once   2 runs\n" +
+			"timeout   1m, at most 1h\nlimits    memory 64MiB, cpus 0.5, pids 9, output 1MiB\nsandbox   network bridge (root writable, runsc)\nreuse     4 runs a container\nwarm      2 containers\nretries   1\n" +
+			"may call  a, b\nenv       E\nlowered   retries: 5 asked for, 1 by policy.retries\nrefused   may not\n          ask\ninput     {\"type\":\"object\"}\n", ""},
 		{"prune", 2, "", "it takes a bound"},
 		{"prune --max-size 1x", 2, "", "is no size"},
 		{"prune --older-than 24h --max-size 1.5GiB --dry-run", 0, "would remove 2 runs, 2.0 KiB\n", ""},

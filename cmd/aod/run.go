@@ -14,7 +14,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 type runFlags struct {
@@ -25,6 +24,7 @@ type runFlags struct {
 	keep    bool
 	detach  bool
 	secrets []string
+	given   givenFlags
 	meta    metaFlags
 }
 
@@ -50,6 +50,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCapsule(cmd.Context(), args[0], flags) },
 	}
 	flags.input.register(cmd.Flags())
+	flags.given.register(cmd.Flags())
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
@@ -65,6 +66,9 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 		return fault.New(fault.Input, "--timeout %v is no time to run in", flags.timeout)
 	}
 	if a.server != "" {
+		if err := flags.given.refuseOnServer(); err != nil {
+			return err
+		}
 		return a.runOnServer(ctx, name, flags)
 	}
 	if flags.detach {
@@ -109,6 +113,10 @@ func secretFiles(flags []string) (map[string]string, error) {
 }
 
 func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, error) {
+	u, err := f.given.unit(c)
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
 	input, files, err := f.input.read(c.Contract.Input, a.stdin)
 	if err != nil {
 		return orchestrator.Request{}, err
@@ -125,8 +133,8 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 		return orchestrator.Request{}, fault.Wrap(fault.Input, err, "--out %q can't be used", f.out)
 	}
 	return orchestrator.Request{
-		Request: run.Request{Unit: unit.Of(c), Input: input, Files: files, Timeout: f.timeout},
-		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(c),
+		Request: run.Request{Unit: u, Input: input, Files: files, Timeout: f.timeout},
+		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(u, c),
 	}, nil
 }
 

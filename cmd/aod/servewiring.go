@@ -30,19 +30,14 @@ func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.Options 
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Units: map[string]orchestrator.UnitSettings{},
+		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	for name := range c.Unit {
 		u := c.ForUnit(name)
-		settings := orchestrator.UnitSettings{
-			Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite, Timeout: u.Timeout,
-			MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+		opts.Units[name] = orchestrator.UnitSettings{
+			Given: givenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite,
 		}
-		if u.Retries != config.UnitsOwn {
-			settings.Retries = &u.Retries
-		}
-		opts.Units[name] = settings
 	}
 	return opts
 }
@@ -51,15 +46,11 @@ func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
 	opts := container.Options{
 		Logger: logger, Limits: runtime.Limits{ResultBytes: c.PayloadLimit}, Starts: c.Starts,
 		Pool:  pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
-		Units: map[string]container.UnitOptions{},
+		Units: map[string]container.Extra{},
 	}
 	for name := range c.Unit {
 		u := c.ForUnit(name)
-		unit := container.UnitOptions{Extra: container.Extra{ModelPath: u.ModelPath, StdinBytes: u.MaxStdin}}
-		if u.Warm != config.UnitsOwn {
-			unit.Warm = &u.Warm
-		}
-		opts.Units[name] = unit
+		opts.Units[name] = container.Extra{ModelPath: u.ModelPath, StdinBytes: u.MaxStdin}
 	}
 	return opts
 }

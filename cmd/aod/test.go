@@ -21,6 +21,7 @@ import (
 
 func (a *app) testCommand() *cobra.Command {
 	var only string
+	var given givenFlags
 	cmd := &cobra.Command{
 		Use:   "test DIR|NAME",
 		Short: "Run a capsule's test cases in the sandbox",
@@ -28,13 +29,14 @@ func (a *app) testCommand() *cobra.Command {
 what differs. Exit code 1 when a case fails.`,
 		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty",
 		Args:    exactly(1, "one directory or name of a capsule"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.test(cmd.Context(), args[0], only) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.test(cmd.Context(), args[0], only, given) },
 	}
+	given.register(cmd.Flags())
 	cmd.Flags().StringVar(&only, "case", "", "run only the case of this name (its file without .json)")
 	return cmd
 }
 
-func (a *app) test(ctx context.Context, name, only string) error {
+func (a *app) test(ctx context.Context, name, only string, given givenFlags) error {
 	c, err := a.load(name)
 	if err != nil {
 		return err
@@ -43,10 +45,14 @@ func (a *app) test(ctx context.Context, name, only string) error {
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, unit.Of(c), nil, func(l *local) error {
+	u, err := given.unit(c)
+	if err != nil {
+		return err
+	}
+	return a.withUnit(ctx, u, nil, func(l *local) error {
 		var failed int
 		for _, test := range cases {
-			differences, took, err := a.runCase(ctx, l, c, test)
+			differences, took, err := a.runCase(ctx, l, u, a.callees(u, c), test)
 			if err != nil {
 				return err
 			}
@@ -88,17 +94,17 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 
 // runCase runs one case and says what differs from its expectation. The error is for AOD's
 // own failures.
-func (a *app) runCase(ctx context.Context, l *local, c *capsule.Capsule, test capsule.Case) ([]string, time.Duration, error) {
+func (a *app) runCase(ctx context.Context, l *local, u *unit.Unit, find finder, test capsule.Case) ([]string, time.Duration, error) {
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
-	view := newView(a.stderr, c.Name, a.quiet)
+	view := newView(a.stderr, u.Name, a.quiet)
 	record, err := submitCase(ctx, l, orchestrator.Request{
-		Request: run.Request{Unit: unit.Of(c), Timeout: test.Timeout},
-		OutDir:  filepath.Join(out, "files"), Observe: view.event, Find: a.callees(c),
+		Request: run.Request{Unit: u, Timeout: test.Timeout},
+		OutDir:  filepath.Join(out, "files"), Observe: view.event, Find: find,
 	}, test)
 	view.close()
 	if err != nil {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/quantity"
 )
 
 func (a *app) unitsCommand() *cobra.Command {
@@ -44,18 +47,26 @@ func (a *app) listUnits(ctx context.Context, asJSON bool) error {
 		}
 		return nil
 	}
-	table := newTable(a.stdout, "NAME", "KIND", "VERSION", "SOURCE", "PROBLEM", "DESCRIPTION")
+	table := newTable(a.stdout, "NAME", "KIND", "VERSION", "SOURCE", "TIMEOUT", "MEMORY", "NETWORK", "PROBLEM", "DESCRIPTION")
 	for _, unit := range units {
-		row(table, unit.Name, unit.Kind, short(unit.Version), unit.Source, problemText(unit), unit.Description)
+		var holds api.UnitPolicy
+		if unit.Policy != nil {
+			holds = *unit.Policy
+		}
+		row(table, unit.Name, unit.Kind, short(unit.Version), unit.Source,
+			holds.Timeout, sizeText(holds.MemoryBytes), holds.Network, problemText(unit), unit.Description)
 	}
 	return table.Flush()
 }
 
 func problemText(unit api.Unit) string {
-	if unit.Problem == nil {
-		return ""
+	switch {
+	case unit.Problem != nil:
+		return unit.Problem.Message
+	case unit.Policy != nil && unit.Policy.Refusal != nil:
+		return unit.Policy.Refusal.Message
 	}
-	return unit.Problem.Message
+	return ""
 }
 
 func (a *app) showUnit(ctx context.Context, name string, asJSON bool) error {
@@ -74,6 +85,46 @@ func (a *app) showUnit(ctx context.Context, name string, asJSON bool) error {
 	return nil
 }
 
+// policyPage shows what holds for a unit's runs.
+func (a *app) policyPage(page runPage, p api.UnitPolicy) {
+	timeout := p.Timeout
+	if p.MaxTimeout != p.Timeout {
+		timeout += ", at most " + p.MaxTimeout
+	}
+	page.field("timeout", timeout)
+	if p.Network != "" {
+		page.field("limits", fmt.Sprintf("memory %s, cpus %v, pids %d, output %s", sizeText(p.MemoryBytes), p.CPUs, p.PIDs, sizeText(p.OutputBytes)))
+		root := "read-only"
+		if !p.ReadOnly {
+			root = "writable"
+		}
+		page.field("sandbox", joined("network "+p.Network, "root "+root, p.Runtime))
+		if p.Reuse > 1 {
+			page.field("reuse", plural(p.Reuse, "run")+" a container")
+		}
+		if p.Warm > 0 {
+			page.field("warm", plural(p.Warm, "container"))
+		}
+	}
+	page.field("retries", fmt.Sprint(p.Retries))
+	page.field("may call", strings.Join(p.MayCall, ", "))
+	page.field("env", strings.Join(p.Env, ", "))
+	for _, l := range p.Lowered {
+		page.field("lowered", fmt.Sprintf("%s: %s asked for, %s by %s", l.Setting, l.Asked, l.Holds, l.Rule))
+	}
+	if p.Refusal != nil {
+		page.field("refused", p.Refusal.Message)
+		page.field("", p.Refusal.Hint)
+	}
+}
+
+func sizeText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return quantity.SizeText(n)
+}
+
 func (a *app) unitPage(unit api.Unit) {
 	page := runPage{out: a.stdout}
 	page.field("unit", joined(unit.Name, unit.Kind, short(unit.Version)))
@@ -86,6 +137,9 @@ func (a *app) unitPage(unit api.Unit) {
 	}
 	if unit.Since != nil {
 		page.field("since", timeText(*unit.Since))
+	}
+	if unit.Policy != nil {
+		a.policyPage(page, *unit.Policy)
 	}
 	if problem := unit.Problem; problem != nil {
 		page.field("problem", problem.Message+", so that an older version is run")

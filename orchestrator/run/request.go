@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -208,18 +209,19 @@ func (r Request) notAFileField(f PlacedFile) fault.Finding {
 	return finding
 }
 
-// Limits returns what is in force for this request.
+// Limits returns what is in force for this request: what it and the unit ask for, else the
+// fallback, within the unit's bounds.
 func (r Request) Limits(fallback runtime.Limits) runtime.Limits {
-	said := r.Unit.Policy.Limits
+	asked := limitsOf(r.Unit.Policy.Limits)
+	asked.Timeout = cmp.Or(r.Timeout, asked.Timeout)
+	return asked.Or(fallback).AtMost(limitsOf(r.Unit.Policy.Bounds.Limits))
+}
+
+func limitsOf(l capsule.Limits) runtime.Limits {
 	return runtime.Limits{
-		Timeout:     cmp.Or(r.Timeout, said.Timeout),
-		MemoryBytes: said.MemoryBytes,
-		CPUs:        said.CPUs,
-		PIDs:        said.PIDs,
-		OutputBytes: said.OutputBytes,
-		OutputFiles: said.OutputFiles,
-		LogBytes:    said.LogBytes,
-	}.Or(fallback)
+		Timeout: l.Timeout, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, PIDs: l.PIDs,
+		OutputBytes: l.OutputBytes, OutputFiles: l.OutputFiles, LogBytes: l.LogBytes,
+	}
 }
 
 // FieldOf converts a JSON pointer to the dotted field that --file takes. For an item of a

@@ -35,12 +35,14 @@ func Failed(outcome api.Outcome, exit int, failure *api.RunError) Result {
 	return Result{State: api.Failed, Outcome: outcome, ExitCode: &exit, Failure: failure}
 }
 
+const moreTime = "give it more with --timeout, or limits.timeout in agent.yaml"
+
 // TimedOut is the result of a run that was stopped at its own time limit.
 func TimedOut(exit *int, limit time.Duration) Result {
 	return Result{State: api.Timeout, Outcome: api.TimedOut, ExitCode: exit, Failure: &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.TimedOut),
 		Message: fmt.Sprintf("the run was stopped after %v, its time limit", limit),
-		Hint:    "give it more with --timeout, or limits.timeout in agent.yaml",
+		Hint:    moreTime,
 	}}
 }
 

@@ -141,6 +141,9 @@ func (r *Run) Enter(state api.State, reason string) error {
 
 // End enters one of the four states in which a run can end.
 func (r *Run) End(result Result) error {
+	if result.Failure != nil {
+		result.Failure.Hint = r.boundHint(*result.Failure)
+	}
 	r.Record.Outcome, r.Record.ExitCode, r.Record.Error = result.Outcome, result.ExitCode, result.Failure
 	r.Record.Output = result.Output
 	now := time.Now().UTC()

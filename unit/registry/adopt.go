@@ -86,8 +86,10 @@ func (r *Registry) relabel(u *unit.Unit, old, rec record) (*unit.Unit, error) {
 		return u, nil
 	}
 	rec.Since = old.Since
-	u.Source, u.Origin = rec.Source, rec.Origin
-	return u, r.home.setRecord(r.home.version(rec.Name, u.Version), rec)
+	if err := r.home.setRecord(r.home.version(rec.Name, u.Version), rec); err != nil {
+		return nil, err
+	}
+	return r.open(rec.Name, u.Version) // its policy depends on its source
 }
 
 // store writes a version. The version appears at once, complete and checked.
@@ -130,9 +132,19 @@ func (r *Registry) open(name, version string) (*unit.Unit, error) {
 		}
 		r.cache.put(key, loaded)
 	}
-	u := unit.Of(loaded)
-	u.Version, u.Source, u.Origin, u.Since = version, rec.Source, rec.Origin, rec.Since
+	u := r.unitOf(loaded, rec.Source)
+	u.Version, u.Origin, u.Since = version, rec.Origin, rec.Since
 	return u, nil
+}
+
+// unitOf returns the unit of a capsule from a source, with the policy that holds for it.
+func (r *Registry) unitOf(c *capsule.Capsule, source string) *unit.Unit {
+	u := unit.Of(c)
+	u.Source = source
+	if r.govern != nil {
+		r.govern(u)
+	}
+	return u
 }
 
 // lost says why a version can't be loaded: it has been pruned, or it is damaged.

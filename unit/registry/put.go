@@ -103,7 +103,7 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, 
 			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)
 	}
 	if r.accept != nil {
-		if err := r.accept(ctx, unit.Of(loaded)); err != nil {
+		if err := r.accept(ctx, r.unitOf(loaded, unit.FromUpload)); err != nil {
 			return nil, err
 		}
 	}

@@ -419,3 +419,31 @@ func TestPutAsksBeforeAnUploadCounts(t *testing.T) {
 		t.Errorf("an accepted upload: %v", err)
 	}
 }
+
+// The policy of an upload may be stricter: it follows where the version came from last.
+func TestAUnitIsGovernedByWhereItComesFrom(t *testing.T) {
+	f := newFixture(t)
+	var accepted []string
+	var err error
+	f.Registry, err = New(Options{
+		Home: f.home, Sources: []string{f.source},
+		Govern: func(u *unit.Unit) { u.Policy.Network = u.Source },
+		Accept: func(_ context.Context, u *unit.Unit) error {
+			accepted = append(accepted, u.Policy.Network)
+			return nil
+		},
+	})
+	must(t, err)
+	uploaded, _ := f.put("reader", capsuleTar(t, "", nil))
+	version := uploaded.Version
+	if len(accepted) != 1 || accepted[0] != unit.FromUpload || uploaded.Policy.Network != unit.FromUpload {
+		t.Errorf("accepted as %q, put as %q", accepted, uploaded.Policy.Network)
+	}
+	f.add("reader", nil)
+	if u := f.get("reader"); u.Version != version || u.Policy.Network != unit.FromDirectory {
+		t.Errorf("from a directory it is %s as %q", u.Version, u.Policy.Network)
+	}
+	if u, err := f.Version(t.Context(), "reader", version); err != nil || u.Policy.Network != unit.FromDirectory {
+		t.Errorf("its version: %+v, %v", u, err)
+	}
+}

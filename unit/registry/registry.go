@@ -34,6 +34,9 @@ type Options struct {
 	Reader *capsule.Reader
 	// Accept may refuse an upload before it becomes current; nil accepts all.
 	Accept func(context.Context, *unit.Unit) error
+	// Govern gives each unit that is handed out the policy that holds for it; nil leaves what
+	// the unit asks for.
+	Govern func(*unit.Unit)
 }
 
 // Registry finds units by name. It is safe for concurrent use. One process at a time
@@ -46,6 +49,7 @@ type Registry struct {
 	logger  *slog.Logger
 	reader  *capsule.Reader
 	accept  func(context.Context, *unit.Unit) error
+	govern  func(*unit.Unit)
 	cache   cache
 	writing gates // by unit: held while its versions change
 
@@ -60,6 +64,7 @@ func New(opts Options) (*Registry, error) {
 		limits:      limits{bytes: cmp.Or(opts.MaxBytes, DefaultMaxBytes), entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes},
 		settle:      opts.Settle,
 		accept:      opts.Accept,
+		govern:      opts.Govern,
 		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		reader:      cmp.Or(opts.Reader, capsule.NewReader()),
 		directories: map[string]*directory{},

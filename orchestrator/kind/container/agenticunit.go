@@ -39,7 +39,7 @@ func (c *Containers) extra(given any, name string) Extra {
 	if own, ok := given.(Extra); ok {
 		return own
 	}
-	return c.opts.Units[name].Extra
+	return c.opts.Units[name]
 }
 
 // modelDir is where a unit finds its model in the sandbox.

@@ -201,7 +201,7 @@ func TestAStdinThatIsTooLargeStartsNothing(t *testing.T) {
 	b, _ := newUnit(t, counts)
 	x := b.given("12345678901", "")
 	ready := run.Input{Payload: x.Input.Payload, Files: []run.PlacedFile{{Source: filepath.Join(x.InputDir(), "doc")}}}
-	b.kind.opts.Units = map[string]UnitOptions{"worker": {Extra: Extra{StdinBytes: 10}}}
+	b.kind.opts.Units = map[string]Extra{"worker": {StdinBytes: 10}}
 	for name, c := range map[string]struct {
 		extra any
 		kind  fault.Kind

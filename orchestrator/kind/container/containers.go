@@ -34,18 +34,12 @@ type Engine interface {
 
 // Options are the settings of Containers.
 type Options struct {
-	Logger *slog.Logger           // ids, sizes and times only; nil discards
-	Labels map[string]string      // on every container, beside AOD's own
-	Limits runtime.Limits         // in force where a unit says nothing; zero fields are the defaults
-	Starts int                    // containers started at once; default the number of CPUs
-	Pool   pool.Options           // sandboxes that wait for runs; an engine elsewhere has none
-	Units  map[string]UnitOptions // by name
-}
-
-// UnitOptions are the operator's settings for one unit. A zero field leaves the default.
-type UnitOptions struct {
-	Extra      // of all its runs
-	Warm  *int // sandboxes that wait for its runs; nil: what its agent.yaml says
+	Logger *slog.Logger      // ids, sizes and times only; nil discards
+	Labels map[string]string // on every container, beside AOD's own
+	Limits runtime.Limits    // in force where a unit says nothing; zero fields are the defaults
+	Starts int               // containers started at once; default the number of CPUs
+	Pool   pool.Options      // sandboxes that wait for runs; an engine elsewhere has none
+	Units  map[string]Extra  // the operator's, by unit
 }
 
 // Containers runs units in sandboxes of one engine. It is the kind of capsules and of

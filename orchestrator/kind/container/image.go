@@ -1,10 +1,13 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -164,14 +167,20 @@ func (c *Containers) initFile(arch string) (string, error) {
 
 // spec returns the part of a spec that all sandboxes of a unit share.
 func (c *Containers) spec(u *unit.Unit, id string, image runtime.Image) runtime.Spec {
-	spec := runtime.Spec{
+	return runtime.Spec{
 		Run: id, Root: id, Unit: u.Name, Owner: c.home.Owner, Control: true, Image: image,
-		Network: "none", ReadOnly: true, Labels: c.opts.Labels, Env: programEnv,
+		Network: cmp.Or(u.Policy.Network, "none"), ReadOnly: !u.Policy.Writable, Isolation: u.Policy.Isolation,
+		Labels: c.opts.Labels, Env: environment(u),
 	}
-	if dir, err := capsuleOf(u); err == nil {
-		spec.Network, spec.ReadOnly, spec.Isolation = dir.Agent.Network, dir.Agent.ReadOnly, dir.Agent.Runtime
+}
+
+// environment is what AOD tells a unit's program, then what the operator does.
+func environment(u *unit.Unit) []string {
+	env := slices.Clone(programEnv)
+	for _, name := range slices.Sorted(maps.Keys(u.Policy.Env)) {
+		env = append(env, name+"="+u.Policy.Env[name])
 	}
-	return spec
+	return env
 }
 
 // programEnv tells the program where the capsule API is, and that AOD checks input and output

@@ -16,7 +16,7 @@ import (
 
 // checkModels refuses models that no run could get. The error is an Input fault with all
 // missing models, or an Unsupported fault.
-func checkModels(engine Engine, units map[string]UnitOptions) error {
+func checkModels(engine Engine, units map[string]Extra) error {
 	var findings []fault.Finding
 	for _, name := range slices.Sorted(maps.Keys(units)) {
 		model := units[name].ModelPath

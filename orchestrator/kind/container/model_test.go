@@ -17,9 +17,9 @@ func TestModelsAreLookedForAtTheStart(t *testing.T) {
 	file := filepath.Join(dir, "tiny.gguf")
 	must(os.WriteFile(file, nil, 0o600))
 	units := func(paths ...string) Options {
-		o := Options{Units: map[string]UnitOptions{}}
+		o := Options{Units: map[string]Extra{}}
 		for i, path := range paths {
-			o.Units[fmt.Sprintf("u%d", i)] = UnitOptions{Extra: Extra{ModelPath: path}}
+			o.Units[fmt.Sprintf("u%d", i)] = Extra{ModelPath: path}
 		}
 		return o
 	}

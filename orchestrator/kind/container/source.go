@@ -19,20 +19,16 @@ type source struct{ *Containers }
 // canWait reports whether a unit's sandboxes can be started before their runs are known. Under
 // an isolation runtime they can't: the init may be unable to reach AOD.
 func canWait(u *unit.Unit) bool {
-	c, err := capsuleOf(u)
-	return err == nil && c.Agent.Runtime == ""
+	_, err := capsuleOf(u)
+	return err == nil && u.Policy.Isolation == "" && u.Policy.Refusal == nil
 }
 
 // Wants implements pool.Source.
 func (s source) Wants(u *unit.Unit) int {
-	c, err := capsuleOf(u)
-	switch own := s.opts.Units[u.Name].Warm; {
-	case err != nil || !canWait(u):
+	if !canWait(u) {
 		return 0
-	case own != nil:
-		return *own
 	}
-	return c.Agent.Warm
+	return u.Policy.Warm
 }
 
 // Start implements pool.Source.
@@ -76,9 +72,8 @@ func (s source) Remove(ctx context.Context, id string) error { return s.SweepRun
 // runsOf returns how many runs a warm sandbox may serve. It is one if the image has volumes,
 // since those are not emptied between runs.
 func runsOf(u *unit.Unit, image runtime.Image, loaded bool) int {
-	c, err := capsuleOf(u)
-	if err != nil || !loaded || len(image.Volumes) > 0 {
+	if !loaded || len(image.Volumes) > 0 {
 		return 1
 	}
-	return max(c.Agent.Reuse, 1)
+	return max(u.Policy.Reuse, 1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestHowManySandboxesAUnitWants(t *testing.T) {
@@ -27,7 +28,8 @@ func TestHowManySandboxesAUnitWants(t *testing.T) {
 			"Dockerfile": worker["Dockerfile"], "tools.yaml": worker["tools.yaml"], "schema.json": worker["schema.json"],
 			"agent.yaml": worker["agent.yaml"] + c.agent,
 		})
-		kind := New(enginetest.NewFake(nil), Options{Units: map[string]UnitOptions{"worker": {Warm: c.own}}})
+		u.Govern(unit.Given{Warm: c.own}, unit.Bounds{})
+		kind := New(enginetest.NewFake(nil), Options{})
 		if got := (source{kind}).Wants(u); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}

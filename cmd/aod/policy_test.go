@@ -1,0 +1,229 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+// policed is a service with the settings of a server's file, over an engine that does nothing.
+func policed(t *testing.T, file string) (service *orchestrator.Service, units string) {
+	t.Helper()
+	work := t.TempDir()
+	units = filepath.Join(work, "units")
+	if err := os.MkdirAll(units, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "units: [units]\n"+file, work, "aod.yaml")
+	c, err := config.Load(config.Options{File: filepath.Join(work, "aod.yaml"), Data: filepath.Join(work, "data")})
+	if err != nil {
+		t.Fatalf("%v: %v", err, fault.Public(err).Findings)
+	}
+	opts := serviceOptions(c, slog.New(slog.DiscardHandler))
+	a := &app{data: c.Data}
+	engine := enginetest.NewFake(nil)
+	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
+	opts.Kinds = a.kinds(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data}))
+	if service, err = orchestrator.NewService(opts); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Close() })
+	if err := service.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return service, units
+}
+
+// policedFiles are a capsule that asks for something in its agent.yaml.
+func policedFiles(agent string) map[string]string {
+	return map[string]string{
+		"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"/run\"]\n", "agent.yaml": agent,
+		"schema.json": `{"input": {"type": "object"}, "output": {"type": "object"}}`,
+	}
+}
+
+func uploadOf(t *testing.T, files map[string]string) *bytes.Buffer {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for name, text := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &archive
+}
+
+// told is what the policy makes of a unit: the settings that differ from "before", each
+// "setting=value", then what was lowered, then the refusal.
+func told(u api.Unit, before map[string]any) string {
+	var after map[string]any
+	raw, _ := json.Marshal(u.Policy)
+	_ = json.Unmarshal(raw, &after)
+	var all []string
+	for _, key := range []string{"timeout", "max_timeout", "retries", "network", "read_only", "runtime", "memory_bytes", "cpus", "pids", "output_bytes", "reuse", "warm"} {
+		if fmt.Sprint(after[key]) != fmt.Sprint(before[key]) {
+			all = append(all, fmt.Sprintf("%s=%v", key, after[key]))
+		}
+	}
+	for _, l := range u.Policy.Lowered {
+		all = append(all, fmt.Sprintf("%s %s->%s by %s", l.Setting, l.Asked, l.Holds, l.Rule))
+	}
+	if u.Policy.Refusal != nil {
+		all = append(all, "refused: "+u.Policy.Refusal.Message+" | "+u.Policy.Refusal.Hint)
+	}
+	return strings.Join(all, "; ")
+}
+
+// plain is the policy of a unit that asks for nothing.
+func plain(timeout string) map[string]any {
+	return map[string]any{
+		"timeout": "1m", "max_timeout": timeout, "retries": 3, "network": "none", "read_only": true,
+		"memory_bytes": float64(512 << 20), "cpus": 1, "pids": 128, "output_bytes": float64(1 << 30), "reuse": 1,
+	}
+}
+
+// Every rule, for a unit of a directory and for an upload, and what the unit's own block says.
+func TestThePolicyOfUnits(t *testing.T) {
+	const refused = `refused: "u" may not be run here: `
+	for _, c := range []struct{ name, agent, file, directory, upload string }{
+		{"nothing is asked for", "", "", "", ""},
+		{
+			"the network", "network: bridge", "", "network=bridge",
+			refused + "policy.uploads.networks doesn't allow it the network bridge | the operator can allow it in the server's file: unit.u.policy.networks: [none, bridge]",
+		},
+		{
+			"no network for anybody", "network: bridge", "policy: {networks: [none]}",
+			"network=bridge; " + refused + "policy.networks doesn't allow it the network bridge | the operator can allow it in the server's file: unit.u.policy.networks: [none, bridge]",
+			refused + "policy.networks doesn't allow it the network bridge | the operator can allow it in the server's file: unit.u.policy.networks: [none, bridge]",
+		},
+		{"the network is the unit's", "network: bridge", "policy: {networks: [none]}\nunit: {u: {policy: {networks: [none, bridge]}}}", "network=bridge", "network=bridge"},
+		{"the network is given", "", "unit: {u: {network: bridge, policy: {networks: [none, bridge]}}}", "network=bridge", "network=bridge"},
+		{
+			"memory", "limits: {memory: 64GiB}", "policy: {memory: 8GiB}",
+			"memory_bytes=8.589934592e+09; limits.memory 64GiB->8GiB by policy.memory", "memory_bytes=2.147483648e+09; limits.memory 64GiB->2GiB by policy.uploads.memory",
+		},
+		{
+			"the stricter of both", "limits: {memory: 64GiB}", "policy: {memory: 1GiB}",
+			"memory_bytes=1.073741824e+09; limits.memory 64GiB->1GiB by policy.memory", "memory_bytes=1.073741824e+09; limits.memory 64GiB->1GiB by policy.memory",
+		},
+		{"the unit's memory", "limits: {memory: 64GiB}", "policy: {memory: 1GiB}\nunit: {u: {policy: {memory: 64GiB}}}", "memory_bytes=6.8719476736e+10", "memory_bytes=6.8719476736e+10"},
+		{"memory below the default", "", "policy: {memory: 64MiB}", "memory_bytes=6.7108864e+07", "memory_bytes=6.7108864e+07"},
+		{"memory is given", "limits: {memory: 64MiB}", "unit: {u: {limits: {memory: 1GiB}}}", "memory_bytes=1.073741824e+09", "memory_bytes=1.073741824e+09"},
+		{
+			"memory is given beyond the policy", "", "policy: {memory: 4GiB}\nunit: {u: {limits: {memory: 5GiB}}}",
+			"memory_bytes=4.294967296e+09; limits.memory 5GiB->4GiB by policy.memory", "memory_bytes=2.147483648e+09; limits.memory 5GiB->2GiB by policy.uploads.memory",
+		},
+		{"cpus", "limits: {cpus: 9.5}", "policy: {cpus: 4}", "cpus=4; limits.cpus 9.5->4 by policy.cpus", "cpus=2; limits.cpus 9.5->2 by policy.uploads.cpus"},
+		{"pids", "limits: {pids: 9000}", "policy: {pids: 4000}", "pids=4000; limits.pids 9000->4000 by policy.pids", "pids=512; limits.pids 9000->512 by policy.uploads.pids"},
+		{
+			"output", "limits: {output: 100GiB}", "policy: {output: 2GiB}",
+			"output_bytes=2.147483648e+09; limits.output 100GiB->2GiB by policy.output", "limits.output 100GiB->1GiB by policy.uploads.output",
+		},
+		{
+			"timeout", "limits: {timeout: 48h}", "policy: {timeout: 12h}",
+			"timeout=12h; max_timeout=12h; limits.timeout 48h->12h by policy.timeout", "timeout=1h; limits.timeout 48h->1h by policy.uploads.timeout",
+		},
+		{
+			"max_timeout", "limits: {timeout: 48h}", "max_timeout: 5s",
+			"timeout=5s; max_timeout=5s; limits.timeout 48h->5s by max_timeout", "timeout=5s; max_timeout=5s; limits.timeout 48h->5s by max_timeout",
+		},
+		{"the unit's timeout", "limits: {timeout: 48h}", "unit: {u: {timeout: 2s}}", "timeout=2s; max_timeout=2s", "timeout=2s; max_timeout=2s"},
+		{
+			"the unit's timeout beyond an upload's", "", "unit: {u: {timeout: 2h}}",
+			"timeout=2h; max_timeout=2h", "timeout=1h; limits.timeout 2h->1h by policy.uploads.timeout",
+		},
+		{"the unit's own policy of timeouts", "limits: {timeout: 5h}", "unit: {u: {policy: {timeout: 6h}}}", "timeout=5h; max_timeout=6h", "timeout=5h; max_timeout=6h"},
+		{"retries", "retries: 100", "policy: {retries: 5}", "retries=5; retries 100->5 by policy.retries", "retries 100->3 by policy.uploads.retries"},
+		{"the server's retries", "", "retries: 9", "retries=9", ""},
+		{"retries are given", "", "unit: {u: {retries: 2}}", "retries=2", "retries=2"},
+		{
+			"a runtime", "runtime: runsc", "", "runtime=runsc",
+			"runtime=runsc; " + refused + `policy.uploads.runtimes doesn't allow it the runtime "runsc" | the operator can allow it in the server's file: unit.u.policy.runtimes: [runsc]`,
+		},
+		{
+			"only one runtime", "runtime: kata", "policy: {runtimes: [runsc]}",
+			"runtime=kata; " + refused + `policy.runtimes doesn't allow it the runtime "kata" | the operator can allow it in the server's file: unit.u.policy.runtimes: [runsc, kata]`, "",
+		},
+		{"a forced runtime", "", "policy: {runtime: runsc}", "runtime=runsc", "runtime=runsc"},
+		{"a forced runtime instead of another", "runtime: kata", "policy: {runtime: runsc}", "runtime=runsc", "runtime=runsc"},
+		{"a forced runtime of uploads", "", "policy: {uploads: {runtime: runsc}}", "", "runtime=runsc"},
+		{
+			"a writable root", "read_only: false", "", "read_only=<nil>",
+			refused + "policy.uploads.read_only doesn't allow it a writable root file system (read_only: false) | the operator can allow it in the server's file: unit.u.policy.read_only: false",
+		},
+		{
+			"no writable root", "read_only: false", "policy: {read_only: true}",
+			"read_only=<nil>; " + refused + "policy.read_only doesn't allow it a writable root file system (read_only: false) | the operator can allow it in the server's file: unit.u.policy.read_only: false", "",
+		},
+		{"the unit's writable root", "read_only: false", "unit: {u: {policy: {read_only: false}}}", "read_only=<nil>", "read_only=<nil>"},
+		{"reuse", "reuse: 50", "policy: {reuse: 10}", "reuse=10; reuse 50->10 by policy.reuse", "reuse 50->1 by policy.uploads.reuse"},
+		{"the unit's reuse", "reuse: 50", "unit: {u: {policy: {reuse: 20}}}", "reuse=20; reuse 50->20 by unit.u.policy.reuse", "reuse=20; reuse 50->20 by unit.u.policy.reuse"},
+		{"warm", "warm: 5", "policy: {warm: 2}", "warm=2; warm 5->2 by policy.warm", "warm 5->0 by policy.uploads.warm"},
+		{"warm is given", "", "unit: {u: {warm: 4, policy: {warm: 4}}}", "warm=4", "warm=4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Run("of a directory", func(t *testing.T) {
+				service, units := policed(t, c.file)
+				for name, text := range policedFiles(c.agent) {
+					write(t, text, units, "u", name)
+				}
+				u, err := service.Unit(t.Context(), "u")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.directory, told(u, plain("24h"))); diff != "" {
+					t.Error(diff)
+				}
+				_, _, err = service.Submit(t.Context(), orchestrator.Submission{Unit: "u"})
+				if refused := strings.Contains(c.directory, "refused"); refused != fault.Is(err, fault.Forbidden) || !refused && err != nil {
+					t.Errorf("a run: %v", err)
+				}
+			})
+			t.Run("of an upload", func(t *testing.T) {
+				service, _ := policed(t, c.file)
+				u, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, policedFiles(c.agent)))
+				if c.upload == "" && strings.Contains(c.directory, "refused") || strings.Contains(c.upload, "refused") {
+					public := fault.Public(err)
+					if !fault.Is(err, fault.Forbidden) || c.upload != "" && !strings.HasSuffix(c.upload, public.Msg+" | "+public.Hint) {
+						t.Errorf("got %v, %s", err, public.Hint)
+					}
+					if list, err := service.Units(t.Context()); err != nil || len(list) > 0 {
+						t.Errorf("it is there: %v, %v", list, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.upload, told(u, plain("1h"))); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

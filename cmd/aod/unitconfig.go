@@ -1,0 +1,103 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// givenFlags say what a command's user gives the unit that it runs, as an operator does in
+// the server's file.
+type givenFlags struct {
+	file    string
+	mayCall []string
+}
+
+func (f *givenFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.file, "unit-config", "", "a YAML file with what the unit gets: env, network, may_call, timeout, limits")
+	fs.StringArrayVar(&f.mayCall, "may-call", nil, "a unit that it may call beside those of its tools.yaml; may be repeated")
+}
+
+// given reads the flags. The error is an Input fault.
+func (f *givenFlags) given() (given unit.Given, err error) {
+	if f.file != "" {
+		u, err := config.LoadUnit(f.file)
+		if err != nil {
+			return given, err
+		}
+		given = givenOf(u)
+	}
+	for _, name := range f.mayCall {
+		if err := api.CheckUnitName(name); err != nil {
+			return given, fault.Wrap(fault.Input, err, "--may-call takes the name of a unit: %s", fault.Public(err).Msg).
+				WithHint("%s", fault.Public(err).Hint)
+		}
+		given.MayCall = append(given.MayCall, name)
+	}
+	return given, nil
+}
+
+// unit returns the unit of a capsule with what the flags give it.
+func (f *givenFlags) unit(c *capsule.Capsule) (*unit.Unit, error) {
+	given, err := f.given()
+	if err != nil {
+		return nil, err
+	}
+	u := unit.Of(c)
+	u.Govern(given, unit.Bounds{})
+	return u, nil
+}
+
+// refuseOnServer returns a fault if a flag is set that only means something here.
+func (f *givenFlags) refuseOnServer() error {
+	if f.file == "" && len(f.mayCall) == 0 {
+		return nil
+	}
+	return fault.New(fault.Input, "--unit-config and --may-call are for runs on this machine").
+		WithHint("a server's operator writes the same below unit.NAME in the server's file, see docs/configuration.md")
+}
+
+// givenOf converts what the server's file says of a unit.
+func givenOf(u config.UnitConfig) unit.Given {
+	given := unit.Given{
+		Env: u.Env, Network: u.Network, MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+		Limits: capsule.Limits{
+			Timeout: u.Timeout, MemoryBytes: u.Limits.Memory, CPUs: u.Limits.CPUs, PIDs: int64(u.Limits.PIDs),
+			OutputBytes: u.Limits.Output, LogBytes: u.Limits.Log,
+		},
+	}
+	if u.Retries != config.UnitsOwn {
+		given.Retries = &u.Retries
+	}
+	if u.Warm != config.UnitsOwn {
+		given.Warm = &u.Warm
+	}
+	return given
+}
+
+// boundsFor returns the bounds that the server's policy sets a unit.
+func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
+	return func(name string, uploaded bool) unit.Bounds {
+		p, from := c.PolicyFor(name, uploaded)
+		return unit.Bounds{
+			Limits: capsule.Limits{
+				Timeout: p.Timeout, MemoryBytes: p.Memory, CPUs: p.CPUs, PIDs: int64(p.PIDs), OutputBytes: p.Output,
+			},
+			Retries: &p.Retries, Warm: &p.Warm, Reuse: &p.Reuse,
+			Networks: nonNil(p.Networks), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
+			Rules: from,
+		}
+	}
+}
+
+// nonNil makes a list that allows nothing of none.
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

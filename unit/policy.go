@@ -1,0 +1,84 @@
+package unit
+
+import (
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Policy says how a unit is run. Of a unit that was read from a directory alone it is what
+// the unit asks for; Govern makes it what holds. Zero fields were not set.
+type Policy struct {
+	Limits      capsule.Limits
+	Budgets     capsule.Budgets // of its calls
+	Recursion   int             // how often it may occur again on the path of calls to it
+	Concurrency int             // runs at once
+	Retries     *int            // after a transient error; nil: not set
+	Grants      []string        // units that it may call, each once
+
+	// Of a unit that runs in a sandbox.
+	Network   string // "none" or "bridge"; "" where there is no sandbox
+	Writable  bool   // the root file system
+	Isolation string // the engine's name of an isolation runtime; "" is its default
+	Warm      int    // sandboxes that wait for its runs; 0: as it is called
+	Reuse     int    // runs that one container may serve; 0 and 1: one
+	Env       map[string]string
+
+	Bounds  Bounds       // what nobody may exceed, also no request
+	Lowered []Lowered    // what was asked for beyond the bounds
+	Refusal *fault.Error // why the unit may not be run; nil: it may
+}
+
+// Given is what an operator gives a unit beside what it asks for itself. A zero field leaves
+// the unit's own.
+type Given struct {
+	Env        map[string]string // plain values, never secrets
+	Network    string            // "none" or "bridge"
+	MayCall    []string          // units beside those of its tools.yaml
+	MayNotCall []string          // units, whatever its tools.yaml says
+	Limits     capsule.Limits    // instead of its own; no request may have a longer Timeout
+	Retries    *int
+	Warm       *int
+}
+
+// Bounds are the most that an operator lets a unit have. Zero fields bound nothing.
+type Bounds struct {
+	Limits   capsule.Limits
+	Retries  *int
+	Warm     *int
+	Reuse    *int
+	Networks []string // that it may have
+	Runtimes []string // that it may ask for; AnyRuntime is all
+	Runtime  string   // that it has, whatever it asks for; "" forces none
+	Sealed   bool     // its root file system has to be read-only
+
+	// Rules has the setting that each bound comes from, by its last key: "memory" ->
+	// "policy.uploads.memory".
+	Rules map[string]string
+}
+
+// AnyRuntime among Bounds.Runtimes allows all isolation runtimes.
+const AnyRuntime = "any"
+
+// Lowered is a wish that a bound cut.
+type Lowered struct {
+	Setting string // as in agent.yaml: "limits.memory"
+	Asked   string
+	Holds   string
+	Rule    string // the operator's setting
+}
+
+// Within returns the bounds with a timeout that is no longer than another one, which the
+// operator set by a rule.
+func (b Bounds) Within(timeout time.Duration, rule string) Bounds {
+	if timeout <= 0 || b.Limits.Timeout > 0 && b.Limits.Timeout <= timeout {
+		return b
+	}
+	b.Limits.Timeout = timeout
+	b.Rules = with(b.Rules, "timeout", rule)
+	return b
+}
+
+// Rule returns the setting that a bound comes from.
+func (b Bounds) Rule(key string) string { return b.Rules[key] }
