@@ -40,7 +40,7 @@ var full = map[string]any{
 	"run": Record{
 		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", RerunOf: "o",
 		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`),
-		State: Failed, Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
+		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
 		Files:   []File{{Name: "a/b", Path: "/x/a/b", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
 		Error:   someError,
 		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: &Usage{1, 2}, FinishedAt: noon}},
@@ -51,7 +51,7 @@ var full = map[string]any{
 	},
 	"page": Page{Next: new("n"), Runs: []Summary{{
 		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, Metadata: map[string]string{"k": "v"},
-		State: Failed, Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
+		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	}}},
 	"pool": PoolStats{Size: 1, Waiting: 2, MemoryBytes: 3, UsedBytes: 4, Units: []PoolUnit{{

@@ -17,6 +17,7 @@ type Summary struct {
 	Root       string            `json:"root"`
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	State      State             `json:"state"`
+	Status     Status            `json:"status,omitempty"` // as in a Record
 	Outcome    Outcome           `json:"outcome"`
 	ExitCode   *int              `json:"exit_code"`
 	Error      *RunError         `json:"error"`

@@ -17,6 +17,7 @@ type Record struct {
 	Metadata    map[string]string `json:"metadata,omitempty"` // what its client says that it is about
 	Input       json.RawMessage   `json:"input,omitempty"`    // where it is remembered
 	State       State             `json:"state"`
+	Status      Status            `json:"status,omitempty"` // of the state; older servers don't send it
 	Outcome     Outcome           `json:"outcome"`
 	ExitCode    *int              `json:"exit_code"` // nil: it never started
 	Output      json.RawMessage   `json:"output"`    // as the capsule wrote it; nil without success

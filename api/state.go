@@ -19,6 +19,29 @@ const (
 	Cleanup   State = "cleanup"
 )
 
+// Status is the word for where a run is that people and programs read. It is that of the
+// State, but for one: an Idle run is Queued.
+type Status string
+
+// Queued is the status of a run that waits for its turn.
+const Queued Status = "queued"
+
+// Status returns the status of a run whose record has this state.
+func (s State) Status() Status {
+	if s == Idle {
+		return Queued
+	}
+	return Status(s)
+}
+
+// StateOf is the inverse of State.Status. A state is its own status.
+func StateOf(s Status) State {
+	if s == Queued {
+		return Idle
+	}
+	return State(s)
+}
+
 // Transition is the entering of a state.
 type Transition struct {
 	State   State     `json:"state"`

@@ -44,6 +44,7 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		if err := json.Unmarshal(row.Record, &summary); err != nil {
 			return api.Page{}, err
 		}
+		summary.Status = summary.State.Status() // an older version didn't store it
 		page.Runs = append(page.Runs, summary)
 	}
 	if rows.Next != "" {

@@ -68,6 +68,7 @@ func recordOf(row store.Run) (api.Record, error) {
 		return record, fmt.Errorf("decode record of run %s: %w", row.ID, err)
 	}
 	record.Input, record.Output = row.Input, row.Output
+	record.Status = record.State.Status() // an older version didn't store it
 	return record, nil
 }
 

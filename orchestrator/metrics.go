@@ -77,7 +77,7 @@ type moment struct{ service *Service }
 var (
 	descRunning = prometheus.NewDesc("aod_runs_running", "Runs that hold a slot.", nil, nil)
 	descSlots   = prometheus.NewDesc("aod_slots", "Runs that may hold a slot at once.", nil, nil)
-	descWaiting = prometheus.NewDesc("aod_runs_waiting", "Runs that wait for a slot.", []string{"unit"}, nil)
+	descWaiting = prometheus.NewDesc("aod_runs_queued", "Runs that wait for a slot.", []string{"unit"}, nil)
 	descFree    = prometheus.NewDesc("aod_disk_free_bytes", "Free space where runs are kept.", nil, nil)
 	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
 	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)

@@ -16,9 +16,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// queued is the state that a terminal shows for a waiting run.
-const queued = "queued"
-
 // maxPage is the largest page that a server lists.
 const maxPage = 1000
 
@@ -108,10 +105,7 @@ func statesOf(names []string) ([]api.State, error) {
 	}
 	var states []api.State
 	for _, name := range names {
-		state := api.State(strings.ToLower(name))
-		if state == queued {
-			state = api.Idle
-		}
+		state := api.StateOf(api.Status(strings.ToLower(name)))
 		if !slices.Contains(known, state) {
 			return nil, fault.New(fault.Input, "there is no state %q", name).
 				WithHint("the states are queued, starting, running, completed, failed, timeout, cancelled and cleanup")
@@ -133,7 +127,7 @@ func (a *app) showRuns(runs []api.Summary, asJSON bool) error {
 	table := newTable(a.stdout, "ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR")
 	now := time.Now()
 	for _, run := range runs {
-		row(table, run.ID, run.Unit, stateText(run.State), fmt.Sprint(run.Retries),
+		row(table, run.ID, run.Unit, string(run.State.Status()), fmt.Sprint(run.Retries),
 			ageText(now.Sub(run.CreatedAt)), durationText(run.StartedAt, run.FinishedAt, now), errorKind(run.Error))
 	}
 	return table.Flush()
@@ -159,13 +153,6 @@ func row(table *tabwriter.Writer, cells ...string) {
 // cell keeps a server's text on one line and in its column.
 func cell(text string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(text))
-}
-
-func stateText(state api.State) string {
-	if state == api.Idle {
-		return queued
-	}
-	return string(state)
 }
 
 func errorKind(e *api.RunError) string {

@@ -97,7 +97,7 @@ func (p runPage) head() {
 	r := p.record
 	p.field("run", r.ID)
 	p.field("unit", joined(r.Unit, r.Kind, short(r.Version)))
-	p.field("outcome", joined(stateText(r.State), string(r.Outcome))+exitText(r.ExitCode))
+	p.field("outcome", joined(string(r.State.Status()), string(r.Outcome))+exitText(r.ExitCode))
 	p.field("parent", r.Parent)
 	p.field("rerun of", r.RerunOf)
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
@@ -144,14 +144,14 @@ func (p runPage) failure(name string, e *api.RunError) {
 
 // stateLine tells waiting for the start from resting after the end, which are one state.
 func stateLine(t api.Transition, before api.State) string {
-	text := stateText(t.State)
+	text := string(t.State.Status())
 	if before == api.Cleanup {
 		text = string(t.State)
 	}
 	if t.Attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", t.Attempt)
 	}
-	if t.Reason != "" {
+	if t.Reason != "" && t.Reason != text {
 		text += ": " + t.Reason
 	}
 	return text

@@ -37,7 +37,7 @@ func filterOf(c echo.Context) (api.Filter, error) {
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
-		States:   parse(q, "state", "a list of states with commas between them, such as running,failed", parseStates),
+		States:   parse(q, "state", "a list of states with commas between them, such as queued,running", parseStates),
 		Active:   q.flag("active"),
 		Metadata: q.pairs("metadata"),
 		Since:    q.time("since"),
@@ -57,7 +57,7 @@ var states = []api.State{
 func parseStates(text string) ([]api.State, bool) {
 	var chosen []api.State
 	for name := range strings.SplitSeq(text, ",") {
-		state := api.State(name)
+		state := api.StateOf(api.Status(name))
 		if !slices.Contains(states, state) {
 			return nil, false
 		}

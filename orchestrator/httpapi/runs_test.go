@@ -19,8 +19,11 @@ func TestARunThatIsWaitedFor(t *testing.T) {
 		t.Errorf("output %q", got)
 	}
 	page := decode[api.Page](t, s.do("GET", "/v1/runs?unit=actor&state=completed,failed&limit=1&active=false", "").wants(t, 200))
-	if len(page.Runs) != 1 || page.Runs[0].ID != record.ID {
+	if len(page.Runs) != 1 || page.Runs[0].ID != record.ID || page.Runs[0].Status != "completed" || record.Status != "completed" {
 		t.Errorf("listed %+v", page.Runs)
+	}
+	if page := decode[api.Page](t, s.do("GET", "/v1/runs?state=queued", "").wants(t, 200)); len(page.Runs) != 0 {
+		t.Errorf("queued are %+v", page.Runs)
 	}
 }
 

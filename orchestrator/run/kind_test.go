@@ -109,7 +109,7 @@ func TestNewIsARunThatWasAccepted(t *testing.T) {
 		before := time.Now().UTC()
 		r := New("r1", req, Input{Payload: req.Input}, fallback)
 		record := r.Record
-		if r.State() != api.Idle || len(record.Transitions) != 1 || record.Transitions[0].Reason != "accepted" || record.CreatedAt.Before(before) || !record.Transitions[0].At.Equal(record.CreatedAt) {
+		if r.State() != api.Idle || len(record.Transitions) != 1 || record.Transitions[0].Reason != "queued" || record.Status != api.Queued || record.CreatedAt.Before(before) || !record.Transitions[0].At.Equal(record.CreatedAt) {
 			t.Errorf("%+v", record)
 		}
 		if record.ID != "r1" || record.Root != "r1" || record.Parent != "" || record.Kind != "capsule" || string(record.Input) != `{"n":1}` || record.Files == nil || r.Extra != "mine" {

@@ -49,8 +49,8 @@ func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 	r := &Run{
 		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra,
 		Record: api.Record{
-			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Input: ready.Payload.JSON(), Files: []api.File{},
-			CreatedAt: now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: "accepted"}},
+			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Status: api.Queued, Input: ready.Payload.JSON(), Files: []api.File{},
+			CreatedAt: now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: string(api.Queued)}},
 		},
 	}
 	if req.Lineage == nil {
@@ -129,7 +129,7 @@ func (r *Run) Enter(state api.State, reason string) error {
 	}
 	r.Record.Transitions = append(r.Record.Transitions, transition)
 	if state != api.Cleanup && state != api.Idle { // then the record goes on showing how the run ended
-		r.Record.State = state
+		r.Record.State, r.Record.Status = state, state.Status()
 	}
 	event := Event{State: &transition, Files: len(r.Record.Files)}
 	if r.Record.Error != nil {
