@@ -29,6 +29,7 @@ import (
 //	Home/runs/ID/       what one Local has, with a lock that its process holds
 //	Home/runs/ID/runs/  its runs, a directory each
 //	Home/kept/RUN/      an attempt's directory that somebody wanted to keep
+//	Home/history/RUN/   a run that has ended: see History
 type Local struct {
 	*loop
 	data *dataDir
@@ -68,6 +69,11 @@ type Request struct {
 	ID     string // "" makes a new one
 	OutDir string // gets the output files; it is made only when there are some
 	Keep   bool   // the attempt's directory is kept for a look
+	// RerunOf is the run whose input this one is given again; "" is none.
+	RerunOf string
+	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
+	History *History
+	Source  Source
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
 	Observe func(run.Event)
@@ -80,6 +86,7 @@ type Request struct {
 type Ended struct {
 	Record api.Record
 	KeptAt string // where the attempt's directory was left; "" if it wasn't
+	Past   error  // why the run isn't in the history that was asked for; nil: it is
 }
 
 // Run runs a unit and returns when the run has ended and is cleaned up. A wrong request is a
@@ -87,7 +94,10 @@ type Ended struct {
 // the run is cancelled. The record is complete in any case. The error is a fault of AOD or of
 // the engine.
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
-	asked := accepted{Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find}
+	asked := accepted{
+		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find,
+		rerunOf: req.RerunOf,
+	}
 	if asked.find == nil {
 		asked.find = noUnits
 	}
@@ -101,6 +111,9 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	defer context.AfterFunc(ctx, func() { j.cancel(context.Cause(ctx)) })()
 	j.drive()
 	ended := Ended{Record: j.Record, KeptAt: j.keptAt}
+	if req.History != nil {
+		ended.Past = req.History.add(Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
+	}
 	if j.Record.Outcome == api.SystemError {
 		return ended, j.fault
 	}

@@ -57,25 +57,58 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := a.connect()
+	runs, err := a.serverRuns(ctx, filter, flags.limit+1)
 	if err != nil {
 		return err
 	}
-	var runs []api.Summary
-	var more bool
-	for run, err := range server.Runs(ctx, filter) {
-		if err != nil {
-			return err
-		}
-		if more = len(runs) == flags.limit; more {
-			break
-		}
-		runs = append(runs, run)
-	}
-	if err := a.showRuns(runs, flags.json); err != nil {
+	return a.showNewest(runs, flags)
+}
+
+// listAll is list, and without --server it knows the kept runs of this machine as well.
+func (a *app) listAll(ctx context.Context, flags listFlags) error {
+	filter, err := flags.filter()
+	if err != nil {
 		return err
 	}
-	if more {
+	var past []api.Summary
+	if a.server == "" {
+		past = a.pastRuns(filter)
+	}
+	runs, err := a.serverRuns(ctx, filter, flags.limit+1)
+	if err != nil && len(past) == 0 {
+		return err
+	}
+	if _, none := a.localServer(); err != nil && none == nil {
+		a.note("%s the server's runs are missing: %s", a.stderr.style(yellow, "warning:"), printable(fault.Public(err).Msg))
+	}
+	return a.showNewest(newestFirst(past, runs), flags)
+}
+
+// serverRuns returns that many runs of a server at most.
+func (a *app) serverRuns(ctx context.Context, filter api.Filter, most int) ([]api.Summary, error) {
+	server, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	var runs []api.Summary
+	for run, err := range server.Runs(ctx, filter) {
+		if err != nil {
+			return nil, err
+		}
+		if runs = append(runs, run); len(runs) == most {
+			break
+		}
+	}
+	return runs, nil
+}
+
+// showNewest prints up to the limit, and says when there are more.
+func (a *app) showNewest(runs []api.Summary, flags listFlags) error {
+	shown := runs[:min(len(runs), flags.limit)]
+	if err := a.showRuns(shown, flags.json); err != nil {
+		return err
+	}
+	if len(runs) > len(shown) {
 		a.note("there are more than these %d: see --limit", flags.limit)
 	}
 	return nil

@@ -34,6 +34,16 @@ func (a *app) connect() (*client.Client, error) {
 	return client.New(client.Options{Server: server, Token: token})
 }
 
+// connectFor is connect for a run that isn't kept on this machine.
+func (a *app) connectFor(id string) (*client.Client, error) {
+	server, err := a.connect()
+	if a.server == "" && fault.Is(err, fault.Unavailable) {
+		return nil, fault.Wrap(fault.NotFound, err, "there is no run %q here", id).
+			WithHint("`aod runs` lists the last runs of this machine; a server is named with --server URL or AOD_SERVER")
+	}
+	return server, err
+}
+
 // localServer returns the address that `aod serve` wrote to the data directory.
 func (a *app) localServer() (string, error) {
 	address, err := readSmall(filepath.Join(a.data, "server", "address"))

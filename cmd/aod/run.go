@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type runFlags struct {
 	secrets []string
 	given   givenFlags
 	meta    metaFlags
+	history historyFlag
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -58,6 +60,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
+	flags.history.register(cmd.Flags())
 	return cmd
 }
 
@@ -83,15 +86,22 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	if err != nil {
 		return err
 	}
-	secrets, err := secretFiles(flags.secrets)
-	if err != nil {
-		return err
-	}
 	req, err := flags.request(c, a)
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, req.Unit, secrets, func(l *local) error {
+	return a.runHere(ctx, c.Dir, req, flags)
+}
+
+// runHere runs a unit of a directory on this machine.
+func (a *app) runHere(ctx context.Context, dir string, req orchestrator.Request, flags runFlags) error {
+	if err := flags.history.check(); err != nil {
+		return err
+	}
+	if err := a.remember(&req, dir, flags); err != nil {
+		return err
+	}
+	return a.withUnit(ctx, req.Unit, req.Source.Secrets, func(l *local) error {
 		return a.runRequest(ctx, l, req, flags)
 	})
 }
@@ -121,21 +131,25 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
-	id, err := run.NewID()
+	id, out, err := f.place()
 	if err != nil {
 		return orchestrator.Request{}, err
-	}
-	out := f.out
-	if out == "" {
-		out = filepath.Join("aod-output", id)
-	}
-	if out, err = filepath.Abs(out); err != nil {
-		return orchestrator.Request{}, fault.Wrap(fault.Input, err, "--out %q can't be used", f.out)
 	}
 	return orchestrator.Request{
 		Request: run.Request{Unit: u, Input: input, Files: files, Timeout: f.timeout},
 		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(u, c),
 	}, nil
+}
+
+// place returns the id of a new run, and the directory of its output files.
+func (f runFlags) place() (id, out string, err error) {
+	if id, err = run.NewID(); err != nil {
+		return "", "", err
+	}
+	if out, err = filepath.Abs(cmp.Or(f.out, filepath.Join("aod-output", id))); err != nil {
+		return "", "", fault.Wrap(fault.Input, err, "--out %q can't be used", f.out)
+	}
+	return id, out, nil
 }
 
 func (a *app) runRequest(ctx context.Context, l *local, req orchestrator.Request, flags runFlags) error {
@@ -146,7 +160,9 @@ func (a *app) runRequest(ctx context.Context, l *local, req orchestrator.Request
 	if ended.Record.ID == "" { // it was refused
 		return err
 	}
-	return a.report(ended.Record, ended.KeptAt, flags.json, err)
+	err = a.report(ended.Record, ended.KeptAt, flags.json, err)
+	a.noteRun(ended, flags)
+	return err
 }
 
 // report prints the result and returns the error that determines the exit code.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -19,9 +20,10 @@ func (a *app) runsCommand() *cobra.Command {
 	var tree bool
 	cmd := &cobra.Command{
 		Use:   "runs [ID]",
-		Short: "Show all that a server knows of a run, or list all runs",
+		Short: "Show all that is known of a run, or list all runs",
 		Long: `Show a run with its states, attempts, error, files, usage and times; with --json the
-record as it is, with the input and the result. Without an ID list the runs, as aod ps -a.`,
+record as it is, with the input and the result. Without an ID list the runs: those of the
+server, as aod ps -a, and without --server the last ones of aod run on this machine.`,
 		Example: "  aod runs 0198c0de-…\n  aod runs 0198c0de-… --json | jq .output\n  aod runs 0198c0de-… --tree\n  aod runs --unit hello",
 		Args:    atMostOne("the id of a run, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +31,7 @@ record as it is, with the input and the result. Without an ID list the runs, as 
 				return a.showRun(cmd.Context(), args[0], flags.json, tree)
 			}
 			flags.all = true
-			return a.list(cmd.Context(), flags)
+			return a.listAll(cmd.Context(), flags)
 		},
 	}
 	flags.register(cmd.Flags())
@@ -48,13 +50,19 @@ func atMostOne(what string) cobra.PositionalArgs {
 }
 
 func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
-	server, err := a.connect()
+	past, here, err := a.past(id)
 	if err != nil {
 		return err
 	}
-	record, err := server.Run(ctx, id)
-	if err != nil {
-		return err
+	record := past.Record
+	var server *client.Client // which an ended run needs no more
+	if !here {
+		if server, err = a.connectFor(id); err != nil {
+			return err
+		}
+		if record, err = server.Run(ctx, id); err != nil {
+			return err
+		}
 	}
 	if asJSON {
 		return a.stdout.json(record)

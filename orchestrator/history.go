@@ -1,0 +1,195 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+const (
+	// historyBytes bounds all runs that a history has.
+	historyBytes = 256 << 20
+	// historyFileBytes bounds the input and output files of one run. Larger ones aren't kept.
+	historyFileBytes = 64 << 20
+	// historyRecordBytes is more than the file of one run takes: its record holds an input and
+	// an output of at most a few megabytes.
+	historyRecordBytes = 64 << 20
+	// abandonedAge is the age from which an unfinished directory belongs to a dead process.
+	abandonedAge = time.Hour
+)
+
+// History has the last runs of commands in a data directory, with their inputs, logs and
+// results. It is for its user alone. Any number of processes may use it at once.
+//
+//	Home/history/ID/past.json   a Past
+//	Home/history/ID/log.jsonl   what the run wrote
+//	Home/history/ID/input/      its input files
+//	Home/history/ID/output/     its output files
+type History struct {
+	dir  string
+	most int
+}
+
+// NewHistory returns the history of a data directory, which keeps that many runs at most.
+func NewHistory(home string, most int) *History {
+	return &History{dir: filepath.Join(home, "history"), most: most}
+}
+
+// Past is a run that has ended, with what is needed to run it again.
+type Past struct {
+	Record  api.Record    `json:"record"`
+	Source  Source        `json:"source"`
+	Timeout time.Duration `json:"timeout,omitempty"`  // that was asked for
+	NoFiles bool          `json:"no_files,omitempty"` // its files were too large to be kept
+}
+
+// Source is where a run came from that isn't in its record.
+type Source struct {
+	Dir     string            `json:"dir"`               // of its unit, absolute
+	Secrets map[string]string `json:"secrets,omitempty"` // paths of files, absolute, by name
+}
+
+// List returns the runs of the history, newest first. What can't be read is left out.
+func (h *History) List() []Past {
+	var all []Past
+	for _, id := range h.ids() {
+		if past, err := h.Get(id); err == nil {
+			all = append(all, past)
+		}
+	}
+	return all
+}
+
+// ids returns the ids of the whole runs, newest first.
+func (h *History) ids() []string {
+	entries, _ := os.ReadDir(h.dir) // a missing directory has none
+	var ids []string
+	for _, entry := range slices.Backward(entries) {
+		if entry.IsDir() && isID(entry.Name()) {
+			ids = append(ids, entry.Name())
+		}
+	}
+	return ids
+}
+
+// isID reports whether a text has the form of a run's id.
+func isID(text string) bool { return len(text) == 36 && uuid.Validate(text) == nil }
+
+// Get returns a run of the history, or a NotFound fault.
+func (h *History) Get(id string) (Past, error) {
+	var past Past
+	if !isID(id) {
+		return past, unknown(id)
+	}
+	raw, err := readPast(filepath.Join(h.dir, id))
+	if errors.Is(err, os.ErrNotExist) {
+		return past, unknown(id)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &past)
+	}
+	if err != nil {
+		return past, fault.Wrap(fault.Internal, err, "the kept run %s can't be read", id).WithHint("remove %s", filepath.Join(h.dir, id))
+	}
+	return past, nil
+}
+
+const pastName = "past.json"
+
+func readPast(dir string) ([]byte, error) {
+	f, _, err := safefs.OpenNamed(filepath.Join(dir, pastName))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	return io.ReadAll(io.LimitReader(f, historyRecordBytes))
+}
+
+// Log yields what a run of the history wrote.
+func (h *History) Log(id string) iter.Seq2[api.LogEntry, error] {
+	return func(yield func(api.LogEntry, error) bool) {
+		if _, err := h.Get(id); err != nil {
+			yield(api.LogEntry{}, err)
+			return
+		}
+		t := &tail{path: newLogFile(filepath.Join(h.dir, id)).path}
+		defer t.close()
+		if _, err := t.drain(yield); err != nil {
+			yield(api.LogEntry{}, err)
+		}
+	}
+}
+
+// Inputs returns the input files of a run under the names that they had.
+func (h *History) Inputs(id string) ([]run.PlacedFile, error) {
+	dir := h.inputDir(id)
+	var files []run.PlacedFile
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, run.PlacedFile{Source: path, Name: filepath.ToSlash(name)})
+		return err
+	})
+	return files, ignoreMissing(err)
+}
+
+func (h *History) inputDir(id string) string { return filepath.Join(h.dir, id, "input") }
+
+// prune removes the oldest runs until the history keeps its bounds, and what dead processes
+// left unfinished.
+func (h *History) prune() error {
+	var failed error
+	var bytes int64
+	for i, id := range h.ids() {
+		bytes += treeBytes(filepath.Join(h.dir, id))
+		if i >= h.most || i > 0 && bytes > historyBytes {
+			failed = errors.Join(failed, h.remove(id))
+		}
+	}
+	return errors.Join(failed, h.removeAbandoned())
+}
+
+// remove takes the name from a run before its files go, so that nobody sees half of it.
+func (h *History) remove(id string) error {
+	temp := filepath.Join(h.dir, safefs.TempName())
+	if err := os.Rename(filepath.Join(h.dir, id), temp); err != nil {
+		return ignoreMissing(err) // another process was quicker
+	}
+	return safefs.RemoveTree(temp)
+}
+
+func (h *History) removeAbandoned() error {
+	entries, err := os.ReadDir(h.dir)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	var failed error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !strings.HasPrefix(entry.Name(), safefs.TempPrefix) || time.Since(info.ModTime()) < abandonedAge {
+			continue
+		}
+		failed = errors.Join(failed, safefs.RemoveTree(filepath.Join(h.dir, entry.Name())))
+	}
+	if failed != nil {
+		return fmt.Errorf("remove unfinished runs: %w", failed)
+	}
+	return nil
+}
