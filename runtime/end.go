@@ -111,8 +111,13 @@ func (e End) fromOutside() bool {
 	return e.ExitCode == killed && !e.OOMKilled
 }
 
-// waitDrained waits for the streams' end, which comes soon after the exit.
+// waitDrained waits for the streams' end, which comes soon after the exit. What a shell wrote
+// last may take as long as its reader does.
 func (s *Sandbox) waitDrained() {
+	if s.console != nil {
+		<-s.drained
+		return
+	}
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {

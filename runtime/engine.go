@@ -152,6 +152,7 @@ type ContainerRef struct {
 // Streams are a container's outputs, taken apart. Both must be read to their end,
 // or the container stalls. Close ends them early.
 type Streams struct {
+	Stdin  io.WriteCloser // nil, but for Terminals.AttachInput; its Close is the end of the input alone
 	Stdout io.Reader
 	Stderr io.Reader
 	Close  func() error
@@ -202,6 +203,8 @@ type ContainerSpec struct {
 	ExtraHosts []string          // "name:address"
 	Runtime    string            // isolation runtime; "" is the engine's default
 	Limits     ContainerLimits
+	Stdin      bool  // the program has one, which ends with whoever is attached to it
+	Terminal   bool  // stdin, stdout and stderr are one terminal
 	LogBytes   int64 // of output that the engine keeps for Logs, or about that; 0: none
 }
 

@@ -27,8 +27,9 @@ type Sandbox struct {
 	streams   *Streams
 	exit      <-chan Exit
 	release   context.CancelFunc // ends the exit's subscription and the tunnel
-	tunnels   sync.WaitGroup     // the tunnel to the container, until released
+	tunnels   sync.WaitGroup     // the tunnel to the container, and what follows a terminal's size, until released
 	drained   chan struct{}      // closed when both streams have ended
+	console   *Console           // Spec.Console
 	told      bool               // Spec.Control: the init tells of the end
 	control   *control           // nil with a remote engine, and after Adopt
 	timings   Timings
@@ -61,7 +62,7 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 }
 
 func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
-	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, told: spec.Control, drained: make(chan struct{})}
+	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, console: spec.Console, told: spec.Control, drained: make(chan struct{})}
 }
 
 // create goes on when ctx ends: nobody would know the id of the container otherwise.
@@ -107,6 +108,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 	}
 	s.startedAt, s.timings.Start = began, time.Since(began)
 	s.openTunnel(life)
+	s.followSize(life)
 	return nil
 }
 
@@ -121,12 +123,16 @@ func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, 
 	var subscribed error
 	var both sync.WaitGroup // each asks the engine over a connection of its own
 	both.Go(func() { life, subscribed = s.subscribe(ctx) })
-	streams, err := s.engine.Attach(ctx, s.id)
+	streams, err := s.attach(ctx)
 	both.Wait()
 	if err != nil {
 		return nil, fmt.Errorf("attach to sandbox: %w", err)
 	}
-	s.drain(streams, log)
+	if s.console != nil {
+		s.talk(streams)
+	} else {
+		s.drain(streams, log)
+	}
 	return life, subscribed
 }
 

@@ -44,6 +44,7 @@ type Spec struct {
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
 	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
 	Watch                  bool              // the report says what the program tried to write; slows it down
+	Console                *Console          // a shell instead of the image's program; not with Control, Park or Durable
 	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
@@ -88,6 +89,8 @@ func (s Spec) container(layout Layout) ContainerSpec {
 			ShmBytes:    s.Limits.TmpBytes,
 		},
 		LogBytes: s.keptLog(),
+		Stdin:    s.Console != nil,
+		Terminal: s.Console != nil && s.Console.Terminal,
 	}
 	layout.equip(&spec, s, volumes)
 	spec.Tmpfs = s.tmpfs(volumes, spec)
@@ -131,7 +134,7 @@ func (s Spec) entrypoint(layout Layout) []string {
 	if s.Watch {
 		entrypoint = append(entrypoint, "-watch", "calls")
 	}
-	if s.Filter != nil {
+	if s.Filter != nil && s.Console == nil {
 		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))
 	}
 	return append(entrypoint, "--")
@@ -149,6 +152,8 @@ func (f Filter) stdin() string {
 // where there is an ENTRYPOINT.
 func (s Spec) command() []string {
 	switch {
+	case s.Console != nil:
+		return s.Console.Command
 	case s.Filter == nil:
 		return slices.Concat(s.Image.Entrypoint, s.Image.Cmd)
 	case len(s.Image.Entrypoint) > 0:

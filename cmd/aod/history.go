@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -111,7 +110,7 @@ func summaryOf(r api.Record) api.Summary {
 func newestFirst(lists ...[]api.Summary) []api.Summary {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(x, y api.Summary) int {
-		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(y.ID, x.ID))
+		return y.CreatedAt.Compare(x.CreatedAt)
 	})
 	return all
 }

@@ -104,7 +104,7 @@ func TestWhatNoSpecCanChange(t *testing.T) {
 			"no binds":            len(host.Binds) == 0,
 			"no init":             host.Init != nil && !*host.Init,
 			"private IPC":         host.IpcMode == container.IPCModePrivate,
-			"no terminal":         !config.Tty && !config.OpenStdin,
+			"no terminal unasked": config.Tty == spec.Terminal && config.OpenStdin == spec.Stdin,
 			"no health check":     slices.Equal(config.Healthcheck.Test, []string{"NONE"}),
 			"killed when too big": host.OomKillDisable == nil,
 			"no core dumps":       *host.Ulimits[0] == container.Ulimit{Name: "core"},

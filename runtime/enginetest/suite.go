@@ -58,6 +58,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) Harness) {
 		{"contexts", testContexts},
 		{"carried files", testCarried},
 		{"programs beside the container's", testExecs},
+		{"terminals", testTerminals},
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {

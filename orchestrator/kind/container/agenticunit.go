@@ -22,9 +22,11 @@ import (
 // have less.
 const auFileBytes = 64 << 20
 
-// Extra is run.Request.Extra for the kinds of this package: what an Agentic Unit gets beside
-// its input.
+// Extra is run.Request.Extra for the kinds of this package: what a run gets beside its input.
 type Extra struct {
+	// Console makes the run a shell in the unit's sandbox, within its limits but for the time;
+	// nil: the unit's own program runs.
+	Console *runtime.Console
 	// ModelPath is the absolute path of a file or directory of this machine, which the unit
 	// gets as its --model-path; "" is none.
 	ModelPath string

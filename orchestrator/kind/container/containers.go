@@ -109,7 +109,7 @@ func (c *Containers) Check(req run.Request, ready run.Input) error {
 
 // Execution implements run.Kind.
 func (c *Containers) Execution(r *run.Run) run.Execution {
-	x := &execution{Run: r, containers: c, program: programOf(r.Unit), begun: r.State() != api.Idle}
+	x := &execution{Run: r, containers: c, program: c.programOfRun(r), begun: r.State() != api.Idle}
 	x.uncertain = x.begun
 	if raw, ok := r.Saved.(json.RawMessage); ok {
 		_ = json.Unmarshal(raw, &x.saved) // it was written from the same type
