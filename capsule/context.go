@@ -78,6 +78,29 @@ func (x *Context) Files() []string {
 	return names
 }
 
+// Sends reports whether .dockerignore leaves a file of this name, which need not exist, in the
+// build context. The error is a Capsule fault.
+func (c *Capsule) Sends(name string) (bool, error) {
+	src, err := openSource(c.Dir)
+	if err != nil {
+		return false, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
+	}
+	defer src.close()
+	g, err := readIgnore(src)
+	if err != nil {
+		return false, err
+	}
+	out, seen := false, verdict{}
+	for i, r := range name + "/" {
+		if r == '/' {
+			if out, seen, err = g.excludes(name[:i], seen); err != nil {
+				return false, err
+			}
+		}
+	}
+	return !out, nil
+}
+
 // WriteTar writes the context as a tar stream: the same bytes for the same digest. It
 // can be called again. When the directory isn't any more what Context saw, the error is
 // a Capsule fault and the stream is left without its end, so that no builder takes it.

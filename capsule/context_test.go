@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,14 @@ func TestDockerignore(t *testing.T) {
 				files[name] = name
 			}
 			want := append([]string{".dockerignore", "Dockerfile"}, c.files...)
-			if diff := cmp.Diff(want, regular(contextOf(t, newDirectory(t, files)))); diff != "" {
+			dir := newDirectory(t, files)
+			if diff := cmp.Diff(want, regular(contextOf(t, dir))); diff != "" {
 				t.Error(diff)
+			}
+			for name := range files { // asked for one by one, it says the same
+				if sent, err := (&Capsule{Dir: dir}).Sends(name); err != nil || sent != slices.Contains(want, name) {
+					t.Errorf("%s: %v, %v", name, sent, err)
+				}
 			}
 		})
 	}

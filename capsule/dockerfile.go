@@ -13,6 +13,8 @@ const baseImage = "aod/base"
 type dockerfile struct {
 	bases  []string // what the FROM lines name, in order
 	starts bool     // the last stage sets CMD or ENTRYPOINT
+	// copiedTo is where the whole context lies in the image as it was sent; see Capsule.CopiedTo.
+	copiedTo string
 }
 
 var (
@@ -26,7 +28,9 @@ func parseDockerfile(raw []byte) dockerfile {
 	var d dockerfile
 	stages := map[string]bool{} // name -> sets CMD or ENTRYPOINT
 	stage := ""
-	for _, fields := range instructions(string(raw)) {
+	all := instructions(string(raw))
+	d.copiedTo = copiedTo(all)
+	for _, fields := range all {
 		switch strings.ToUpper(fields[0]) {
 		case "FROM":
 			image, name := fromLine(fields[1:])

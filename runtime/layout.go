@@ -144,6 +144,7 @@ func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
 	default:
 		container.Mounts = l.mounts(spec.Network, volumes)
 	}
+	container.Mounts = append(container.Mounts, spec.Patch...)
 }
 
 // filterMounts are the binds of a filter's sandbox: it reads its input and writes its stdout.

@@ -45,6 +45,7 @@ type Spec struct {
 	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
 	Watch                  bool              // the report says what the program tried to write; slows it down
 	Console                *Console          // a shell instead of the image's program; not with Control, Park or Durable
+	Patch                  []Mount           // files of this host over those of the image; not with an engine elsewhere
 	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 

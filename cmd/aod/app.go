@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 )
 
 // app is one call of the program: its streams and its global flags.
@@ -22,6 +23,8 @@ type app struct {
 	data  string   // --data
 	units []string // --units
 	quiet bool     // --quiet
+
+	patches *container.Patches // of --watch; else nil
 
 	moreKinds []unitKind // in addition to the built-in ones
 

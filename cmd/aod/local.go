@@ -92,7 +92,7 @@ func (a *app) openLocal(agents remote.Options, do func(*local) error) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	l := &local{engine: engine, containers: container.New(engine, container.Options{})}
+	l := &local{engine: engine, containers: container.New(engine, container.Options{Patches: a.patches})}
 	l.kinds = a.kinds(l.containers, remote.New(agents))
 	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{Home: a.data, Kinds: l.kinds}); err != nil {
 		return err

@@ -24,6 +24,7 @@ type runFlags struct {
 	json    bool
 	keep    bool
 	detach  bool
+	watch   bool
 	secrets []string
 	given   givenFlags
 	meta    metaFlags
@@ -47,9 +48,15 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
   aod run ./hello --input '{"name": "Ada"}' | jq .greeting
   aod run ./hello --input @input.json --json
   cat input.json | aod run ./hello --input -
+  aod run ./hello --set name=Ada --watch
   aod run hello --set name=Ada --server http://127.0.0.1:7070`,
 		Args: exactly(1, "one directory or name of a capsule"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runCapsule(cmd.Context(), args[0], flags) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.watch {
+				return a.watchRuns(cmd.Context(), args[0], flags)
+			}
+			return a.runCapsule(cmd.Context(), args[0], flags)
+		},
 	}
 	flags.input.register(cmd.Flags())
 	flags.given.register(cmd.Flags())
@@ -61,6 +68,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
 	flags.history.register(cmd.Flags())
+	registerWatch(cmd.Flags(), &flags.watch)
 	return cmd
 }
 

@@ -22,16 +22,24 @@ import (
 func (a *app) testCommand() *cobra.Command {
 	var only string
 	var given givenFlags
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "test DIR|NAME",
 		Short: "Run a capsule's test cases in the sandbox",
 		Long: `Run the cases in the capsule's tests/*.json, each in a fresh container, and print
 what differs. Exit code 1 when a case fails.`,
-		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty",
+		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty\n  aod test ./my-capsule --watch",
 		Args:    exactly(1, "one directory or name of a capsule"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.test(cmd.Context(), args[0], only, given) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			test := func(ctx context.Context) error { return a.test(ctx, args[0], only, given) }
+			if watch {
+				return a.watch(cmd.Context(), args[0], nil, test)
+			}
+			return test(cmd.Context())
+		},
 	}
 	given.register(cmd.Flags())
+	registerWatch(cmd.Flags(), &watch)
 	cmd.Flags().StringVar(&only, "case", "", "run only the case of this name (its file without .json)")
 	return cmd
 }

@@ -56,6 +56,9 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 	if err := x.program.prepare(ctx, x, &spec, layout); err != nil {
 		return nil, err
 	}
+	if spec.Patch, err = x.patch.place(layout.Dir); err != nil {
+		return nil, err
+	}
 	layout = layout.At(x.containers.engine, spec)
 	a := &attempt{x: x, layout: layout, limits: spec.Limits, log: runtime.NewLog(spec.Limits.LogBytes, x.Log)}
 	if a.api, err = x.openAPI(ctx, layout, spec.Limits); err != nil {

@@ -40,6 +40,9 @@ type Options struct {
 	Starts int               // containers started at once; default the number of CPUs
 	Pool   pool.Options      // sandboxes that wait for runs; an engine elsewhere has none
 	Units  map[string]Extra  // the operator's, by unit
+	// Patches spare runs of a directory that is being edited the build of an image; nil: each
+	// state of a directory has its image. An engine elsewhere builds as ever.
+	Patches *Patches
 }
 
 // Containers runs units in sandboxes of one engine. It is the kind of capsules and of
@@ -68,7 +71,7 @@ func New(engine Engine, opts Options) *Containers {
 		opts.Starts = goruntime.NumCPU()
 	}
 	if runtime.IsRemote(engine) {
-		opts.Pool.Size = 0
+		opts.Pool.Size, opts.Patches = 0, nil
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
 	c := &Containers{

@@ -20,6 +20,7 @@ type execution struct {
 	program    program
 	saved      saved
 	attempt    *attempt // the newest; nil where there is none to hand
+	patch      *patch   // what its image lacks of the unit; nil: nothing
 	card       *au.Card // of an Agentic Unit, when it has been read
 
 	begun     bool          // the engine was asked for something of this run's

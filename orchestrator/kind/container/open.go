@@ -122,13 +122,14 @@ func (x *execution) launchCold(ctx context.Context) error {
 	err := x.launchNew(ctx)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image
 		x.containers.images.forget(pool.Key(x.Unit))
+		x.containers.opts.Patches.forget(x.Unit.Name)
 		err = x.launchNew(ctx)
 	}
 	return err
 }
 
 func (x *execution) launchNew(ctx context.Context) error {
-	image, err := x.containers.ensureImage(ctx, x.Run)
+	image, err := x.image(ctx)
 	if err != nil {
 		return err
 	}

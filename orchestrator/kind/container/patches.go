@@ -1,0 +1,187 @@
+package container
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Patches remember the image of each unit that is being edited. A later state of the unit
+// that differs by the contents of a few files, and whose Dockerfile only copies them, runs in
+// that image: the files are mounted over those that the image has.
+type Patches struct {
+	mu     sync.Mutex
+	images map[string]builtImage // by unit
+}
+
+// builtImage is an image with the context that it was built from.
+type builtImage struct {
+	ref    string
+	image  runtime.Image
+	digest string
+	files  map[string]contextFile
+}
+
+// contextFile identifies the content of one entry of a build context.
+type contextFile struct {
+	kind byte // of the tar package
+	mode int64
+	sum  [sha256.Size]byte // of a file, or of a link's target
+}
+
+// maxPatched bounds the files that are mounted one by one.
+const maxPatched = 32
+
+// image returns the image for the attempt: that of an earlier state of the unit and a patch,
+// or its own.
+func (x *execution) image(ctx context.Context) (runtime.Image, error) {
+	patches := x.containers.opts.Patches
+	c, err := capsuleOf(x.Unit)
+	if patches == nil || err != nil || x.Unit.Version != "" || isAgenticUnit(x.Unit) { // whose card is known by the image
+		return x.containers.ensureImage(ctx, x.Run)
+	}
+	began := time.Now()
+	context, err := c.Context()
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	files, err := contextFiles(context)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	var image runtime.Image
+	var ref string
+	if image, ref, x.patch = patches.find(c, context, files); x.patch != nil {
+		x.Record.Image = api.ImageRef{Ref: ref, ID: image.ID}
+		x.Record.Timings.Build = run.Milliseconds(time.Since(began))
+		return image, nil
+	}
+	if image, err = x.containers.ensureImage(ctx, x.Run); err == nil {
+		patches.remember(x.Unit.Name, builtImage{ref: x.Record.Image.Ref, image: image, digest: context.Digest, files: files})
+	}
+	return image, err
+}
+
+func (p *Patches) remember(unit string, built builtImage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.images == nil {
+		p.images = map[string]builtImage{}
+	}
+	p.images[unit] = built
+}
+
+// forget drops the image of a unit, which the engine doesn't have any more.
+func (p *Patches) forget(unit string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.images, unit)
+}
+
+// find returns the remembered image of a unit and what it lacks, or no patch.
+func (p *Patches) find(c *capsule.Capsule, context *capsule.Context, files map[string]contextFile) (runtime.Image, string, *patch) {
+	p.mu.Lock()
+	built, known := p.images[c.Name]
+	p.mu.Unlock()
+	target, copies := c.CopiedTo()
+	if !known || !copies || len(built.image.Volumes) > 0 {
+		return runtime.Image{}, "", nil
+	}
+	changed, ok := changedFiles(built.files, files)
+	if !ok {
+		return runtime.Image{}, "", nil
+	}
+	return built.image, built.ref, &patch{context: context, target: target, changed: changed}
+}
+
+// changedFiles returns the names of files that are new or have another content. ok is false
+// for changes that mounts can't make.
+func changedFiles(before, now map[string]contextFile) (changed map[string]bool, ok bool) {
+	for name := range before {
+		if _, there := now[name]; !there {
+			return nil, false
+		}
+	}
+	changed = map[string]bool{}
+	for name, file := range now {
+		if before[name] == file {
+			continue
+		}
+		old, there := before[name]
+		if file.kind != tar.TypeReg || there && old.kind != tar.TypeReg || decidesTheBuild(name) {
+			return nil, false
+		}
+		changed[name] = true
+	}
+	return changed, len(changed) <= maxPatched
+}
+
+// decidesTheBuild reports whether a file says how the image is made of the others.
+func decidesTheBuild(name string) bool {
+	return name == "Dockerfile" || name == ".dockerignore" || name == "Dockerfile.dockerignore"
+}
+
+// contextFiles reads a build context.
+func contextFiles(context *capsule.Context) (map[string]contextFile, error) {
+	files := map[string]contextFile{}
+	err := eachFile(context, func(header *tar.Header, content io.Reader) error {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, content); err != nil {
+			return err
+		}
+		sum.Write([]byte(header.Linkname))
+		file := contextFile{kind: header.Typeflag, mode: header.Mode}
+		sum.Sum(file.sum[:0])
+		files[header.Name] = file
+		return nil
+	})
+	return files, err
+}
+
+// eachFile calls do for each entry of a build context. The context's own error counts more
+// than what follows of it.
+func eachFile(context *capsule.Context, do func(*tar.Header, io.Reader) error) error {
+	reader, writer := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() {
+		err := context.WriteTar(writer)
+		wrote <- err
+		writer.CloseWithError(err)
+	}()
+	err := readTar(tar.NewReader(reader), do)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, reader) // what stands behind the end of a tar
+	}
+	_ = reader.CloseWithError(err) // it never fails
+	if failed := <-wrote; failed != nil && (err == nil || errors.Is(err, failed)) {
+		return failed
+	}
+	return err
+}
+
+func readTar(from *tar.Reader, do func(*tar.Header, io.Reader) error) error {
+	for {
+		header, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = do(header, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
