@@ -68,6 +68,7 @@ func (c *compiler) schema(v any, pointer string) *node {
 }
 
 func (c *compiler) object(n *node, m map[string]any) {
+	n.notes = noted(m)
 	ref, refers := m["$ref"]
 	if refers && c.draftAt(n.pointer) < draft2019 {
 		c.beside(n, m)

@@ -16,6 +16,7 @@ type node struct {
 	also   []any          // further forms that have to hold, without nodes of their own
 	always *bool          // a schema that is just true or false
 
+	notes    notes
 	types    kinds // 0 is any
 	filePath bool
 

@@ -86,7 +86,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(),
 		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
 		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.poolCommand(), a.pruneCommand(), a.checkAgentCommand(),
+		a.unitsCommand(), a.describeCommand(), a.poolCommand(), a.pruneCommand(), a.checkAgentCommand(),
 	)
 	return root
 }
