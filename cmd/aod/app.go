@@ -88,6 +88,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.rerunCommand(),
 		a.unitsCommand(), a.describeCommand(), a.poolCommand(), a.pruneCommand(), a.checkAgentCommand(),
 	)
+	a.completeCommands(root)
 	return root
 }
 
