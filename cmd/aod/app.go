@@ -77,7 +77,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		return fault.New(fault.Input, "%s", err).WithHint("see %s --help", cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.data, "data", defaultData(), "where runs live while they go on (AOD_DATA)")
+	flags.StringVar(&a.data, "data", defaultData(), "where runs live while they go on, and the last ones after it (AOD_DATA)")
 	flags.StringArrayVar(&a.units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")), "a directory of capsules to find NAME in; may be repeated (AOD_UNITS)")
 	flags.StringVar(&a.server, "server", os.Getenv("AOD_SERVER"), "the server to use instead of this machine: http://HOST:PORT (AOD_SERVER)")
 	flags.StringVar(&a.tokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"), "the file that holds that server's token (AOD_TOKEN_FILE)")
