@@ -91,13 +91,13 @@ func (a *app) describeHere(arg string, c *capsule.Capsule) description {
 
 // callOf begins a command that runs a unit of this machine, and finds what that may call.
 func (a *app) callOf(target string, u *unit.Unit) string {
-	command := "aod run " + quoted(target)
+	words := []string{"aod run", quoted(target)}
 	if len(u.Policy.Grants) > 0 {
 		for _, dir := range a.units {
-			command += " --units " + quoted(dir)
+			words = append(words, "--units", quoted(dir))
 		}
 	}
-	return command
+	return strings.Join(words, " ")
 }
 
 // limitsOf are the limits of a unit's runs. A unit without a container has but one.

@@ -22,7 +22,9 @@ func TestWhichChangesNeedNoBuild(t *testing.T) {
 		ok      bool
 	}{
 		{"none", func(map[string]contextFile) {}, "", true},
-		{"another content", func(m map[string]contextFile) { m["src/a"] = contextFile{kind: tar.TypeReg, mode: 0o644, sum: [32]byte{1}} }, "src/a", true},
+		{"another content", func(m map[string]contextFile) {
+			m["src/a"] = contextFile{kind: tar.TypeReg, mode: 0o644, sum: [32]byte{1}}
+		}, "src/a", true},
 		{"another mode", func(m map[string]contextFile) { m["src/a"] = contextFile{kind: tar.TypeReg, mode: 0o755} }, "src/a", true},
 		{"a new file", func(m map[string]contextFile) { m["src/n"] = contextFile{kind: tar.TypeReg} }, "src/n", true},
 		{"several", func(m map[string]contextFile) {
