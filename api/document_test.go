@@ -59,10 +59,10 @@ var full = map[string]any{
 		Waiting: []PoolSandbox{{ID: someID, Container: "c", Loaded: true, Since: noon}},
 	}}},
 	"stats": Stats{
-		Since: noon, Slots: 4, Busy: 1, Waiting: 2, OldestWait: 1.5, Pool: PoolSums{Size: 8, Waiting: 3},
+		Since: noon, Slots: 4, Busy: 1, Queued: 2, OldestWait: 1.5, Pool: PoolSums{Size: 8, Waiting: 3},
 		Disk: DiskStats{FreeBytes: 1, StoredRuns: 2, StoredBytes: 3},
 		Units: []UnitStats{{
-			Unit: "u", Live: map[State]int64{Idle: 1}, Ended: map[Outcome]int64{Success: 2}, Waiting: 1,
+			Unit: "u", Live: map[Status]int64{Queued: 1}, Ended: map[Outcome]int64{Success: 2}, Queued: 1,
 			Rate: 0.5, P50: 1.5, P95: 2.5, ExpectedWait: 3.5,
 		}},
 	},

@@ -8,7 +8,7 @@ type Stats struct {
 	Since      time.Time   `json:"since"`          // the server's start
 	Slots      int         `json:"slots"`          // runs that may work at once
 	Busy       int         `json:"busy"`           // slots that are taken
-	Waiting    int         `json:"waiting"`        // runs that wait for a slot
+	Queued     int         `json:"queued"`         // runs that wait for a slot
 	OldestWait float64     `json:"oldest_wait_ms"` // of the run that waits longest, in milliseconds; 0 where none waits
 	Units      []UnitStats `json:"units"`          // that have runs, or had one since; sorted by name
 	Pool       PoolSums    `json:"pool"`
@@ -19,13 +19,13 @@ type Stats struct {
 // the last 10 minutes, the newest 512 of them.
 type UnitStats struct {
 	Unit         string            `json:"unit"`
-	Live         map[State]int64   `json:"live"`  // runs that go on
-	Ended        map[Outcome]int64 `json:"ended"` // since the start
-	Waiting      int               `json:"waiting"`
+	Live         map[Status]int64  `json:"live"`             // runs that go on
+	Ended        map[Outcome]int64 `json:"ended"`            // since the start
+	Queued       int               `json:"queued"`           // runs that wait for a slot
 	Rate         float64           `json:"rate_per_minute"`  // runs that ended, per minute
 	P50          float64           `json:"p50_ms"`           // from the acceptance to the outcome, in milliseconds; 0 where none ended
 	P95          float64           `json:"p95_ms"`           // likewise
-	ExpectedWait float64           `json:"expected_wait_ms"` // of a run accepted now, in milliseconds: Waiting over Rate; 0 where that isn't known
+	ExpectedWait float64           `json:"expected_wait_ms"` // of a run accepted now, in milliseconds: Queued over Rate; 0 where that isn't known
 }
 
 // PoolSums are the sums of PoolStats.

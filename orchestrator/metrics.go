@@ -112,8 +112,8 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 	gauge(descBytes, float64(stats.Disk.StoredBytes))
 	gauge(descBuild, 1, m.service.opts.Version, goruntime.Version())
 	for _, unit := range stats.Units {
-		if unit.Waiting > 0 {
-			gauge(descWaiting, float64(unit.Waiting), unit.Unit)
+		if unit.Queued > 0 {
+			gauge(descWaiting, float64(unit.Queued), unit.Unit)
 		}
 	}
 	pool := m.service.Pool()

@@ -68,7 +68,7 @@ func (r *recent) figures(stats *api.UnitStats, now time.Time) {
 	}
 	stats.Rate = u.rate(r.since, now) * time.Minute.Seconds()
 	stats.P50, stats.P95 = u.quantiles()
-	stats.ExpectedWait = float64(u.expectedWait(stats.Waiting, r.since, now).Microseconds()) / 1000
+	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, r.since, now).Microseconds()) / 1000
 }
 
 // names returns the units that had a run since the start.

@@ -12,7 +12,7 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 	start := time.Now()
 	at := start.Add
 	figures := func(r *recent, waiting int, now time.Time) api.UnitStats {
-		stats := api.UnitStats{Unit: "u", Ended: map[api.Outcome]int64{}, Waiting: waiting}
+		stats := api.UnitStats{Unit: "u", Ended: map[api.Outcome]int64{}, Queued: waiting}
 		r.figures(&stats, now)
 		return stats
 	}
@@ -92,7 +92,7 @@ func TestARunIsToldOfAQueueThatIsTooLong(t *testing.T) {
 	}
 	defer w.open("end")
 	stats, err := w.service.Stats(t.Context())
-	if err != nil || stats.Busy != 1 || stats.Waiting != 2 || len(stats.Units) != 1 || stats.Units[0].Live[api.Idle] != 2 || stats.Units[0].Live[api.Running] != 1 {
+	if err != nil || stats.Busy != 1 || stats.Queued != 2 || len(stats.Units) != 1 || stats.Units[0].Live[api.Queued] != 2 || stats.Units[0].Live["running"] != 1 {
 		t.Errorf("%+v, %v", stats, err)
 	}
 }

@@ -33,25 +33,25 @@ func (s *Service) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	now := time.Now()
 	busy, waiting := s.queue.Counts()
 	all.Busy = busy
-	byUnit := map[string]map[api.State]int64{}
+	byUnit := map[string]map[api.Status]int64{}
 	for _, name := range s.recent.names() {
-		byUnit[name] = map[api.State]int64{}
+		byUnit[name] = map[api.Status]int64{}
 	}
 	for _, l := range live {
 		if byUnit[l.Unit] == nil {
-			byUnit[l.Unit] = map[api.State]int64{}
+			byUnit[l.Unit] = map[api.Status]int64{}
 		}
-		byUnit[l.Unit][api.State(l.State)] = l.Runs
+		byUnit[l.Unit][api.State(l.State).Status()] = l.Runs
 		if l.State == string(api.Idle) {
 			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
 		}
 	}
 	units := []api.UnitStats{}
 	for name, states := range byUnit {
-		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Waiting: waiting[name]}
+		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
 		s.recent.figures(&u, now)
 		units = append(units, u)
-		all.Waiting += u.Waiting
+		all.Queued += u.Queued
 	}
 	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
 	return units, nil
