@@ -62,6 +62,9 @@ type Past struct {
 type Source struct {
 	Dir     string            `json:"dir"`               // of its unit, absolute
 	Secrets map[string]string `json:"secrets,omitempty"` // paths of files, absolute, by name
+
+	UnitConfig string   `json:"unit_config,omitempty"` // path of the file with what the unit gets, absolute
+	MayCall    []string `json:"may_call,omitempty"`    // units beside those of its tools.yaml
 }
 
 // List returns the runs of the history, newest first. What can't be read is left out.

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 const (
@@ -71,7 +70,12 @@ func (a *app) remember(req *orchestrator.Request, dir string, flags runFlags) er
 		}
 	}
 	req.History = orchestrator.NewHistory(a.data, int(flags.history))
-	req.Source = orchestrator.Source{Dir: dir, Secrets: secrets}
+	req.Source = orchestrator.Source{Dir: dir, Secrets: secrets, MayCall: flags.given.mayCall}
+	if flags.given.file != "" {
+		if req.Source.UnitConfig, err = filepath.Abs(flags.given.file); err != nil {
+			return fault.Wrap(fault.Input, err, "--unit-config: its path can't be used")
+		}
+	}
 	return nil
 }
 
@@ -132,11 +136,16 @@ func (a *app) rerunHere(ctx context.Context, past orchestrator.Past, flags runFl
 	if err != nil {
 		return err
 	}
-	again := run.Request{Unit: unit.Of(c), Timeout: past.Timeout}
+	flags.given = givenFlags{file: past.Source.UnitConfig, mayCall: past.Source.MayCall}
+	u, err := flags.given.unit(c)
+	if err != nil {
+		return err
+	}
+	again := run.Request{Unit: u, Timeout: past.Timeout}
 	if err := a.inputAgain(&again, past); err != nil {
 		return err
 	}
-	req := orchestrator.Request{Request: again, ID: id, OutDir: out, Find: a.callees(c), RerunOf: past.Record.ID}
+	req := orchestrator.Request{Request: again, ID: id, OutDir: out, Find: a.callees(u, c), RerunOf: past.Record.ID}
 	return a.runHere(ctx, c.Dir, req, flags)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/unit/registry"
 )
 
 func registerWatch(flags *pflag.FlagSet, watch *bool) {
@@ -41,7 +41,7 @@ func (a *app) watch(ctx context.Context, name string, files []string, do func(co
 		return err
 	}
 	a.patches = &container.Patches{}
-	watcher := unit.NewWatcher(dir, files...)
+	watcher := registry.NewWatcher(dir, files...)
 	for {
 		if err := a.untilChange(ctx, watcher, do); err != nil || ctx.Err() != nil {
 			return err
@@ -51,7 +51,7 @@ func (a *app) watch(ctx context.Context, name string, files []string, do func(co
 }
 
 // untilChange does it once, and returns when something has changed.
-func (a *app) untilChange(ctx context.Context, watcher *unit.Watcher, do func(context.Context) error) error {
+func (a *app) untilChange(ctx context.Context, watcher *registry.Watcher, do func(context.Context) error) error {
 	current, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	awaited := make(chan error, 1)
