@@ -28,6 +28,16 @@ func NewBody(source io.Reader, limit int64) *Body {
 	return &Body{source: source, limit: limit, left: limit}
 }
 
+// BodyOf returns a reader of at most limit bytes of a request's body. A body that is declared
+// to be longer is refused before any of it is read.
+func BodyOf(r *http.Request, limit int64) *Body {
+	b := NewBody(r.Body, limit)
+	if r.ContentLength > limit {
+		b.err = b.tooLarge()
+	}
+	return b
+}
+
 func (b *Body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

@@ -41,8 +41,10 @@ type Service struct {
 	registry *prometheus.Registry
 	lock     *os.File
 	opened   time.Time
-	tasks    sync.WaitGroup // sweeping, warming and recovering
+	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
+
+	readiness readiness
 }
 
 // NewService locks a home, opens its store and gives the home to the kinds. No run goes on
@@ -187,26 +189,6 @@ func (s *Service) close() error {
 	}
 	return err
 }
-
-// Ready returns a fault with the reason why the service can't take runs now, or nil.
-func (s *Service) Ready(ctx context.Context) error {
-	if err := s.admits(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	for kind := range s.kinds.Each() {
-		if sweeper, ok := kind.(run.Sweeper); ok {
-			if err := sweeper.Ready(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// probeTime bounds one check of whether the kinds can start runs.
-const probeTime = 5 * time.Second
 
 // admits returns a fault while the service stops, has not begun, or has too little disk.
 func (s *Service) admits() error {

@@ -10,7 +10,19 @@ import (
 )
 
 func bodyOf(c echo.Context, limit int64) *httpwire.Body {
-	return httpwire.NewBody(c.Request().Body, limit)
+	return httpwire.BodyOf(c.Request(), limit)
+}
+
+// sized refuses a body that is declared to be longer than any that is taken, also where none
+// is read.
+func (a *API) sized(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if c.Request().ContentLength > a.opts.UploadBytes {
+			_, err := bodyOf(c, a.opts.UploadBytes).Read(nil)
+			return err
+		}
+		return next(c)
+	}
 }
 
 // readFields reads the body, one JSON object of at most limit bytes. The error is of

@@ -21,6 +21,7 @@ func paced(next http.Handler) http.Handler {
 		if r.Body != nil && r.Body != http.NoBody {
 			body := &pacedBody{ReadCloser: r.Body, conn: conn, began: time.Now()}
 			body.extend()
+			out.body = body
 			r = r.WithContext(r.Context()) // a copy: the server's own request must not be changed
 			r.Body = body
 		}
@@ -36,6 +37,7 @@ type pacedBody struct {
 	conn  *http.ResponseController
 	began time.Time
 	read  int64
+	ended bool
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
@@ -43,6 +45,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	if err == io.EOF {
+		b.ended = true
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -57,10 +60,12 @@ func (b *pacedBody) extend() {
 	_ = b.conn.SetReadDeadline(deadline)
 }
 
-// pacedWriter moves the connection's write deadline on with every write.
+// pacedWriter moves the connection's write deadline on with every write. A refusal doesn't
+// wait for the rest of the body: net/http would read it first if the connection were kept.
 type pacedWriter struct {
 	http.ResponseWriter
 	conn *http.ResponseController
+	body *pacedBody // nil: the request has none
 }
 
 func (w *pacedWriter) Write(p []byte) (int, error) {
@@ -71,6 +76,9 @@ func (w *pacedWriter) Write(p []byte) (int, error) {
 // WriteHeader implements http.ResponseWriter.
 func (w *pacedWriter) WriteHeader(status int) {
 	w.extend()
+	if status >= http.StatusBadRequest && w.body != nil && !w.body.ended {
+		w.Header().Set("Connection", "close")
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 

@@ -91,7 +91,7 @@ func (h *handler) read(c *call) error {
 	if err := httpwire.RequireJSON(c.r); err != nil {
 		return err
 	}
-	raw, err := io.ReadAll(httpwire.NewBody(c.r.Body, h.opts.PayloadBytes+httpwire.SmallBody))
+	raw, err := io.ReadAll(httpwire.BodyOf(c.r, h.opts.PayloadBytes+httpwire.SmallBody))
 	if err != nil {
 		return err
 	}
