@@ -19,13 +19,27 @@ func (s *Schema) FilePlaces() []string {
 }
 
 // FileFields lists the top-level properties that are file references, sorted.
-func (s *Schema) FileFields() []string {
+func (s *Schema) FileFields() []string { return s.fields(isFile) }
+
+// TakingFiles lists the top-level properties that files can be given for, sorted: file
+// references and lists of them.
+func (s *Schema) TakingFiles() []string {
+	return s.fields(func(n *node) bool {
+		item := n.one["items"]
+		return isFile(n) || item != nil && slices.ContainsFunc(allHere(item), isFile)
+	})
+}
+
+func isFile(n *node) bool { return n.filePath }
+
+// fields lists the top-level properties that some applicable part of the contract says that of.
+func (s *Schema) fields(says func(*node) bool) []string {
 	fields := map[string]bool{}
 	for _, n := range allHere(s.root) {
 		for name, child := range n.named["properties"] {
-			fields[name] = fields[name] || slices.ContainsFunc(allHere(child), func(n *node) bool { return n.filePath })
+			fields[name] = fields[name] || slices.ContainsFunc(allHere(child), says)
 		}
 	}
-	maps.DeleteFunc(fields, func(_ string, isFile bool) bool { return !isFile })
+	maps.DeleteFunc(fields, func(_ string, said bool) bool { return !said })
 	return sorted(fields)
 }

@@ -73,6 +73,25 @@ func TestFileFieldsOfGeneratedSchemas(t *testing.T) {
 	}
 }
 
+func TestFieldsThatTakeFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema string
+		want   []string
+	}{
+		"one, a list, a text":           {`{"properties":{"f":` + file + `,"l":{"type":"array","items":` + file + `},"s":{"type":"string"}}}`, []string{"f", "l"}},
+		"an optional list":              {`{"properties":{"l":{"anyOf":[{"type":"array","items":` + file + `},{"type":"null"}]}}}`, []string{"l"}},
+		"a list of references":          {`{"$defs":{"p":` + file + `},"properties":{"l":{"items":{"$ref":"#/$defs/p"}}}}`, []string{"l"}},
+		"a list of lists is none":       {`{"properties":{"l":{"items":{"items":` + file + `}}}}`, nil},
+		"a list of objects with a file": {`{"properties":{"l":{"items":{"properties":{"f":` + file + `}}}}}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, compiled(t, c.schema).TakingFiles()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestParseFieldOfGeneratedSchemas(t *testing.T) {
 	s := compiled(t, `{`+schema2020+`"$defs":{"count":{"type":"integer"},"mode":{"enum":["a","b"],"type":"string"}},
 		"properties":{

@@ -90,7 +90,7 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 // knownFields avoids the upload of files that the server would refuse. It leaves nested
 // fields to the server.
 func knownFields(schema *contract.Schema, files []run.InputFile) error {
-	known := schema.FileFields()
+	known := schema.TakingFiles()
 	var findings []fault.Finding
 	for _, f := range files {
 		if !strings.Contains(f.Field, ".") && !slices.Contains(known, f.Field) {

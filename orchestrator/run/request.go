@@ -203,7 +203,7 @@ func (r Request) notAFileField(f PlacedFile) fault.Finding {
 		Message: fmt.Sprintf("a file was given for %q, which the contract doesn't declare as one", f.Field),
 		Hint:    `a file field is {"type": "string", "format": "file_path"}`,
 	}
-	if known := r.Unit.Contract.Input.FileFields(); len(known) > 0 {
+	if known := r.Unit.Contract.Input.TakingFiles(); len(known) > 0 {
 		finding.Hint = fmt.Sprintf("its file fields are %q", known)
 	}
 	return finding
