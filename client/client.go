@@ -18,6 +18,10 @@ type Options struct {
 	Server string
 	// Token is sent to this server alone; "" sends none.
 	Token string
+	// TokenFrom returns the token in place of Token, if it isn't nil. It is asked before each
+	// request, and again when the server refuses what it gave: a server that is starting may
+	// not have written its token yet. It must be safe for concurrent use.
+	TokenFrom func() (string, error)
 	// HTTP is used for its transport. Its rule for redirects is ignored: none is followed.
 	// A Timeout in it also ends the streams. nil makes one.
 	HTTP *http.Client
@@ -26,7 +30,7 @@ type Options struct {
 // Client is a client of one server. It is safe for concurrent use.
 type Client struct {
 	base  *url.URL
-	token string
+	token func() (string, error)
 	http  *http.Client
 	pause func(context.Context, time.Duration) error // sleep, replaced in tests
 }
@@ -38,16 +42,29 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsFunc(opts.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, fault.New(fault.Input, "the token holds characters that no token has").
-			WithHint("a token is one line of visible ASCII")
+	token := opts.TokenFrom
+	if token == nil {
+		token = func() (string, error) { return opts.Token, nil }
+	}
+	if _, err := checkedToken(token); err != nil {
+		return nil, err
 	}
 	plain := http.Client{Transport: newTransport()}
 	if opts.HTTP != nil {
 		plain = *opts.HTTP
 	}
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, token: opts.Token, http: &plain, pause: sleep}, nil
+	return &Client{base: base, token: token, http: &plain, pause: sleep}, nil
+}
+
+// checkedToken returns the token if it can be sent.
+func checkedToken(from func() (string, error)) (string, error) {
+	token, err := from()
+	if err == nil && strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", fault.New(fault.Input, "the token holds characters that no token has").
+			WithHint("a token is one line of visible ASCII")
+	}
+	return token, err
 }
 
 // Server returns the server's address.

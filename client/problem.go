@@ -19,6 +19,10 @@ func (c *Client) refusal(response *http.Response) error {
 		return c.mute(response)
 	}
 	refused := told.Fault()
+	if refused.Kind == fault.Unauthorized {
+		refused = refused.WithHint("name the file that holds this server's token with --token-file or AOD_TOKEN_FILE; " +
+			"`aod serve` keeps it in the file server/token of its data directory")
+	}
 	if checkID(told.Run) == nil {
 		refused.Err = &runError{told.Run}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -32,7 +33,7 @@ type request struct {
 	// body opens the body anew for every try, with its length, or -1 if that isn't known;
 	// nil is no body.
 	body func() (io.ReadCloser, int64, error)
-	once bool // it must not be repeated
+	once bool // it must not be repeated once it has come to the server
 	slow bool // answerTime doesn't bound it
 }
 
@@ -47,8 +48,12 @@ func (c *Client) call(ctx context.Context, r request, into any) (status int, err
 	retries := c.newRetrier()
 	for {
 		status, err = c.callOnce(ctx, r, into)
-		if err == nil || r.once || !isLost(err) {
+		nobody := errors.Is(err, syscall.ECONNREFUSED) // so nothing of the body was read
+		if err == nil || !isLost(err) || r.once && !nobody {
 			return status, err
+		}
+		if nobody {
+			retries.most = startTries
 		}
 		if err := retries.wait(ctx, err); err != nil {
 			return status, err
@@ -68,13 +73,21 @@ func (c *Client) callOnce(ctx context.Context, r request, into any) (status int,
 // ask sends a request once; the caller closes the body of its answer. The error is a
 // fault, or the context's.
 func (c *Client) ask(ctx context.Context, r request) (*http.Response, error) {
-	req, err := c.newRequest(ctx, r)
+	token, err := checkedToken(c.token)
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.http.Do(req)
+	response, err := c.send(ctx, r, token)
 	if err != nil {
-		return nil, c.lost(ctx, err)
+		return nil, err
+	}
+	if response.StatusCode == http.StatusUnauthorized && !r.once {
+		if now, err := checkedToken(c.token); err == nil && now != token {
+			_ = response.Body.Close() // a refusal that is not read
+			if response, err = c.send(ctx, r, now); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if response.StatusCode/100 != 2 {
 		defer response.Body.Close()
@@ -83,7 +96,19 @@ func (c *Client) ask(ctx context.Context, r request) (*http.Response, error) {
 	return response, nil
 }
 
-func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
+func (c *Client) send(ctx context.Context, r request, token string) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r, token)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	return response, nil
+}
+
+func (c *Client) newRequest(ctx context.Context, r request, token string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, c.url(r), nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -91,8 +116,8 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	for name, value := range r.header {
 		req.Header.Set(name, value)
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	req.Header.Set("User-Agent", "aod")
 	if r.body != nil {

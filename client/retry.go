@@ -14,6 +14,9 @@ const (
 	// callTries bounds the tries of a call: less than a second, since a person waits for
 	// the answer.
 	callTries = 4
+	// startTries bounds the tries of a call where nobody listens: about 6 seconds, since a
+	// server that was started beside it may take them on a busy machine.
+	startTries = 7
 	// streamTries bounds the tries of a stream that was connected before: about 40 seconds,
 	// enough for a restart of the server.
 	streamTries = 13

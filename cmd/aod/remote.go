@@ -18,7 +18,8 @@ import (
 const maxSmallFile = 4 << 10
 
 // connect returns a client of the named server, or else of the server that runs on this
-// data directory.
+// data directory. It looks for the token at each request: a server that is starting hasn't
+// written it yet.
 func (a *app) connect() (*client.Client, error) {
 	server := a.server
 	if server == "" {
@@ -27,11 +28,7 @@ func (a *app) connect() (*client.Client, error) {
 			return nil, err
 		}
 	}
-	token, err := a.token(server)
-	if err != nil {
-		return nil, err
-	}
-	return client.New(client.Options{Server: server, Token: token})
+	return client.New(client.Options{Server: server, TokenFrom: func() (string, error) { return a.token(server) }})
 }
 
 // connectFor is connect for a run that isn't kept on this machine.
