@@ -37,7 +37,11 @@ func (x *execution) classify(end runtime.End) (run.Result, error) {
 	}
 	began := time.Now()
 	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
-	return x.program.collect(x, end)
+	result, err := x.program.collect(x, end)
+	if result.Outcome == api.CapsuleError {
+		x.explain(result.Failure)
+	}
+	return result, err
 }
 
 func (x *execution) measure(end runtime.End) {

@@ -27,6 +27,13 @@ type execution struct {
 	uncertain bool          // the engine may hold something of it that this process doesn't know
 	cold      bool          // no warm sandbox is taken any more
 	released  *pool.Sandbox // waits for another run, when it has been stored that it isn't this one's
+	surprises surprises
+}
+
+// Log takes a line of the attempt's program.
+func (x *execution) Log(line runtime.LogLine) {
+	x.surprises.note(x.surpriseIn(line.Text))
+	x.Run.Log(line)
 }
 
 // saved is what another process needs to resume the run.
@@ -55,6 +62,7 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) { return x.A
 // carryOut starts the attempt's container or adopts an existing one, waits for its end and
 // takes the result.
 func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
+	x.surprises.forget()
 	end, err := x.openAndWait(ctx)
 	if err == nil && x.attempt.neverStarted(end) {
 		if err = x.refuseWarm(ctx); err == nil {
