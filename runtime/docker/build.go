@@ -150,7 +150,7 @@ func (l *buildLog) failure(err error) error {
 	if len(step.tail) > 0 {
 		msg += "\n" + strings.Join(step.tail, "\n")
 	}
-	return fault.Wrap(fault.Build, err, "%s", msg)
+	return fault.Wrap(fault.Build, err, "%s", msg).WithHint("%s", step.hint())
 }
 
 func baseImageFault(image string, err error) error {
