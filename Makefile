@@ -63,7 +63,7 @@ test-short: init ## run the tests that need no engine
 
 .PHONY: examples
 examples: base ## validate and test every example
-	bin/aod validate examples/capsules/*
+	bin/aod validate --units examples/au examples/capsules/*
 	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
 	@sh scripts/au-examples.sh
 	@sh scripts/remote-example.sh

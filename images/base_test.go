@@ -1,11 +1,13 @@
 package images_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/images"
 	"github.com/agent-on-demand/aod/images/basetest"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -43,6 +45,12 @@ func TestBaseImage(t *testing.T) {
 		got := output(t, `python3 -c 'import aod.bridge, fastjsonschema, yaml; print(aod.__cached__)'; ls /usr/lib/python3/dist-packages/aod/__pycache__/*.pyc | wc -l`)
 		if !strings.Contains(got, "/aod/__pycache__/__init__.cpython-") || !strings.HasSuffix(got, "\n13") {
 			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("has the Python that is said", func(t *testing.T) {
+		got := output(t, `python3 -c 'import sys; print(*sys.version_info[:2])'`)
+		if want := fmt.Sprint(images.BasePython[0], " ", images.BasePython[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	t.Run("keeps no package lists or caches", func(t *testing.T) {

@@ -21,6 +21,9 @@ const BaseName = "aod/base"
 // BaseFrom is the image that the base image itself stands on.
 const BaseFrom = "debian:trixie-slim"
 
+// BasePython is the version of the base image's Python, that of its Debian.
+var BasePython = [2]int{3, 13}
+
 // tagDigits is how much of the digest goes into a tag: enough that two contexts
 // never meet, short enough to read.
 const tagDigits = 16

@@ -49,6 +49,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
+	case errors.Is(err, errReaderGone):
+		return 0 // whoever read it has had enough
 	}
 	a.stderr.fault(err)
 	return fault.ExitCode(err)

@@ -31,6 +31,7 @@ type fakeServer struct {
 	events []string      // data by "type data", before the end
 	hold   chan struct{} // the run ends when it is closed; nil: at once
 	held   func()        // called when the events stand still
+	idle   bool          // it lists no runs
 	asked  func()        // called when a run is submitted, before the answer
 
 	mu       sync.Mutex
@@ -183,6 +184,10 @@ func (s *fakeServer) prune(w http.ResponseWriter, r *http.Request) {
 
 func (s *fakeServer) list(w http.ResponseWriter, r *http.Request) {
 	s.noted(r, "")
+	if s.idle {
+		_, _ = io.WriteString(w, `{"runs":[],"next":null}`)
+		return
+	}
 	_, _ = io.WriteString(w, `{"runs":[
 		{"id":"a-1","unit":"hello","state":"idle","created_at":"2020-01-02T03:04:05Z"},
 		{"id":"a-2","unit":"x\u001b[2J","state":"failed","retries":2,"error":{"kind":"memory_limit"},

@@ -95,7 +95,7 @@ func (a *app) find(arg string) (string, error) {
 		}
 	}
 	return "", fault.New(fault.NotFound, "there is no capsule %q", arg).
-		WithHint("give its directory, or name the directory above it with --units; `aod init %s` makes a new one", filepath.Base(arg))
+		WithHint("%s", a.didYouMean(arg))
 }
 
 // inPlace finds the unit of a name below a directory: in the subdirectory of that name, or

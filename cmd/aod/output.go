@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"golang.org/x/term"
@@ -33,6 +35,18 @@ func (o *output) width() int {
 		return columns
 	}
 	return 80
+}
+
+// errReaderGone is the error of a write that nobody reads: of `aod units | head`.
+var errReaderGone = errors.New("the reader of the output has gone")
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = errReaderGone
+	}
+	return n, err
 }
 
 // line writes a line. It ignores a failed write: the reader has gone.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -121,6 +122,25 @@ func TestExitCodes(t *testing.T) {
 	for _, c := range cases {
 		if got := exitCode(api.Record{Outcome: c.outcome, ExitCode: c.code}); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.outcome, got, c.want)
+		}
+	}
+}
+
+// Whoever reads our output may have enough of it, as in `aod units | head`.
+func TestAReaderThatHasGoneIsNoFailure(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	for _, args := range []string{"units", "units --json", "units hello --json", "ps -a", "logs " + fakeID} {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader.Close()
+		defer writer.Close()
+		stderr, told := screen(false)
+		a := &app{stdin: strings.NewReader(""), stdout: newOutput(writer), stderr: stderr}
+		if code := a.run(t.Context(), append(strings.Fields(args), "--server", s.URL)); code != 0 || told.String() != "" {
+			t.Errorf("%s: code %d, %s", args, code, told)
 		}
 	}
 }

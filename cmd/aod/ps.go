@@ -81,7 +81,14 @@ func (a *app) listAll(ctx context.Context, flags listFlags) error {
 	if _, none := a.localServer(); err != nil && none == nil {
 		a.note("%s the server's runs are missing: %s", a.stderr.style(yellow, "warning:"), printable(fault.Public(err).Msg))
 	}
-	return a.showNewest(newestFirst(past, runs), flags)
+	all := newestFirst(past, runs)
+	if err := a.showNewest(all, flags); err != nil {
+		return err
+	}
+	if len(all) == 0 && filter.Active {
+		a.note("nothing runs or waits; `aod ps -a` also shows the runs that have ended")
+	}
+	return nil
 }
 
 // serverRuns returns that many runs of a server at most.

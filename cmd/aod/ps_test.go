@@ -175,3 +175,15 @@ func TestAgesAndDurations(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEmptyListSaysWhatElseThereIs(t *testing.T) {
+	alone(t)
+	s := newFakeServer(t)
+	s.idle = true
+	_, stdout, stderr := command(t, t.Context(), "ps", "--server", s.URL)
+	contains(t, stdout, "ID  UNIT  STATE")
+	contains(t, stderr, "`aod ps -a` also shows the runs that have ended")
+	if _, _, stderr := command(t, t.Context(), "ps", "-a", "--server", s.URL); stderr != "" {
+		t.Errorf("with -a: %s", stderr)
+	}
+}

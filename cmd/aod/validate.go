@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -17,13 +18,14 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate DIR...",
 		Short: "Report every problem of a capsule at once",
 		Long: `Check capsule directories: every problem with its file, line or JSON pointer, what is
-wrong and how to mend it. No engine is needed. Exit code 1 when something is wrong.`,
+wrong and how to mend it. No engine is needed. Exit code 1 when something is wrong.
+Python files are compiled, where this machine has python3, and nothing of them is run.`,
 		Example: "  aod validate ./my-capsule\n  aod validate examples/capsules/*",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fault.New(fault.Input, "aod validate takes one directory or more").WithHint("see aod validate --help")
 			}
-			return a.validate(args, asJSON)
+			return a.validate(cmd.Context(), args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
@@ -37,11 +39,11 @@ type verdict struct {
 	Findings []fault.Finding `json:"findings"`
 }
 
-func (a *app) validate(dirs []string, asJSON bool) error {
+func (a *app) validate(ctx context.Context, dirs []string, asJSON bool) error {
 	verdicts := make([]verdict, 0, len(dirs))
 	var failed bool
 	for _, dir := range dirs {
-		v, err := a.validated(dir)
+		v, err := a.validated(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -61,8 +63,9 @@ func (a *app) validate(dirs []string, asJSON bool) error {
 	return nil
 }
 
-// validated loads a directory as a run would, with its test cases.
-func (a *app) validated(dir string) (verdict, error) {
+// validated loads a directory as a run would, with its test cases, and looks for what a run
+// would meet later.
+func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
 	c, err := a.reader().Load(dir)
 	if fault.Is(err, fault.Capsule) {
 		return verdict{Dir: dir, Findings: findingsOf(err)}, nil
@@ -74,6 +77,17 @@ func (a *app) validated(dir string) (verdict, error) {
 	if _, err := c.Cases(); err != nil {
 		findings = append(findings, findingsOf(err)...)
 	}
+	findings = append(findings, a.missingGrants(c)...)
+	broken, err := pythonSyntax(ctx, c)
+	switch {
+	case ctx.Err() != nil:
+		return verdict{}, ctx.Err()
+	case fault.Is(err, fault.Capsule):
+		findings = append(findings, findingsOf(err)...)
+	case err != nil:
+		a.note("%s %s: its Python files were not compiled: %s", a.stderr.style(yellow, "note:"), printable(dir), printable(err.Error()))
+	}
+	findings = append(findings, broken...)
 	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Findings: findings}, nil
 }
 
