@@ -22,6 +22,13 @@ build: $(INITS) $(LINES) ## build the one static binary, bin/aod
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aod ./cmd/aod
 
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: build ## copy bin/aod to PREFIX/bin (PREFIX is /usr/local), or to DESTDIR below that
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 bin/aod "$(DESTDIR)$(PREFIX)/bin/aod"
+
 # What runs in a sandbox beside its program are programs of their own that are embedded
 # into aod. The Go tool knows by itself whether they are up to date.
 .PHONY: $(INITS)
@@ -68,7 +75,6 @@ examples: base ## validate and test every example
 	@sh scripts/au-examples.sh
 	@sh scripts/remote-example.sh
 	@sh scripts/foreign-examples.sh
-	@sh scripts/readme-session.sh
 
 .PHONY: lint
 lint: init ## run the linters (installs golangci-lint when it is missing)

@@ -4,7 +4,7 @@
 // In capsules.md a fenced block whose info string ends in title="DIR/FILE" is a file of
 // the capsule DIR; in agentic-units.md, of the unit DIR (au_test.go). In server.md,
 // server-api.md and warm-starts.md the blocks for a shell are run in order, and what stands below one is held
-// against what it printed (tour_test.go).
+// against what it printed (tour_test.go). Those of README.md are run in a fresh clone (readme_test.go).
 package docs_test
 
 import (

@@ -64,6 +64,14 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 	for name, text := range files {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
+	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(buildAOD(t))+":"+os.Getenv("PATH"),
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE="))
+}
+
+// paste runs scripts one after the other in one shell, which starts in dir, and returns what
+// each printed.
+func paste(t *testing.T, dir string, scripts, env []string) []string {
+	t.Helper()
 	const between = "\x1e"
 	whole := "set -eu\ntrap 'kill -9 $! 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
 	ctx, cancel := context.WithTimeout(t.Context(), tourTime)
@@ -72,8 +80,7 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the server too
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(buildAOD(t))+":"+os.Getenv("PATH"),
-		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=")
+	cmd.Env = env
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	cmd.WaitDelay = time.Second

@@ -54,7 +54,7 @@ func (a *app) completeCommands(root *cobra.Command) {
 		"units": a.offer(first(a.servedUnits), none), "cancel": a.offer(a.activeRuns, none),
 	}
 	for _, name := range []string{"run", "shell", "test", "build", "describe"} {
-		arguments[name] = a.offer(first(a.unitNames), cobra.ShellCompDirectiveDefault)
+		arguments[name] = a.offer(first(a.completeUnits), cobra.ShellCompDirectiveDefault)
 	}
 	for _, name := range []string{"runs", "logs", "rerun"} {
 		arguments[name] = a.offer(first(a.allRuns), none)
@@ -85,9 +85,9 @@ func first(complete completion) completion {
 	}
 }
 
-// unitNames are those in the directories of --units and those of the server. What has a
+// completeUnits offers those in the directories of --units and those of the server. What has a
 // separator in it is a path, which the shell knows.
-func (a *app) unitNames(ctx context.Context, _ []string, begun string) []cobra.Completion {
+func (a *app) completeUnits(ctx context.Context, _ []string, begun string) []cobra.Completion {
 	if strings.ContainsRune(begun, filepath.Separator) {
 		return nil
 	}
