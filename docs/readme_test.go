@@ -40,7 +40,7 @@ func TestTheREADMEWorks(t *testing.T) {
 	scripts = append(scripts,
 		"aod run ./count-rows --units examples/capsules --file table=examples/capsules/csv-report/input/sales.csv\n",
 		"sh scripts/readme-session.sh\n")
-	shown = append(shown, []block{{language: "json", text: `{"rows": 12}`}}, nil)
+	shown = append(shown, []block{{language: "json", text: `{"rows": 60}`}}, nil)
 
 	address := freeAddress(t)
 	for i := range scripts {
