@@ -91,4 +91,7 @@ cp -R "$foreign/agent/unit" "$work"
 sed -i.before "s|http://127.0.0.1:8000|$address|" "$work/unit/agent.yaml"
 bin/aod run "$work/unit" --set text=abc >"$work/printed" 2>"$work/said" || fail "the unit failed" "$work/said"
 says "$work/printed" '"text": ?"cba"'
+echo "== examples/foreign/line-counter, whose card has the required fields and no others"
+printf 'a\nb\n' | bin/aod au run "$foreign/line-counter" --stdin - --quiet >"$work/printed" || fail "the unit failed" "$work/printed"
+says "$work/printed" '"lines": ?2'
 echo "foreign-examples: all of them run"

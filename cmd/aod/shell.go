@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) shellCommand() *cobra.Command {
-	var input inputFlags
+	var flags runFlags
 	cmd := &cobra.Command{
 		Use:   "shell DIR|NAME",
 		Short: "Open a shell in the sandbox that a run would have",
@@ -30,20 +30,21 @@ Without a terminal the shell reads its commands from stdin.`,
 		Example: `  aod shell ./csv-report --file table=sales.csv
   echo 'cat /io/input.json; python3 /capsule/run.py' | aod shell ./hello --set name=Ada`,
 		Args: exactly(1, "one directory or name of a capsule"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.shell(cmd.Context(), args[0], input) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.shell(cmd.Context(), args[0], flags) },
 	}
-	input.register(cmd.Flags())
+	flags.input.register(cmd.Flags())
+	flags.given.register(cmd.Flags())
 	return cmd
 }
 
 // findShell starts the more comfortable one of the shells that an image has.
 var findShell = []string{"/bin/sh", "-c", "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"}
 
-func (a *app) shell(ctx context.Context, name string, input inputFlags) error {
+func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
 	if a.server != "" {
 		return fault.New(fault.Input, "a shell is for this machine: a server opens none").WithHint("leave out --server, and unset AOD_SERVER")
 	}
-	if input.input == "-" {
+	if flags.input.input == "-" {
 		return fault.New(fault.Input, "--input - can't be used here: stdin is the shell's").WithHint("give the input by --input @FILE")
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal has gone
@@ -52,7 +53,7 @@ func (a *app) shell(ctx context.Context, name string, input inputFlags) error {
 	if err != nil {
 		return err
 	}
-	req, err := runFlags{input: input}.request(c, a)
+	req, err := flags.request(c, a)
 	if err != nil {
 		return err
 	}
