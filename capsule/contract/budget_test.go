@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -174,9 +175,9 @@ func TestTheBudgetEndsAWalk(t *testing.T) {
 func TestALargePayloadOfAPlainContractIsWithinTheBudget(t *testing.T) {
 	contract, _ := Parse([]byte(typical))
 	p := payload(t, string(megabyte()))
-	start := time.Now()
+	start := processorTime()
 	found := contract.Input.Validate(p)
-	if took := time.Since(start); len(found) > 0 || took > 5*time.Second {
+	if took := processorTime() - start; len(found) > 0 || took > 5*time.Second {
 		t.Errorf("%v after %v", found, took)
 	}
 }
@@ -261,4 +262,14 @@ func TestAHeavyCheckEndsWithItsContext(t *testing.T) {
 	if found, err := s.ValidateContext(t.Context(), p); err != nil || len(found) == 0 {
 		t.Errorf("%d findings, %v", len(found), err)
 	}
+}
+
+// processorTime is what this process has used of the processors, which says more on a busy
+// machine than the clock does.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -66,9 +66,9 @@ func TestTheSizeOfAllPartsOfAPatternCounts(t *testing.T) {
 func TestAPatternOfOneSchemaIsBoundedAgainstAllTexts(t *testing.T) {
 	s := compiled(t, `{"additionalProperties":{"pattern":"^(?!(x+x+){100}y)(x+x+){100}$"}}`)
 	p := payload(t, `{"a":"`+strings.Repeat("x", 1_000_000)+`"}`)
-	start := time.Now()
+	start := processorTime()
 	found := s.Validate(p)
-	if took := time.Since(start); took > 2*time.Second {
+	if took := processorTime() - start; took > 2*time.Second {
 		t.Errorf("Validate took %v", took)
 	}
 	wantFindings(t, found, []string{"|too many steps|file"})

@@ -96,9 +96,9 @@ func TestDecodeRefusesAPayloadOverTheLimit(t *testing.T) {
 func TestDecodeRefusesDeepNestingAtOnce(t *testing.T) {
 	for _, bracket := range []string{"[", `{"a":`} {
 		raw := []byte(`{"a":` + strings.Repeat(bracket, 100_000))
-		start := time.Now()
+		start := processorTime()
 		_, err := Decode(raw, 0)
-		if took := time.Since(start); took > 50*time.Millisecond {
+		if took := processorTime() - start; took > 50*time.Millisecond {
 			t.Errorf("refusing 100,000 levels took %v", took)
 		}
 		if err == nil || !strings.Contains(err.Error(), "more than 64 levels") {

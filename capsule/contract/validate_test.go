@@ -146,9 +146,9 @@ func TestValidationsThatWouldBurnTimeAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := compiled(t, c.schema), payload(t, c.payload)
-			start := time.Now()
+			start := processorTime()
 			found := s.Validate(p)
-			if took := time.Since(start); took > 2*time.Second {
+			if took := processorTime() - start; took > 2*time.Second {
 				t.Errorf("Validate took %v", took)
 			}
 			wantFindings(t, found, []string{"|too many steps|file"})

@@ -15,7 +15,7 @@ func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.
 		cancel  bool
 		want    api.Outcome
 	}{
-		"because its time was up":  {timeout: 300 * time.Millisecond, want: api.TimedOut},
+		"because its time was up":  {timeout: 5 * time.Second, want: api.TimedOut}, // until the program listens to signals
 		"because it was cancelled": {cancel: true, want: api.WasCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
