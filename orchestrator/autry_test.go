@@ -82,7 +82,7 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 				got.StderrTail, got.StderrBytes = nil, 0
 			}
 			none := 0
-			c.want.NetworkAttempts, c.want.FilesWritten = &none, &none
+			c.want.NetworkAttempts, c.want.FilesWritten, c.want.Listened, c.want.WritesTried = &none, &none, &none, &none
 			c.want.Duration, c.want.PeakMemory, c.want.ProcessesLeft, c.want.StdinTaken = got.Duration, got.PeakMemory, got.ProcessesLeft, got.StdinTaken
 			if diff := cmp.Diff(c.want, got, equateEmpty); diff != "" {
 				t.Error(diff)

@@ -75,7 +75,7 @@ var breakers = []struct {
 	}},
 	{"au-stubborn", []string{"--timeout", "4s", "--sample", "wait"}, []string{
 		"describe", "describe-schema", "stdin-bytes", "exit-codes",
-		"readme", "capabilities", "license", "unit-tests", "integration-tests", "deterministic", "in-time",
+		"readme", "license", "unit-tests", "integration-tests", "deterministic", "in-time",
 	}},
 	{"au-deaf", []string{"--timeout", "4s", "--sample", "wait"}, []string{
 		"describe", "describe-schema",

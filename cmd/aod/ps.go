@@ -61,7 +61,13 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.showNewest(runs, flags)
+	if err := a.showNewest(runs, flags); err != nil {
+		return err
+	}
+	if len(runs) == 0 && filter.Active {
+		a.note("nothing runs or waits; `aod ps -a` also shows the runs that have ended")
+	}
+	return nil
 }
 
 // listAll is list, and without --server it knows the kept runs of this machine as well.
@@ -81,14 +87,7 @@ func (a *app) listAll(ctx context.Context, flags listFlags) error {
 	if _, none := a.localServer(); err != nil && none == nil {
 		a.note("%s the server's runs are missing: %s", a.stderr.style(yellow, "warning:"), printable(fault.Public(err).Msg))
 	}
-	all := newestFirst(past, runs)
-	if err := a.showNewest(all, flags); err != nil {
-		return err
-	}
-	if len(all) == 0 && filter.Active {
-		a.note("nothing runs or waits; `aod ps -a` also shows the runs that have ended")
-	}
-	return nil
+	return a.showNewest(newestFirst(past, runs), flags)
 }
 
 // serverRuns returns that many runs of a server at most.

@@ -126,9 +126,10 @@ func (s *shelf) succeeds(x *execution) {
 
 // The ways of runs that got a sandbox of their own in the end.
 const (
-	cameOut    = "idle starting failed starting running"
-	neverBegan = "idle starting running failed starting running"
-	begunAgain = "idle starting " + "starting running"
+	cameOut     = "idle starting failed starting running"
+	cameOutLate = "idle starting running failed starting running" // its death was seen only then
+	neverBegan  = "idle starting running failed starting running"
+	begunAgain  = "idle starting " + "starting running"
 )
 
 func TestARunGetsTheSandboxThatWaits(t *testing.T) {
