@@ -161,7 +161,9 @@ func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 	if err := placeInputs(j.InputDir(), j.Input.Files); err != nil {
 		return err
 	}
-	j.Input.Files = nil // they are where they belong
+	if err := j.keepInputs(); err != nil {
+		return err
+	}
 	row, err := j.row()
 	if err != nil {
 		return err

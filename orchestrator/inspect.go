@@ -204,11 +204,8 @@ func (s *Service) OpenFile(ctx context.Context, id, name string) (*os.File, api.
 			return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run's files are gone")
 		}
 		defer func() { _ = root.Close() }() // holds no data
-		f, err := root.Open(name)
-		if err != nil {
-			return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run's file is gone")
-		}
-		return f, file, nil
+		f, err := s.openWhole(root, id, file)
+		return f, file, err
 	}
 	return nil, api.File{}, fault.New(fault.NotFound, "the run has no such file").WithHint("its record lists its files")
 }

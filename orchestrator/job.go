@@ -31,6 +31,7 @@ type job struct {
 	fault         error         // with which the last attempt ended; nil: with an outcome
 	keptAt        string        // where the attempt's directory was kept
 	log           *logFile
+	recovered     bool        // an earlier process accepted it
 	traceParent   string      // of the run's own span, for the runs that it calls; "" for none
 	pending       []run.Event // to be stored with the next transition
 
@@ -48,6 +49,7 @@ type private struct {
 	Retries     int           `json:"retries"` // how many there may be
 	Concurrency int           `json:"concurrency,omitempty"`
 	TraceParent string        `json:"traceparent,omitempty"`
+	Inputs      []inputFile   `json:"inputs,omitempty"` // as they were accepted
 
 	Path     []handoff.Step `json:"path,omitempty"` // see run.Lineage
 	Deadline time.Time      `json:"deadline,omitzero"`
@@ -95,7 +97,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
-	return j.End(result)
+	return j.End(j.synced(ctx, result))
 }
 
 // release gives up the run, which the next process goes on with.
@@ -191,6 +193,9 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 
 // attemptOnce resumes the attempt of an earlier process, or makes a new one.
 func (j *job) attemptOnce(ctx context.Context) (run.Result, error) {
+	if err := j.checkInputs(); err != nil {
+		return run.Unrecoverable(err), nil
+	}
 	if j.resumes() {
 		return j.execution.Resume(ctx)
 	}

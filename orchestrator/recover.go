@@ -37,7 +37,7 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	default:
 		j.permit = s.queue.Reenter(j.Record.Unit, j.private.Concurrency)
 	}
-	j.unrecoverable = err
+	j.unrecoverable, j.recovered = err, true
 	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
 	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
 	go j.drive()

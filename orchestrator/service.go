@@ -41,6 +41,7 @@ type Service struct {
 	registry *prometheus.Registry
 	lock     *os.File
 	opened   time.Time
+	whole    wholeFiles
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
 
@@ -218,7 +219,7 @@ func ownerOf(home string) (string, error) {
 		return "", fmt.Errorf("read owner: %w", err)
 	}
 	owner := strings.ToLower(rand.Text()[:12])
-	if err := safefs.Replace(path, []byte(owner), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+	if err := safefs.Replace(path, []byte(owner), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}); err != nil {
 		return "", fmt.Errorf("write owner: %w", err)
 	}
 	return owner, nil

@@ -20,8 +20,9 @@ func TempName() string { return TempPrefix + rand.Text() }
 type ReplaceOptions struct {
 	Mode fs.FileMode // of the new file, whatever the umask is
 
-	// Synced writes the content to the disk before the file gets its name: then a crash of
-	// the machine, too, leaves the old file or the whole new one. It takes milliseconds.
+	// Synced writes the content to the disk before the file gets its name, and the name before
+	// Replace returns: then a crash of the machine, too, leaves the old file or the whole new
+	// one, and that one afterwards. It takes milliseconds.
 	Synced bool
 
 	// OneWriter says that nobody else writes this file at the same time and that only we
@@ -52,8 +53,12 @@ func Replace(path string, content []byte, o ReplaceOptions) error {
 	}
 	if err != nil {
 		_ = root.Remove(temp) // the first error says more
+		return err
 	}
-	return err
+	if o.Synced {
+		return Sync(filepath.Dir(path))
+	}
+	return nil
 }
 
 // temp returns the temporary name of a file, and with which flag it is opened.

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/protocol/agents"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.Options {
@@ -132,7 +133,7 @@ func makeToken(path string) (string, error) {
 	token := rand.Text() + rand.Text() // 52 characters of base32
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.WriteFile(path, []byte(token+"\n"), 0o600)
+		err = safefs.Replace(path, []byte(token+"\n"), safefs.ReplaceOptions{Mode: 0o600, Synced: true})
 	}
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, err, "no token can be written to %q", path).WithHint("see the setting token_file")

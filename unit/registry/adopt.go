@@ -109,13 +109,7 @@ func (r *Registry) store(files *content, rec record) (err error) {
 	if err := r.home.setRecord(dir, rec); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.home.unit(rec.Name), 0o700); err != nil {
-		return unwritable(err)
-	}
-	if err := os.Rename(dir, r.home.version(rec.Name, versionOf(rec.Digest))); err != nil {
-		return unwritable(err)
-	}
-	return nil
+	return r.home.moveIn(dir, rec)
 }
 
 // open returns a stored version. Its files are checked when they are first loaded.

@@ -190,6 +190,23 @@ func (h *home) nameFrom(origin string) string {
 	return best
 }
 
+// moveIn makes a directory the stored version. It is on the disk before it has that name, and
+// the name before moveIn returns.
+func (h *home) moveIn(dir string, rec record) error {
+	target := h.version(rec.Name, versionOf(rec.Digest))
+	err := errors.Join(safefs.SyncTree(dir, h.path), os.MkdirAll(filepath.Dir(target), 0o700))
+	if err == nil {
+		err = os.Rename(dir, target)
+	}
+	if err == nil {
+		err = errors.Join(safefs.Sync(filepath.Dir(target)), safefs.Sync(h.path))
+	}
+	if err != nil {
+		return unwritable(err)
+	}
+	return nil
+}
+
 // discard removes a version. Readers lose it at once.
 func (h *home) discard(name, version string) error {
 	dir, err := h.temp()

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
+)
+
+// disk is a file system of its own. A copy of its backing file, made at some moment, is what a
+// disk has after a loss of power at that moment.
+type disk struct {
+	t     *testing.T
+	image string
+	at    string // where it is mounted
+}
+
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	d := &disk{t: t, image: filepath.Join(t.TempDir(), "disk"), at: t.TempDir()}
+	for _, command := range [][]string{{"truncate", "-s", "128M", d.image}, {"mkfs.ext4", "-q", d.image}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("no file system can be made here: %v, %s", err, out)
+		}
+	}
+	d.mount()
+	return d
+}
+
+func (d *disk) mount() {
+	d.t.Helper()
+	if out, err := exec.Command("mount", "-o", "loop", d.image, d.at).CombinedOutput(); err != nil {
+		d.t.Skipf("nothing can be mounted here: %v, %s", err, out)
+	}
+	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.at).Run() }) // it may be gone
+}
+
+// losePower returns what the disk has if the power fails now.
+func (d *disk) losePower() *disk {
+	d.t.Helper()
+	after := &disk{t: d.t, image: filepath.Join(d.t.TempDir(), "disk"), at: d.t.TempDir()}
+	if out, err := exec.Command("cp", "--sparse=always", d.image, after.image).CombinedOutput(); err != nil {
+		d.t.Fatalf("%v, %s", err, out)
+	}
+	after.mount()
+	return after
+}
+
+// diskServer is a server whose data directory is a disk.
+func diskServer(t *testing.T, d *disk, flags ...string) *server {
+	t.Helper()
+	s := newServer(t, flags...)
+	s.data = d.at
+	write(t, s.token, s.home(), "token")
+	return s
+}
+
+func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
+	d := newDisk(t)
+	s := diskServer(t, d, "--concurrency", "1", "--min-free-disk", "1MiB")
+	s.addWorker("worker", "")
+	s.start()
+	hold := s.mustSubmit("worker", work{Mark: 1, Ticks: 600})
+	s.awaitLine(hold, "tick 1")
+	content := strings.Repeat("one line of many\n", 10_000)
+	doc := filepath.Join(t.TempDir(), "doc")
+	write(t, content, doc)
+	record, err := s.submit(t.Context(), client.Submission{
+		Unit: "worker", Input: work{Mark: 2}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := d.losePower()
+	if _, err := s.client.Cancel(t.Context(), hold, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.await(hold)
+	if got := s.until(record.ID, "has its outcome", func(r api.Record) bool { return r.Outcome != "" }); got.Outcome != api.Success {
+		t.Fatalf("%+v", got)
+	}
+	ended := d.losePower()
+	uploaded := filepath.Join(t.TempDir(), "uploaded")
+	writeWorker(t, uploaded, "uploaded", "")
+	if err := (&killing{server: s}).put(uploaded); err != nil {
+		t.Fatal(err)
+	}
+	put := d.losePower()
+	s.await(record.ID)
+	s.kill()
+
+	t.Run("an accepted run has its input", func(t *testing.T) {
+		after := s.on(t, accepted)
+		got := after.await(record.ID)
+		if _, err := after.client.Cancel(t.Context(), hold, ""); err != nil { // which goes on, too
+			t.Fatal(err)
+		}
+		if file, err := after.file(got, "copy"); got.Outcome != api.Success || string(file) != content {
+			t.Errorf("the run came to %s, its file has %d bytes of %d, %v: %+v", got.Outcome, len(file), len(content), err, got.Error)
+		}
+	})
+	t.Run("a result has its files", func(t *testing.T) {
+		after := s.on(t, ended)
+		got := after.await(record.ID)
+		if file, err := after.file(got, "copy"); got.Outcome != api.Success || string(file) != content {
+			t.Errorf("the file has %d bytes of %d, %v", len(file), len(content), err)
+		}
+	})
+	t.Run("a unit that was uploaded can be run", func(t *testing.T) {
+		after := s.on(t, put)
+		if got := after.await(after.mustSubmit("uploaded", work{Mark: 3})); got.Outcome != api.Success {
+			t.Errorf("%s: %+v", got.Outcome, got.Error)
+		}
+	})
+}
+
+// on returns the server over another disk, as after the loss of power: none of its containers
+// runs any more.
+func (s *server) on(t *testing.T, d *disk) *server {
+	t.Helper()
+	for _, ref := range s.containers() {
+		if err := s.engine.Remove(t.Context(), ref.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := diskServer(t, d, s.flags...)
+	after.units = s.units
+	after.start()
+	return after
+}
+
+func TestFilesThatAreNoLongerWhatTheyWereAreAnError(t *testing.T) {
+	s := newServer(t, "--concurrency", "1")
+	s.addWorker("worker", "")
+	s.start()
+	doc := filepath.Join(t.TempDir(), "doc")
+	write(t, "content", doc)
+	files := []client.InputFile{{Field: "doc", Path: doc}}
+	whole, err := s.submit(t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 1}.input(), Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := s.await(whole.ID)
+	hold := s.mustSubmit("worker", work{Mark: 1, Ticks: 600})
+	s.awaitLine(hold, "tick 1")
+	waits, err := s.submit(t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 2}.input(), Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	for _, name := range []string{filepath.Join(waits.ID, "input", "doc"), filepath.Join(done.ID, "output", "copy")} {
+		path := filepath.Join(s.home(), "runs", name)
+		if err := os.WriteFile(path, []byte("comment"), 0o600); err != nil { // of the same size
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, done.CreatedAt, done.CreatedAt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.start()
+	if _, err := s.client.Cancel(t.Context(), hold, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.await(waits.ID); got.Outcome != api.SystemError || got.Error == nil || !strings.Contains(got.Error.Message, "input lost") {
+		t.Errorf("a run on another input: %s, %+v", got.Outcome, got.Error)
+	}
+	if status := s.status("/v1/runs/" + done.ID + "/files/copy"); status != 500 {
+		t.Errorf("a file that isn't what its record says: %d", status)
+	}
+}
