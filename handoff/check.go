@@ -83,7 +83,7 @@ func (b *Broker) checkDeadline(*Unit) error {
 }
 
 // arguments decodes the arguments and checks them against the callee's contract.
-func (b *Broker) arguments(unit *Unit, asked Request) (contract.Payload, error) {
+func (b *Broker) arguments(ctx context.Context, unit *Unit, asked Request) (contract.Payload, error) {
 	raw := asked.Args
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -102,7 +102,11 @@ func (b *Broker) arguments(unit *Unit, asked Request) (contract.Payload, error) 
 	if err != nil {
 		return args, err
 	}
-	if found := unit.Contract.Input.Validate(named); len(found) > 0 {
+	found, err := unit.Contract.Input.ValidateContext(ctx, named)
+	if err != nil {
+		return args, err
+	}
+	if len(found) > 0 {
 		return args, fault.New(fault.Input, "the arguments break the contract of %s", quote(unit.Name)).
 			WithHint("GET /capsules/%s/schema shows what it takes", unit.Name).WithFindings(found)
 	}

@@ -36,7 +36,7 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 	if err != nil {
 		return "", err
 	}
-	call, files, err := b.prepare(unit, asked)
+	call, files, err := b.prepare(ctx, unit, asked)
 	if err != nil {
 		return "", err
 	}
@@ -53,8 +53,8 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 }
 
 // prepare checks the arguments, and makes the call and the list of its files of them.
-func (b *Broker) prepare(unit *Unit, asked Request) (Call, attachments, error) {
-	args, err := b.arguments(unit, asked)
+func (b *Broker) prepare(ctx context.Context, unit *Unit, asked Request) (Call, attachments, error) {
+	args, err := b.arguments(ctx, unit, asked)
 	if err != nil {
 		return Call{}, attachments{}, err
 	}

@@ -36,14 +36,14 @@ type accepted struct {
 
 // ready prepares a request and checks it against the unit's policy, its kind and its
 // contract.
-func (l *loop) ready(asked *accepted) (err error) {
+func (l *loop) ready(ctx context.Context, asked *accepted) (err error) {
 	if refusal := asked.Unit.Policy.Refusal; refusal != nil {
 		return refusal
 	}
 	if asked.kind, err = l.kinds.Of(asked.Unit); err != nil {
 		return err
 	}
-	asked.input, err = asked.Prepare(asked.kind)
+	asked.input, err = asked.Prepare(ctx, asked.kind)
 	return err
 }
 

@@ -65,7 +65,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 		return "", err
 	}
 	defer func() { err = errors.Join(err, spool.Remove()) }()
-	asked, err := c.prepare(u, call, spool)
+	asked, err := c.prepare(ctx, u, call, spool)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func (c *childRuns) key(call handoff.Call) store.Key {
 	return store.Key{Value: c.keyPrefix() + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
-func (c *childRuns) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
+func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
 	files, err := copyCallFiles(spool.dir, call.Files)
 	if err != nil {
 		return accepted{}, err
@@ -118,7 +118,7 @@ func (c *childRuns) prepare(u *unit.Unit, call handoff.Call, spool *Spool) (acce
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
-	return asked, c.ready(&asked)
+	return asked, c.ready(ctx, &asked)
 }
 
 // copyCallFiles copies opened files of the caller's to a directory of ours.

@@ -101,7 +101,7 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	if asked.find == nil {
 		asked.find = noUnits
 	}
-	if err := l.ready(&asked); err != nil {
+	if err := l.ready(ctx, &asked); err != nil {
 		return Ended{}, err
 	}
 	j, err := l.admit(ctx, asked)

@@ -37,7 +37,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	asked, err := s.prepareAgain(u, old, spool)
+	asked, err := s.prepareAgain(ctx, u, old, spool)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -46,7 +46,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 }
 
 // prepareAgain checks an input whose files were named by the earlier run.
-func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
+func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
 	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
 	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {
 		return asked, err
@@ -54,7 +54,7 @@ func (s *Service) prepareAgain(u *unit.Unit, old api.Record, spool *Spool) (aske
 	for _, f := range spool.files {
 		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true})
 	}
-	return asked, s.ready(&asked)
+	return asked, s.ready(ctx, &asked)
 }
 
 // spoolInputs links the input files of a run into a spool, under their names in

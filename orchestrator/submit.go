@@ -43,7 +43,7 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	asked, err := s.prepare(u, sub)
+	asked, err := s.prepare(ctx, u, sub)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -109,7 +109,7 @@ func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (ap
 }
 
 // prepare checks a submission against the unit's kind and contract.
-func (s *Service) prepare(u *unit.Unit, sub Submission) (accepted, error) {
+func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (accepted, error) {
 	input, err := contract.Decode(orEmpty(sub.Input), s.opts.PayloadBytes)
 	if err != nil {
 		return accepted{}, err
@@ -122,5 +122,5 @@ func (s *Service) prepare(u *unit.Unit, sub Submission) (accepted, error) {
 	if own := asked.Limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
 		asked.Timeout = sub.Within
 	}
-	return asked, s.ready(&asked)
+	return asked, s.ready(ctx, &asked)
 }

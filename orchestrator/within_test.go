@@ -21,7 +21,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 		{3 * time.Second, 5 * time.Second, 3 * time.Second},
 		{time.Hour, 5 * time.Second, 5 * time.Second},
 	} {
-		asked, err := w.service.prepare(u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
+		asked, err := w.service.prepare(t.Context(), u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
 		if got := asked.Limits(w.service.opts.Limits).Timeout; err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}

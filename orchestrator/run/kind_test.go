@@ -73,29 +73,29 @@ func TestPrepareAsksTheKindFirst(t *testing.T) {
 	write(t, filepath.Join(dir, "a.txt"), "x")
 	req := Request{Unit: unitWith(t, filesContract), Input: payload(t, `{"n":4}`), Files: []InputFile{{Field: "one", Path: filepath.Join(dir, "a.txt"), Ours: true}}}
 	var asked []Input
-	if _, err := req.Prepare(strict{asked: &asked}); !fault.Is(err, fault.Unsupported) {
+	if _, err := req.Prepare(t.Context(), strict{asked: &asked}); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("error %v", err)
 	}
 	if len(asked) != 1 || len(asked[0].Files) != 1 || !asked[0].Files[0].Ours || !strings.Contains(string(asked[0].Payload.JSON()), `"one":"a.txt"`) {
 		t.Errorf("the kind was asked for %+v", asked)
 	}
-	if _, err := req.Prepare(anything{}); !fault.Is(err, fault.Input) {
+	if _, err := req.Prepare(t.Context(), anything{}); !fault.Is(err, fault.Input) {
 		t.Errorf("the contract is not asked after it: %v", err)
 	}
 	req.Files = []InputFile{{Field: "one", Path: filepath.Join(dir, "nothing")}}
-	if _, err := req.Prepare(strict{asked: &asked}); !fault.Is(err, fault.Input) || len(asked) != 1 {
+	if _, err := req.Prepare(t.Context(), strict{asked: &asked}); !fault.Is(err, fault.Input) || len(asked) != 1 {
 		t.Errorf("the kind is asked for a file that isn't there: %v", err)
 	}
 }
 
 func TestFilesThatHaveTheirNamesCountAsGiven(t *testing.T) {
 	req := Request{Unit: unitWith(t, filesContract), Input: payload(t, `{"one":"d/a.txt"}`), Placed: []PlacedFile{{Source: "/x", Name: "d/a.txt", Field: "one"}}}
-	ready, err := req.Prepare(anything{})
+	ready, err := req.Prepare(t.Context(), anything{})
 	if err != nil || len(ready.Files) != 1 || ready.Files[0].Source != "/x" {
 		t.Errorf("%+v, %v", ready, err)
 	}
 	req.Input = payload(t, `{}`)
-	if _, err := req.Prepare(anything{}); !fault.Is(err, fault.Input) {
+	if _, err := req.Prepare(t.Context(), anything{}); !fault.Is(err, fault.Input) {
 		t.Errorf("a file that nothing names: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path"
@@ -54,22 +55,25 @@ type Input struct {
 }
 
 // Prepare sets the file fields and checks the input, first against the contract and then by
-// the unit's kind. The error is an Input fault with every violation.
-func (r Request) Prepare(kind Kind) (Input, error) {
+// the unit's kind. The error is an Input fault with every violation, or the cause of ctx's end.
+func (r Request) Prepare(ctx context.Context, kind Kind) (Input, error) {
 	payload, files, err := r.placeFiles()
 	if err != nil {
 		return Input{}, err
 	}
 	ready := Input{Payload: payload, Files: append(files, r.Placed...)}
-	return ready, r.Check(kind, ready)
+	return ready, r.Check(ctx, kind, ready)
 }
 
 // Check checks a prepared input against the contract and by the kind.
-func (r Request) Check(kind Kind, ready Input) error {
+func (r Request) Check(ctx context.Context, kind Kind, ready Input) error {
 	if err := kind.Check(r, ready); err != nil {
 		return err
 	}
-	findings := r.Unit.Contract.Input.Validate(ready.Payload)
+	findings, err := r.Unit.Contract.Input.ValidateContext(ctx, ready.Payload)
+	if err != nil {
+		return err
+	}
 	findings = append(findings, r.checkFileRefs(ready)...)
 	if len(findings) == 0 {
 		return nil

@@ -66,7 +66,7 @@ func TestPrepare(t *testing.T) {
 				field, path, _ := strings.Cut(f, "=")
 				req.Files = append(req.Files, InputFile{Field: field, Path: filepath.Join(dir, path)})
 			}
-			ready, err := req.Prepare(anything{})
+			ready, err := req.Prepare(t.Context(), anything{})
 			if err == nil {
 				if got := string(ready.Payload.JSON()); got != c.want {
 					t.Errorf("payload %s, want %s", got, c.want)

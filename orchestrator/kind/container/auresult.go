@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 
 // collect decides what the end of an Agentic Unit means that wasn't stopped. The exit code
 // decides, and with 0 the stdout has to keep the specification.
-func (agenticUnit) collect(x *execution, end runtime.End) (run.Result, error) {
+func (agenticUnit) collect(_ context.Context, x *execution, end runtime.End) (run.Result, error) {
 	switch exit := au.ExitMeaning(end.ExitCode, x.card); exit.Class {
 	case au.ExitSuccess:
 	case au.ExitNotStarted:

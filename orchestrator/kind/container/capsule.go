@@ -33,13 +33,13 @@ func (capsuleProgram) join(context.Context, *execution, runtime.Layout) (end fun
 	return func() {}
 }
 
-func (capsuleProgram) collect(x *execution, end runtime.End) (run.Result, error) {
+func (capsuleProgram) collect(ctx context.Context, x *execution, end runtime.End) (run.Result, error) {
 	a := x.attempt
 	if end.ExitCode != 0 {
 		return takeError(end, a.layout, a.limits)
 	}
 	x.noteLimits(end)
-	return x.takeResult(a.layout, a.limits)
+	return x.takeResult(ctx, a.layout, a.limits)
 }
 
 func (capsuleProgram) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -19,7 +20,7 @@ const (
 
 // classify decides what the end of the sandbox means, and collects the result of a program
 // that ended well. Its error is a fault of AOD.
-func (x *execution) classify(end runtime.End) (run.Result, error) {
+func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, error) {
 	limits := x.attempt.limits
 	x.measure(end)
 	var over *runtime.LimitError
@@ -37,7 +38,7 @@ func (x *execution) classify(end runtime.End) (run.Result, error) {
 	}
 	began := time.Now()
 	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
-	result, err := x.program.collect(x, end)
+	result, err := x.program.collect(ctx, x, end)
 	if result.Outcome == api.CapsuleError {
 		x.explain(result.Failure)
 	}

@@ -223,7 +223,7 @@ func TestTheKernelKnowsBetterWhatWentOver(t *testing.T) {
 		{"the look, after the program had ended well", runtime.End{ExitCode: 0, Cause: over}, "disk_limit", exitContract},
 		{"both", runtime.End{ExitCode: exitFileSize, Cause: over}, "output_limit", exitFileSize},
 	} {
-		got, err := x.classify(c.end)
+		got, err := x.classify(t.Context(), c.end)
 		if err != nil || got.Outcome != api.LimitExceeded || got.Failure.Kind != c.kind || *got.ExitCode != c.exit {
 			t.Errorf("%s: %+v %+v, %v", c.name, got, got.Failure, err)
 		}
@@ -248,13 +248,13 @@ func TestAContainerThatADeadProcessStoppedWasOutOfTime(t *testing.T) {
 		{"at its limit", x.Limits.Timeout, 143, api.TimedOut},
 		{"before its limit", x.Limits.Timeout - time.Second, 143, api.SystemError},
 	} {
-		got, err := x.classify(runtime.End{ExitCode: c.exit, Outside: true, FinishedAt: began.Add(c.after)})
+		got, err := x.classify(t.Context(), runtime.End{ExitCode: c.exit, Outside: true, FinishedAt: began.Add(c.after)})
 		if err != nil || got.Outcome != c.want {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
 	x.Record.StartedAt = nil
-	if got, err := x.classify(runtime.End{ExitCode: 143, Outside: true, FinishedAt: time.Now()}); err != nil || got.Outcome != api.SystemError {
+	if got, err := x.classify(t.Context(), runtime.End{ExitCode: 143, Outside: true, FinishedAt: time.Now()}); err != nil || got.Outcome != api.SystemError {
 		t.Errorf("of a run that never began: %+v, %v", got, err)
 	}
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ const (
 )
 
 // takeResult reads, validates and delivers the output of a program that ended well.
-func (x *execution) takeResult(layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+func (x *execution) takeResult(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
 	raw, finding, err := layout.ReadResult(limits.ResultBytes)
 	if err != nil {
 		return run.Result{}, err
@@ -30,10 +31,10 @@ func (x *execution) takeResult(layout runtime.Layout, limits runtime.Limits) (ru
 	if err != nil {
 		return contractViolation(run.Undecodable(err)), nil
 	}
-	return x.takeOutput(output, layout, limits)
+	return x.takeOutput(ctx, output, layout, limits)
 }
 
-func (x *execution) takeOutput(output contract.Payload, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+func (x *execution) takeOutput(ctx context.Context, output contract.Payload, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
 	listing, err := layout.Collect(limits)
 	var over *runtime.LimitError
 	if errors.As(err, &over) {
@@ -42,7 +43,7 @@ func (x *execution) takeOutput(output contract.Payload, layout runtime.Layout, l
 	if err != nil {
 		return run.Result{}, err
 	}
-	findings, err := x.checkOutput(output, layout)
+	findings, err := x.checkOutput(ctx, output, layout)
 	if err != nil {
 		return run.Result{}, err
 	}
@@ -52,14 +53,17 @@ func (x *execution) takeOutput(output contract.Payload, layout runtime.Layout, l
 	return x.deliver(output, listing, layout)
 }
 
-func (x *execution) checkOutput(output contract.Payload, layout runtime.Layout) ([]fault.Finding, error) {
+func (x *execution) checkOutput(ctx context.Context, output contract.Payload, layout runtime.Layout) ([]fault.Finding, error) {
 	root, err := layout.OutputRoot()
 	if err != nil {
 		return nil, fmt.Errorf("check output: %w", err)
 	}
 	defer func() { _ = root.Close() }() // read only
 	schema := x.Unit.Contract.Output
-	findings := schema.Validate(output)
+	findings, err := schema.ValidateContext(ctx, output)
+	if err != nil {
+		return nil, err
+	}
 	return append(findings, schema.CheckFiles(output, contract.StageOutput, root)...), nil
 }
 

@@ -84,7 +84,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			return run.Result{}, err
 		}
 	}
-	return x.classify(end)
+	return x.classify(ctx, end)
 }
 
 func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {

@@ -28,7 +28,7 @@ type program interface {
 	// join copies the program's streams while it runs, until end is called.
 	join(ctx context.Context, x *execution, layout runtime.Layout) (end func())
 	// collect takes the result of a program that was not stopped.
-	collect(x *execution, end runtime.End) (run.Result, error)
+	collect(ctx context.Context, x *execution, end runtime.End) (run.Result, error)
 	// wroteTooMuch returns the limit of a program that was stopped because it wrote too much.
 	wroteTooMuch(limits runtime.Limits) *runtime.LimitError
 }

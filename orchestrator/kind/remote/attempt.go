@@ -81,7 +81,10 @@ func (x *execution) call(ctx context.Context) (run.Result, error) {
 	if err != nil && limited.Err() != nil {
 		return interrupted(context.Cause(limited), x.Limits)
 	}
-	result := x.classify(x.withoutSecret(answer), err)
+	result := x.classify(limited, x.withoutSecret(answer), err)
+	if result.State == "" { // the check of its outputs was broken off
+		return interrupted(context.Cause(limited), x.Limits)
+	}
 	x.Record.Timings.Collect = run.Milliseconds(time.Since(answered))
 	return result, nil
 }

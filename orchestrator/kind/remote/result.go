@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,7 +21,7 @@ const (
 )
 
 // classify decides what an answer or its error means.
-func (x *execution) classify(answer agentapi.Response, err error) run.Result {
+func (x *execution) classify(ctx context.Context, answer agentapi.Response, err error) run.Result {
 	var broken *agentapi.Violation
 	var refused *agentapi.Refusal
 	switch {
@@ -29,7 +30,7 @@ func (x *execution) classify(answer agentapi.Response, err error) run.Result {
 		if answer.HasOddStatus() {
 			x.Warn("the agent's status is %s; it counts as a success because ok or success is true beside it", fault.Quote(answer.Status))
 		}
-		return x.takeOutputs(answer.Outputs)
+		return x.takeOutputs(ctx, answer.Outputs)
 	case err == nil:
 		return remoteFailed(answer)
 	case errors.As(err, &broken):
@@ -67,13 +68,18 @@ func remoteEnd(outcome api.Outcome, failure api.RunError) run.Result {
 	return run.Result{State: api.Failed, Outcome: outcome, Failure: &failure}
 }
 
-// takeOutputs checks the agent's outputs against the unit's contract.
-func (x *execution) takeOutputs(outputs agentapi.Object) run.Result {
+// takeOutputs checks the agent's outputs against the unit's contract. Where ctx ends before that
+// is done, there is no result.
+func (x *execution) takeOutputs(ctx context.Context, outputs agentapi.Object) run.Result {
 	output, err := contract.Decode(outputs, x.Limits.ResultBytes)
 	if err != nil {
 		return outputsBreak(run.Undecodable(err))
 	}
-	if findings := x.Unit.Contract.Output.Validate(output); len(findings) > 0 {
+	findings, err := x.Unit.Contract.Output.ValidateContext(ctx, output)
+	if err != nil {
+		return run.Result{}
+	}
+	if len(findings) > 0 {
 		return outputsBreak(findings...)
 	}
 	return run.Result{State: api.Completed, Outcome: api.Success, Output: output.JSON()}
