@@ -2,8 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -37,7 +35,7 @@ func (j *job) keepInputs() error {
 		return nil
 	}
 	for _, f := range files {
-		kept, err := describeInput(j.InputDir(), f.Name)
+		kept, err := describeInput(j.InputDir(), f.Name, f.SHA256)
 		if err != nil {
 			return run.StorageFault(err)
 		}
@@ -49,20 +47,18 @@ func (j *job) keepInputs() error {
 	return nil
 }
 
-func describeInput(dir, name string) (inputFile, error) {
+// describeInput reads a file of the input, but for one whose digest is known.
+func describeInput(dir, name, known string) (inputFile, error) {
 	f, info, err := safefs.OpenNamed(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
 		return inputFile{}, err
 	}
 	defer func() { _ = f.Close() }() // read only
-	sum, err := digestOf(f)
-	return inputFile{Name: name, Size: info.Size(), SHA256: sum}, err
-}
-
-func digestOf(f io.Reader) (string, error) {
-	sum := sha256.New()
-	_, err := io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), err
+	if known != "" {
+		return inputFile{Name: name, Size: info.Size(), SHA256: known}, nil
+	}
+	size, sum, err := safefs.Digest(f)
+	return inputFile{Name: name, Size: size, SHA256: sum}, err
 }
 
 // checkInputs holds the input files of a run that an earlier process accepted against what was
@@ -76,7 +72,7 @@ func (j *job) checkInputs() error {
 		return storageError(os.MkdirAll(j.InputDir(), 0o755))
 	}
 	for _, want := range j.private.Inputs {
-		if got, err := describeInput(j.InputDir(), want.Name); err != nil || got != want {
+		if got, err := describeInput(j.InputDir(), want.Name, ""); err != nil || got != want {
 			return fault.Wrap(fault.Internal, err, "input lost: a file of it isn't what was accepted").
 				WithHint("submit it again; the disk may have failed, or files of the data directory were changed")
 		}
@@ -126,7 +122,7 @@ func (s *Service) openWhole(root *os.Root, id string, file api.File) (*os.File, 
 }
 
 func hasDigest(f *os.File, want string) error {
-	got, err := digestOf(f)
+	_, got, err := safefs.Digest(f)
 	if err == nil && got != want {
 		err = errors.New("its content differs")
 	}

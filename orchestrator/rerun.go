@@ -52,7 +52,7 @@ func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record
 		return asked, err
 	}
 	for _, f := range spool.files {
-		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true})
+		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true, SHA256: f.sha256})
 	}
 	return asked, s.ready(ctx, &asked)
 }

@@ -79,7 +79,7 @@ func (p *Spool) inputs() []run.InputFile {
 	}
 	files := make([]run.InputFile, len(p.files))
 	for i, f := range p.files {
-		files[i] = run.InputFile{Field: f.field, Name: f.name, Path: f.path, Ours: true}
+		files[i] = run.InputFile{Field: f.field, Name: f.name, Path: f.path, Ours: true, SHA256: f.sha256}
 	}
 	return files
 }

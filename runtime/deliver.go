@@ -1,11 +1,8 @@
 package runtime
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -103,13 +100,12 @@ func measure(root *os.Root, name, dir string) (File, error) {
 		return File{}, err
 	}
 	defer func() { _ = file.Close() }() // read only
-	sum := sha256.New()
-	size, err := io.Copy(sum, file)
+	size, sum, err := safefs.Digest(file)
 	if err != nil {
 		return File{}, err
 	}
 	target := filepath.Join(dir, filepath.FromSlash(name))
-	return File{Name: name, Path: target, SizeBytes: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+	return File{Name: name, Path: target, SizeBytes: size, SHA256: sum}, nil
 }
 
 // move renames the file, or copies it to another file system.

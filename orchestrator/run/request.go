@@ -38,6 +38,8 @@ type InputFile struct {
 	Path  string // on this machine
 	Name  string // in /io/input; "" is the path's last part
 	Ours  bool   // it may be moved
+
+	SHA256 string // of its content, if that is known already
 }
 
 // PlacedFile is an input file under the name that it gets in /io/input.
@@ -46,6 +48,7 @@ type PlacedFile struct {
 	Name   string // slash-separated
 	Field  string // that it was given for; "": the input needn't name it
 	Ours   bool   // the source may be moved
+	SHA256 string // of its content, if that is known already
 }
 
 // Input is an input that keeps the contract, with its files.
@@ -101,7 +104,7 @@ func (r Request) placeFiles() (contract.Payload, []PlacedFile, error) {
 			return r.Input, nil, err
 		}
 		taken[name] = true
-		files = append(files, PlacedFile{Source: f.Path, Name: name, Field: f.Field, Ours: f.Ours})
+		files = append(files, PlacedFile{Source: f.Path, Name: name, Field: f.Field, Ours: f.Ours, SHA256: f.SHA256})
 		given[f.Field] = append(given[f.Field], name)
 	}
 	delete(given, "")
