@@ -22,6 +22,11 @@ build: $(INITS) $(LINES) ## build the one static binary, bin/aod
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aod ./cmd/aod
 
+.PHONY: release
+release: ## build the programs of a release from the last commit, twice, into dist, with digests and an SBOM
+	@sh scripts/ensure-go.sh
+	@sh scripts/release.sh "$$(git describe --tags --always)"
+
 PREFIX ?= /usr/local
 
 .PHONY: install
@@ -34,12 +39,12 @@ install: build ## copy bin/aod to PREFIX/bin (PREFIX is /usr/local), or to DESTD
 .PHONY: $(INITS)
 $(INITS): runtime/initbin/bin/aod-init-linux-%:
 	@sh scripts/ensure-go.sh
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-init
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-init
 
 .PHONY: $(LINES)
 $(LINES): runtime/initbin/bin/aod-line-linux-%:
 	@sh scripts/ensure-go.sh
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-line
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o $@ ./cmd/aod-line
 
 .PHONY: init
 init: $(INITS) $(LINES) ## build what runs in sandboxes, for every architecture
@@ -60,8 +65,9 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	AOD_TEST_DOCKER=require $(GO) test -race -shuffle=on -timeout 20m ./...
+	AOD_TEST_DOCKER=require $(GO) test -race -shuffle=on -timeout 45m ./...
 	$(GO) test -C tools/bench -race -shuffle=on ./...
+	$(GO) test -C tools/sdks -shuffle=on ./...
 
 .PHONY: test-short
 test-short: init ## run the tests that need no engine
@@ -75,6 +81,7 @@ examples: base ## validate and test every example
 	@sh scripts/au-examples.sh
 	@sh scripts/remote-example.sh
 	@sh scripts/foreign-examples.sh
+	@sh scripts/mcp-example.sh
 
 .PHONY: lint
 lint: init ## run the linters (installs golangci-lint when it is missing)
@@ -83,6 +90,7 @@ lint: init ## run the linters (installs golangci-lint when it is missing)
 	cd tools/bench && PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(LINTER) run --disable depguard ./...
 	$(GO) mod tidy -diff
 	$(GO) mod tidy -C tools/bench -diff
+	$(GO) mod tidy -C tools/sdks -diff
 
 .PHONY: check
 check: lint test examples ## everything that CI runs
@@ -98,8 +106,17 @@ count: ## count lines, sizes of files and functions, tests and comments
 	@$(GO) run ./tools/count
 
 .PHONY: soak
-soak: base ## 200 runs in a row, some killed, some failing: nothing may be left
-	@sh scripts/soak.sh $(RUNS)
+soak: base ## 200 runs by command, then an hour of 1,000 hostile and good ones by a server: nothing may be left or grow
+	@sh scripts/soak.sh $(if $(RUNS),$$(( $(RUNS) / 5 )))
+	@sh scripts/soak-server.sh $(RUNS)
+
+.PHONY: powerloss
+powerloss: base ## lose power at 30 moments of a server's work: nothing that was told may be untrue after it
+	AOD_TEST_DOCKER=require AOD_MOMENTS=30 $(GO) test -race -v -timeout 30m -run TestNoMomentOfALossOfPower ./cmd/aod
+
+.PHONY: disk
+disk: base ## fill the disk below a server 20 times, and have it fail 40 times: no accepted run may be lost
+	AOD_TEST_DOCKER=require AOD_FULL=20 AOD_ERRORS=40 $(GO) test -race -v -timeout 30m -run 'TestAFullDisk|TestAnErrorOfTheDisk' ./cmd/aod
 
 .PHONY: fuzz
 fuzz: init ## fuzz every parser of foreign bytes for a little while each
@@ -107,4 +124,4 @@ fuzz: init ## fuzz every parser of foreign bytes for a little while each
 
 .PHONY: clean
 clean: ## remove what was built here
-	rm -rf bin aod-output $(INITS) $(LINES)
+	rm -rf bin dist aod-output $(INITS) $(LINES)

@@ -62,7 +62,7 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := opts.Token.check(); err != nil {
+	if err := checkToken(opts.Token); err != nil {
 		return nil, err
 	}
 	opts.Limits = opts.Limits.orDefault()

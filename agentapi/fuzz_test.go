@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agentapi/internal/document"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -15,7 +16,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"request_id":"r","status":"error"}`))
 	f.Add([]byte(`{"detail":{"request_id":"r","ok":false,"outputs":{},"warnings":[]}}`))
 	f.Add([]byte(strings.Repeat("[", 100)))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		asked := Request{RequestID: "r", TaskType: "t"}
 		response, err := ParseResponse(raw, asked)
 		if err == nil && (response.RequestID != "r" || response.OK && response.Outputs == nil) {

@@ -45,6 +45,11 @@ var full = map[string]any{
 		Error:   someError,
 		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: &Usage{1, 2}, FinishedAt: noon}},
 		Warnings: []string{"w"}, Calls: []Call{{ID: "c", Unit: "u", State: Failed, Outcome: TimedOut, ErrorKind: "timeout", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 2, Calls: []Call{{ID: "d", Unit: "u", State: Failed, Outcome: Success, ErrorKind: "k", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1, Calls: []Call{}}}}},
+		ToolCalls: []ToolCall{{Tool: "search", MS: 1.5, Error: true}},
+		Models: &ModelUsage{
+			Calls: 1, Tokens: ModelTokens{Input: 2, Cached: 3, CacheWrite: 4, Output: 5, Reasoning: 6}, Charged: 7, Cost: 21_200_000, Estimated: 8, Unlisted: 10,
+			Tree: &ModelTotal{Charged: 9, Cost: 1_500_000_000},
+		},
 		Image: ImageRef{Ref: "r", ID: "i"}, Container: &Container{ID: "c", WaitedMS: 1.5, Served: 2},
 		Timings: Timings{1, 2, 3, 4, 5, 6, 7}, Usage: &Usage{CPUSeconds: 0.25, PeakMemoryBytes: 4096}, Log: LogStats{Bytes: 9, Truncated: true},
 		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
@@ -55,11 +60,11 @@ var full = map[string]any{
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	}}},
 	"pool": PoolStats{Size: 1, Waiting: 2, MemoryBytes: 3, UsedBytes: 4, Units: []PoolUnit{{
-		Unit: "u", Wanted: 1, Fixed: 2, Starting: 3, Hits: 4, Misses: 5, Refills: 6, Failures: 7,
+		Unit: "u", Wanted: 1, Fixed: 2, Starting: 3, Hits: 4, Misses: 5, Refills: 6, Failures: 7, Discarded: 8,
 		Waiting: []PoolSandbox{{ID: someID, Container: "c", Loaded: true, Since: noon}},
 	}}},
 	"stats": Stats{
-		Since: noon, Slots: 4, Busy: 1, Queued: 2, OldestWait: 1.5, Pool: PoolSums{Size: 8, Waiting: 3},
+		Since: noon, Slots: 4, Busy: 1, Queued: 2, OldestWait: 1.5, Pool: PoolSums{Size: 8, Waiting: 3}, Memory: MemoryStats{LimitBytes: 1, RunBytes: 2, PoolBytes: 3},
 		Disk: DiskStats{FreeBytes: 1, StoredRuns: 2, StoredBytes: 3},
 		Units: []UnitStats{{
 			Unit: "u", Live: map[Status]int64{Queued: 1}, Ended: map[Outcome]int64{Success: 2}, Queued: 1,
@@ -72,7 +77,7 @@ var full = map[string]any{
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
 		Policy: &UnitPolicy{
 			Timeout: "1m", MaxTimeout: "1h", Retries: 1, MayCall: []string{"c"}, Network: "bridge", ReadOnly: true, Runtime: "r",
-			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, Env: []string{"E"},
+			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, BuildNetwork: "none", Env: []string{"E"},
 			Lowered: []LoweredWish{{Setting: "limits.memory", Asked: "2B", Holds: "1B", Rule: "policy.memory"}},
 			Refusal: &UnitRefusal{Message: "m", Hint: "h"},
 		},

@@ -24,12 +24,13 @@ const (
 	EventAttempt  EventType = "attempt"  // AttemptEvent: an attempt failed and is made again
 	EventCall     EventType = "call"     // Call: a call was made, or has ended
 	EventProgress EventType = "progress" // ProgressEvent: the unit's own word on how far it is
+	EventModel    EventType = "model"    // ModelCall: a request for a model is over
 	EventCancel   EventType = "cancel"   // CancelEvent: somebody asked for the run's end
 	EventEnd      EventType = "end"      // EndEvent: the last word
 )
 
 // EventData is the data of an event: a Transition, WarningEvent, BuildEvent, AttemptEvent,
-// Call, ProgressEvent, CancelEvent or EndEvent, never a pointer to one.
+// Call, ModelCall, ProgressEvent, CancelEvent or EndEvent, never a pointer to one.
 type EventData interface {
 	// EventType is the type of the events that have such data.
 	EventType() EventType
@@ -52,6 +53,8 @@ func (e Event) Decode() (EventData, error) {
 		return decodeAs[Call](e)
 	case EventProgress:
 		return decodeAs[ProgressEvent](e)
+	case EventModel:
+		return decodeAs[ModelCall](e)
 	case EventCancel:
 		return decodeAs[CancelEvent](e)
 	case EventEnd:

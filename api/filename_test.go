@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestCheckFileName(t *testing.T) {
@@ -29,7 +30,7 @@ func FuzzCheckFileName(f *testing.F) {
 	for _, seed := range []string{"a", "./a//b", "/io/output/x", strings.Repeat("x", 255), "a/../b", "\u0085"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, name string) {
+	fuzzbound.Run(f, func(t *testing.T, name string) {
 		clean, err := contract.CleanName(name, contract.StageOutput)
 		if err != nil {
 			return

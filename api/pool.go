@@ -13,15 +13,17 @@ type PoolStats struct {
 
 // PoolUnit tells of one unit that was called, or wants sandboxes to wait whoever calls it.
 type PoolUnit struct {
-	Unit     string        `json:"unit"`
-	Wanted   int           `json:"wanted"` // how many should wait now
-	Fixed    int           `json:"fixed"`  // how many of these it asks for
-	Starting int           `json:"starting"`
-	Hits     int64         `json:"hits"`     // runs that got one
-	Misses   int64         `json:"misses"`   // runs that started a container of their own
-	Refills  int64         `json:"refills"`  // sandboxes that were started
-	Failures int64         `json:"failures"` // to start one
-	Waiting  []PoolSandbox `json:"waiting"`  // the oldest first
+	Unit     string `json:"unit"`
+	Wanted   int    `json:"wanted"` // how many should wait now
+	Fixed    int    `json:"fixed"`  // how many of these it asks for
+	Starting int    `json:"starting"`
+	Hits     int64  `json:"hits"`     // runs that got one
+	Misses   int64  `json:"misses"`   // runs that started a container of their own
+	Refills  int64  `json:"refills"`  // sandboxes that were started
+	Failures int64  `json:"failures"` // to start one
+	// Discarded are those whose programs computed or wrote while they waited.
+	Discarded int64         `json:"discarded"`
+	Waiting   []PoolSandbox `json:"waiting"` // the oldest first
 }
 
 // PoolSandbox is one sandbox that waits.

@@ -2,10 +2,11 @@ package api
 
 import "time"
 
-// PruneOptions say what of the finished runs may go.
+// PruneOptions say what may go.
 type PruneOptions struct {
 	OlderThan time.Duration // 0: of any age
 	MaxBytes  int64         // go on, oldest first, until no more than this is left; 0: no bound
+	Images    bool          // instead of runs: images that no unit needs
 	DryRun    bool
 }
 
@@ -13,5 +14,6 @@ type PruneOptions struct {
 type PruneReport struct {
 	Runs   int   `json:"runs"`
 	Bytes  int64 `json:"bytes"`
+	Images *int  `json:"images,omitempty"` // nil: they were not asked for
 	DryRun bool  `json:"dry_run"`
 }

@@ -29,6 +29,7 @@ const (
 	KindQueueTimeout      = "queue_timeout"    // the run waited longer for a slot than it may
 	KindMemoryLimit       = "memory_limit"     // killed at its memory limit
 	KindStoppedOutside    = "stopped_outside"  // somebody else ended the container
+	KindDiskFull          = "disk_full"        // the host's disk was full, or almost, and the run had kept its limits
 	KindRemoteRefused     = "remote_refused"   // the agent elsewhere doesn't take the request
 	KindRemoteBusy        = "remote_busy"      // it does, later
 	KindRemoteUntrusted   = "remote_untrusted" // TLS says that it may be somebody else

@@ -12,6 +12,7 @@ type Stats struct {
 	OldestWait float64     `json:"oldest_wait_ms"` // of the run that waits longest, in milliseconds; 0 where none waits
 	Units      []UnitStats `json:"units"`          // that have runs, or had one since; sorted by name
 	Pool       PoolSums    `json:"pool"`
+	Memory     MemoryStats `json:"memory"`
 	Disk       DiskStats   `json:"disk"`
 }
 
@@ -32,6 +33,13 @@ type UnitStats struct {
 type PoolSums struct {
 	Size    int `json:"size"`
 	Waiting int `json:"waiting"`
+}
+
+// MemoryStats tell of the memory that runs may take.
+type MemoryStats struct {
+	LimitBytes int64 `json:"limit_bytes"` // all together; 0 while it isn't known
+	RunBytes   int64 `json:"run_bytes"`   // the sum of the limits of runs that go on
+	PoolBytes  int64 `json:"pool_bytes"`  // what waiting sandboxes take, as far as earlier runs tell
 }
 
 // DiskStats tell of the disk that holds the runs.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestCheckUnitName(t *testing.T) {
@@ -45,7 +46,7 @@ func TestCheckUnitName(t *testing.T) {
 func FuzzSuggestUnitName(f *testing.F) {
 	f.Add("My Capsule")
 	f.Add("..__--")
-	f.Fuzz(func(t *testing.T, name string) {
+	fuzzbound.Run(f, func(t *testing.T, name string) {
 		if s := SuggestUnitName(name); s != "" && nameProblem(s) != "" {
 			t.Errorf("SuggestUnitName(%q) = %q: %s", name, s, nameProblem(s))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func FuzzParseCard(f *testing.F) {
@@ -18,7 +19,7 @@ func FuzzParseCard(f *testing.F) {
 	for _, seed := range []string{small, ocrCard, with(`"name"`, `"name": "x", "name"`), `{}`, `[]`, with("100", "1e2"), with("100", "9e99"), with(`"lang"`, `"describe"`), with(`"ocr"`, "7"), ocrCard + "{}", with(`"image/*"`, `"text/csv;a=b"`)} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		card, err := ParseCard(raw)
 		if err != nil {
 			if kind := fault.KindOf(err); card != nil || kind != fault.Input && kind != fault.TooLarge || kind == fault.Input && len(fault.Public(err).Findings) == 0 {
@@ -49,7 +50,7 @@ func FuzzParseOutput(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
+	fuzzbound.Run(f, func(t *testing.T, text []byte) {
 		const limit = 1 << 12
 		out, err := ParseOutput(bytes.NewReader(text), limit)
 		if err != nil {
@@ -96,7 +97,7 @@ func FuzzSniff(f *testing.F) {
 	}
 	form := regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+$`)
 	card := &Card{Inputs: []Media{{Type: "*/*"}}}
-	f.Fuzz(func(t *testing.T, head []byte) {
+	fuzzbound.Run(f, func(t *testing.T, head []byte) {
 		media := Sniff(head)
 		if (media == "") != (len(head) == 0) || media != "" && !form.MatchString(media) {
 			t.Fatalf("Sniff = %q", media)
@@ -118,7 +119,7 @@ func FuzzArgs(f *testing.F) {
 		f.Add(seed)
 	}
 	card := parsed(f, strings.Replace(ocrCard, `"default": null`, `"default": ""`, 1))
-	f.Fuzz(func(t *testing.T, lines string) {
+	fuzzbound.Run(f, func(t *testing.T, lines string) {
 		cmd, err := card.Args(Call{Args: strings.Split(lines, "\n")})
 		if err != nil {
 			if kind := fault.KindOf(err); kind != fault.Input && kind != fault.TooLarge {

@@ -31,11 +31,13 @@ type agentYAML struct {
 	Name        *string     `json:"name"`
 	Kind        string      `json:"kind"`
 	Remote      *remoteYAML `json:"remote"`
+	MCP         *mcpYAML    `json:"mcp"`
 	Version     string      `json:"version"`
 	Description string      `json:"description"`
 	Limits      limitsYAML  `json:"limits"`
 	ReadOnly    *bool       `json:"read_only"`
 	Cache       any         `json:"cache"`
+	ModelCache  any         `json:"model_cache"`
 }
 
 type limitsYAML struct {
@@ -91,6 +93,9 @@ func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, 
 		kind.settings(&u, file, object)
 	}
 	c.Remote = file.Remote.remote(c.Name)
+	if c.Kind == KindMCP {
+		c.MCP = file.MCP.mcp(&u)
+	}
 	return kind, append(agentShape().check(ofThisPackage(object, kind), u.findings), unused(c, kind, object)...)
 }
 
@@ -156,6 +161,7 @@ func decodeAgent(object map[string]any) agentYAML {
 func (f agentYAML) agent(u *units) Agent {
 	a := f.Agent
 	a.Limits = f.Limits.limits(u)
+	a.ModelCache = u.duration("/model_cache", f.ModelCache, time.Second, 168*time.Hour)
 	a.Cache = u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour)
 	a.Network = cmp.Or(f.Network, "none")
 	a.ReadOnly = f.ReadOnly == nil || *f.ReadOnly

@@ -3,6 +3,7 @@ package capsule
 import (
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -19,6 +20,7 @@ type Capsule struct {
 	Tools       []Tool
 	Contract    *contract.Contract
 	Remote      *Remote         // of a unit of KindRemote; nil of others
+	MCP         *MCP            // of a unit of KindMCP; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
 	Definition any // what a kind of elsewhere has read; nil of the kinds of this package
@@ -30,26 +32,37 @@ type Capsule struct {
 // Agent is what agent.yaml says beside the capsule's name. A zero field was not set,
 // except where a default is named here.
 type Agent struct {
-	Model       string   `json:"model"`
-	Models      []string `json:"models"`
-	Temperature *float64 `json:"temperature"` // nil: not set; 0 is a temperature
-	MaxTokens   int64    `json:"max_tokens"`
-	Limits      Limits   `json:"-"`
-	Network     string   `json:"network"`     // "none" (the default) or "bridge"
-	ReadOnly    bool     `json:"-"`           // the root file system; default true
-	Runtime     string   `json:"runtime"`     // isolation runtime, by the engine's name for it
-	Concurrency int      `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
-	Budgets     Budgets  `json:"budgets"`
-	Recursion   int      `json:"recursion"` // how often it may stand again on the path of calls to it
-	Retries     *int     `json:"retries"`   // under a server, after an attempt that failed for a reason that may pass; nil: not set
-	Warm        int      `json:"warm"`      // sandboxes that a server keeps started for its next runs; 0: as it is called
-	Reuse       int      `json:"reuse"`     // runs that one container may serve under a server, one after the other; 0 and 1: one
+	Model       string        `json:"model"`
+	Models      []string      `json:"models"`
+	Temperature *float64      `json:"temperature"` // nil: not set; 0 is a temperature
+	MaxTokens   int64         `json:"max_tokens"`
+	Loop        Loop          `json:"loop"`
+	Limits      Limits        `json:"-"`
+	Network     string        `json:"network"`     // "none" (the default) or "bridge"
+	ReadOnly    bool          `json:"-"`           // the root file system; default true
+	Runtime     string        `json:"runtime"`     // isolation runtime, by the engine's name for it
+	Concurrency int           `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
+	Budgets     Budgets       `json:"budgets"`
+	Recursion   int           `json:"recursion"`  // how often it may stand again on the path of calls to it
+	Retries     *int          `json:"retries"`    // under a server, after an attempt that failed for a reason that may pass; nil: not set
+	Warm        int           `json:"warm"`       // sandboxes that a server keeps started for its next runs; 0: as it is called
+	Transcript  *bool         `json:"transcript"` // what it asks models is kept; nil: not set
+	ModelCache  time.Duration `json:"-"`          // how long an answer of a model is given again to the same request; 0: never
+	Reuse       int           `json:"reuse"`      // runs that one container may serve under a server, one after the other; 0 and 1: one
 
 	// What follows is read, and each setting is named in Capsule.Warnings, because
 	// this version doesn't act on it.
 	Egress  []string      `json:"egress"`
 	Cache   time.Duration `json:"-"`
 	Secrets []string      `json:"secrets"`
+}
+
+// Loop bounds the work of a model with the capsule's tools; the library in the sandbox keeps
+// to it. Zero means not set, and nil of Repairs: 0 is a number of repairs.
+type Loop struct {
+	MaxTurns int  `json:"max_turns"`
+	Parallel int  `json:"parallel"` // calls of one turn at a time
+	Repairs  *int `json:"repairs"`  // of an answer that breaks the contract
 }
 
 // Limits are what a capsule asks for. Zero means not set: the defaults, and the caps
@@ -64,18 +77,21 @@ type Limits struct {
 	LogBytes    int64 // stdout and stderr together
 }
 
-// Budgets bound everything that a capsule calls, all together. Zero means not set. Tokens
-// aren't counted yet.
+// Budgets bound everything that a capsule calls, all together. Zero means not set.
 type Budgets struct {
-	Depth  int   `json:"depth"`
-	Calls  int   `json:"calls"`
-	Tokens int64 `json:"tokens"`
+	Depth  int      `json:"depth"`
+	Calls  int      `json:"calls"`
+	Tokens int64    `json:"tokens"` // of models, also its own
+	Cost   api.Cost `json:"cost"`   // likewise
 }
 
 // Tool is one entry of tools.yaml.
 type Tool struct {
 	Name        string         `json:"name"`
 	Capsule     string         `json:"capsule"` // whom it may call; "" for a function of its own
+	Only        string         `json:"tool"`    // the one tool of an MCP server that it may call; "": all of them
 	Description string         `json:"description"`
 	Parameters  map[string]any `json:"parameters"` // a JSON Schema; nil where the callee's contract decides
+	Sequential  bool           `json:"sequential"` // an agent runs it alone
+	Timeout     time.Duration  `json:"-"`          // for which an agent waits for it; zero: without an end
 }

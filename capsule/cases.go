@@ -34,6 +34,8 @@ type Case struct {
 	Input       json.RawMessage   // a JSON object; "{}" where the case gives none
 	Files       map[string]string // field of the input -> absolute path of an existing file
 	Timeout     time.Duration     // zero: the capsule's own limit
+	Models      json.RawMessage   // the answers of models, a list; nil: none are given
+	Cassette    string            // absolute path of a file with recorded answers; "" is none
 	Expect      Expect
 }
 
@@ -131,6 +133,7 @@ type caseJSON struct {
 	Input       json.RawMessage   `json:"input"`
 	Files       map[string]string `json:"files"`
 	Timeout     any               `json:"timeout"`
+	Models      json.RawMessage   `json:"models"`
 	Expect      expectJSON        `json:"expect"`
 }
 
@@ -207,6 +210,7 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 		Expect:  parsed.Expect.Expect,
 	}
 	c.Expect.Subset, c.Expect.Files = parsed.Expect.Match == "subset", map[string]ExpectFile{}
+	c.Models, c.Cassette = r.models(file, parsed.Models)
 	if c.Input == nil {
 		c.Input = json.RawMessage("{}")
 	}
@@ -221,6 +225,15 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 		c.Expect.Files[field] = want
 	}
 	return c
+}
+
+// models returns the answers that a case gives, or the path of the cassette that it names.
+func (r *caseReader) models(file string, raw json.RawMessage) (answers json.RawMessage, cassette string) {
+	var name string
+	if raw == nil || json.Unmarshal(raw, &name) != nil {
+		return raw, ""
+	}
+	return nil, r.file(file, "/models", name)
 }
 
 // file finds a data file of a case, named from tests/, within the capsule's directory.

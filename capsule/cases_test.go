@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestCases(t *testing.T) {
@@ -115,7 +116,7 @@ func TestBadCases(t *testing.T) {
 func FuzzParseCase(f *testing.F) {
 	f.Add(`{"input": {}, "files": {"a": "b"}, "timeout": "3s", "expect": {"output": {}, "files": {"x": {"min_bytes": 1}}}}`)
 	f.Add(`{"expect": {"exit_code": 1e3, "error": null}}`)
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		_, findings := parseCase([]byte(text))
 		for _, finding := range findings {
 			if finding.Message == "" {

@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -15,6 +16,9 @@ type dockerfile struct {
 	starts bool     // the last stage sets CMD or ENTRYPOINT
 	// copiedTo is where the whole context lies in the image as it was sent; see Capsule.CopiedTo.
 	copiedTo string
+	fetches  string          // see Capsule.Fetches
+	begins   []string        // see Capsule.Bases
+	stages   map[string]bool // by a stage's name in lower case: it sets CMD or ENTRYPOINT
 }
 
 var (
@@ -26,22 +30,25 @@ var (
 // parseDockerfile reads the instructions that decide how the image starts.
 func parseDockerfile(raw []byte) dockerfile {
 	var d dockerfile
-	stages := map[string]bool{} // name -> sets CMD or ENTRYPOINT
 	stage := ""
 	all := instructions(string(raw))
-	d.copiedTo = copiedTo(all)
+	d.copiedTo, d.fetches = copiedTo(all), fetches(string(raw))
+	unclear := ""
+	d.begins, unclear = begins(string(raw))
+	d.fetches = cmp.Or(d.fetches, unclear)
+	d.stages = map[string]bool{}
 	for _, fields := range all {
 		switch strings.ToUpper(fields[0]) {
 		case "FROM":
 			image, name := fromLine(fields[1:])
 			d.bases = append(d.bases, image)
-			d.starts = stages[strings.ToLower(image)]
+			d.starts = d.stages[strings.ToLower(image)]
 			stage = strings.ToLower(name)
 		case "CMD", "ENTRYPOINT":
 			d.starts = true
 		}
 		if stage != "" {
-			stages[stage] = d.starts
+			d.stages[stage] = d.starts
 		}
 	}
 	return d
@@ -168,7 +175,7 @@ var (
 
 // checkProgram checks the bridge and the logic behind it, as far as they are asked for:
 // a Dockerfile that says itself what to start may start anything, in any language.
-func (d *Directory) checkProgram(file dockerfile) {
+func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 	const bridge, logic = "run.py", "src/main.py"
 	var raw []byte
 	var ok bool
@@ -180,7 +187,13 @@ func (d *Directory) checkProgram(file dockerfile) {
 	if !ok || !callsBridge.Match(raw) {
 		return
 	}
-	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict")
+	if !d.has(logic) {
+		if task, ok := d.readOptional(taskFile); ok {
+			d.checkWithoutCode(c, task)
+			return
+		}
+	}
+	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict; or "+taskFile+", for an agent without code")
 	if ok && !definesExecute.Match(raw) {
 		d.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
 	}

@@ -1,6 +1,10 @@
 package capsule
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
+)
 
 func TestParseDockerfile(t *testing.T) {
 	cases := []struct {
@@ -46,5 +50,5 @@ func TestParseDockerfile(t *testing.T) {
 func FuzzParseDockerfile(f *testing.F) {
 	f.Add("FROM a AS b\nRUN <<X\nX\nCMD c \\\n")
 	f.Add("# escape=`\n`\n\\")
-	f.Fuzz(func(_ *testing.T, text string) { parseDockerfile([]byte(text)) })
+	fuzzbound.Run(f, func(_ *testing.T, text string) { parseDockerfile([]byte(text)) })
 }

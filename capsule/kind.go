@@ -5,6 +5,7 @@ const (
 	KindCapsule = "capsule"
 	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
 	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
+	KindMCP     = "mcp"    // a server of the Model Context Protocol on stdin and stdout
 )
 
 // Kind says how the directories of one kind of unit are read.
@@ -21,9 +22,10 @@ type Kind struct {
 
 // kinds are those of this package.
 var kinds = []Kind{
-	{Name: KindCapsule, Read: readCapsule, settings: (*units).refuseRemote},
-	{Name: KindAU, Read: readAU, settings: (*units).refuseRemote, noReuse: "an Agentic Unit's program takes one input and ends"},
+	{Name: KindCapsule, Read: readCapsule, settings: (*units).refuseOthers},
+	{Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
 	{Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
+	{Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
 }
 
 // Reader reads the directories of units. It knows the kinds of this package and those that
@@ -47,6 +49,7 @@ func Load(dir string) (*Capsule, error) { return NewReader().Load(dir) }
 func readCapsule(d *Directory, c *Capsule) {
 	c.dockerfile = d.checkDockerfile()
 	c.Tools = d.Tools()
+	d.checkServers(c.Tools)
 	c.Contract = d.Contract()
-	d.checkProgram(c.dockerfile)
+	d.checkProgram(c, c.dockerfile)
 }

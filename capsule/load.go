@@ -112,6 +112,11 @@ func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {
 	return raw, d.readable(name, err)
 }
 
+// has reports whether there is anything under a name.
+func (d *Directory) has(name string) bool {
+	return !errors.Is(d.source.check(name), fs.ErrNotExist)
+}
+
 // readOptional reads a file that may be missing; what else is wrong becomes a finding.
 func (d *Directory) readOptional(name string) (raw []byte, ok bool) {
 	raw, err := d.source.read(name, maxFileBytes)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
@@ -28,6 +29,7 @@ model: small
 models: [small, large]
 temperature: 0
 max_tokens: 100
+loop: {max_turns: 5, parallel: 2, repairs: 0}
 limits: {timeout: 1m30s, memory: 512m, cpus: 0.5, pids: 64, output: {size: 1GiB, files: 10}, log: 64KiB}
 network: bridge
 read_only: false
@@ -45,15 +47,18 @@ secrets: [API_KEY]
 		"tools.yaml": `
 - name: read_pdf
   capsule: pdf-text
+  sequential: true
+  timeout: 1m30s
 - name: add
   description: Adds.
   parameters: {type: object, properties: {a: {type: int}}}
 `,
 	})
 	c := loaded(t, dir)
-	zero, two := 0.0, 2
+	zero, none, two := 0.0, 0, 2
 	want := Agent{
 		Model: "small", Models: []string{"small", "large"}, Temperature: &zero, MaxTokens: 100,
+		Loop:    Loop{MaxTurns: 5, Parallel: 2, Repairs: &none},
 		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * quantity.MiB, CPUs: 0.5, PIDs: 64, OutputBytes: quantity.GiB, OutputFiles: 10, LogBytes: 64 * quantity.KiB},
 		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: []string{"api.example.com"},
 		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Reuse: 3, Cache: 10 * time.Minute,
@@ -66,7 +71,7 @@ secrets: [API_KEY]
 		t.Errorf("%q %q %q %q", c.Dir, c.Name, c.Version, c.Description)
 	}
 	tools := []Tool{
-		{Name: "read_pdf", Capsule: "pdf-text"},
+		{Name: "read_pdf", Capsule: "pdf-text", Sequential: true, Timeout: 90 * time.Second},
 		{Name: "add", Description: "Adds.", Parameters: map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "int"}}}},
 	}
 	if diff := cmp.Diff(tools, c.Tools); diff != "" {
@@ -210,6 +215,12 @@ func TestRules(t *testing.T) {
 		{"parameters that are a schema of no object", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters: {type: string}\n"}, "tools.yaml:3: the parameters are no JSON Schema of an object"},
 		{"parameters that are no schema", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters:\n    type: object\n    properties:\n      b: {type: banana}\n"}, "tools.yaml:6: "},
 		{"an unknown key of a tool", map[string]string{"tools.yaml": "- name: a\n  capsul: b\n  capsule: c\n"}, `tools.yaml:2: the key "capsul" is not known (did you mean capsule?)`},
+		{"a tool with the name of the answer", map[string]string{"tools.yaml": "- name: final_answer\n  capsule: c\n"}, "tools.yaml:1: a tool can't be called final_answer"},
+		{"a tool's name with a dot", map[string]string{"tools.yaml": "- name: a.b\n  capsule: c\n"}, "tools.yaml:1: name: does not match"},
+		{"a tool's time without a unit", map[string]string{"tools.yaml": "- name: a\n  capsule: c\n  timeout: 30\n"}, `tools.yaml:3: timeout: "30" has no unit`},
+		{"a tool's time that is endless", map[string]string{"tools.yaml": "- name: a\n  capsule: c\n  timeout: 1000h\n"}, "tools.yaml:3: timeout: 1000h is out of range"},
+		{"a loop without a turn", map[string]string{"agent.yaml": "name: good\nloop:\n  max_turns: 0\n"}, "agent.yaml:3: loop.max_turns: must be at least 1"},
+		{"a word of the loop outside of it", map[string]string{"agent.yaml": "name: good\nrepairs: 1\n"}, `agent.yaml:2: the key "repairs" is not known (it belongs into loop)`},
 		{"no contract", map[string]string{"schema.json": missing}, "schema.json: it is missing"},
 		{"a contract that isn't JSON", map[string]string{"schema.json": "{\n  'a'"}, "schema.json:2: "},
 		{"no bridge", map[string]string{"run.py": missing}, "run.py: it is missing (add it (two lines"},
@@ -358,7 +369,7 @@ func FuzzAgentYAML(f *testing.F) {
 	f.Add(laughs())
 	f.Add("a: &a [*a]\n---\n")
 	f.Add("? [a]\n: !!binary x\n<<: *b\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		doc, findings := strictyaml.Parse(agentFile, []byte(text))
 		if doc == nil && len(findings) == 0 {
 			t.Fatal("neither a document nor a finding")
@@ -377,7 +388,7 @@ func FuzzAgentYAML(f *testing.F) {
 func FuzzToolsYAML(f *testing.F) {
 	f.Add("- {name: a, capsule: b}\n- {name: a, description: c, parameters: {type: object}}\n")
 	f.Add("- name:\n  capsule:\n- [x]\n-\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		doc, _ := strictyaml.Parse(toolsFile, []byte(text))
 		if doc == nil {
 			return

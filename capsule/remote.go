@@ -83,7 +83,7 @@ func (f *authYAML) auth() *Auth {
 // readRemote reads what belongs to a unit of KindRemote beside its agent.yaml.
 func readRemote(d *Directory, c *Capsule) {
 	d.Refuse("an agent elsewhere has none", "remove it: nothing is built here, and nothing is called from here",
-		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, "run.py")
+		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, mcpFile, "run.py")
 	if c.Contract = d.Contract(); c.Contract != nil {
 		for _, place := range append(c.Contract.Input.FilePlaces(), c.Contract.Output.FilePlaces()...) {
 			d.findings = append(d.findings, fault.Finding{

@@ -15,10 +15,16 @@ import (
 // notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
 // what to do instead.
 var notElsewhere = map[string]string{
-	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/warm": "", "/reuse": "",
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/warm": "", "/reuse": "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/output": "", "/limits/log": "",
 	"/budgets": "leave it out: such a unit calls nobody", "/recursion": "leave it out: such a unit calls nobody",
 	"/secrets": "name the secret that the agent wants in remote.auth.secret",
+}
+
+// refuseOthers finds what other kinds have.
+func (u *units) refuseOthers(file agentYAML, object map[string]any) {
+	u.refuseRemote(file, object)
+	u.refuseMCP(object)
 }
 
 // refuseRemote finds a `remote` where the agent is here.
@@ -43,6 +49,7 @@ func (u *units) checkRemote(file agentYAML, object map[string]any) {
 		}
 		u.report(pointer, named(pointer, "it has no meaning for an agent elsewhere"), hint)
 	}
+	u.refuseMCP(object)
 	u.checkAddress(file.Remote)
 	u.checkAuth(file.Remote)
 }

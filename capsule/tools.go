@@ -3,9 +3,11 @@ package capsule
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -17,7 +19,15 @@ import (
 const (
 	toolsFile = "tools.yaml"
 	maxTools  = 256
+
+	finalAnswer = "final_answer" // of the loop in the Python library
 )
+
+// toolYAML is an entry as it stands there: what has a unit is not yet read.
+type toolYAML struct {
+	Tool
+	Timeout any `json:"timeout"`
+}
 
 // toolShape is the schema of a single entry; the list around it is checked by hand.
 var toolShape = sync.OnceValue(func() shape {
@@ -69,16 +79,19 @@ func toolsOf(doc *strictyaml.Document) ([]Tool, []fault.Finding) {
 func toolOf(entry any) (Tool, []fault.Finding) {
 	object, ok := entry.(map[string]any)
 	if !ok {
-		return Tool{}, []fault.Finding{{Message: "a tool must have keys with values", Hint: "write it as {name, capsule, description, parameters}"}}
+		return Tool{}, []fault.Finding{{Message: "a tool must have keys with values", Hint: "write it as {name, capsule, tool, description, parameters}"}}
 	}
-	known := append(checkTarget(object), checkParameters(object)...)
+	var u units
+	timeLimit := u.duration("/timeout", object["timeout"], time.Millisecond, 168*time.Hour)
+	known := slices.Concat(checkTarget(object), checkParameters(object), checkToolName(object), u.findings)
 	findings := toolShape().check(object, known)
 
-	var tool Tool
+	var tool toolYAML
 	if raw, err := json.Marshal(object); err == nil {
 		_ = json.Unmarshal(raw, &tool) // what has the wrong type was just reported
 	}
-	return tool, findings
+	tool.Tool.Timeout = timeLimit
+	return tool.Tool, findings
 }
 
 // checkTarget finds the tools that nobody could answer: a capsule's tool that doesn't
@@ -94,6 +107,9 @@ func checkTarget(object map[string]any) []fault.Finding {
 	case names:
 		return nil
 	}
+	if _, one := object["tool"]; one {
+		return []fault.Finding{{Pointer: "/tool", Message: "tool: it has no meaning without capsule", Hint: "name the MCP server that has the tool in capsule"}}
+	}
 	var lacks []string
 	for _, key := range []string{"description", "parameters"} {
 		if _, ok := object[key]; !ok {
@@ -107,6 +123,16 @@ func checkTarget(object map[string]any) []fault.Finding {
 	return []fault.Finding{{
 		Message: "the tool has no target: it names no capsule, and for a function of your own it lacks " + what,
 		Hint:    "add capsule: NAME, or for a function " + what,
+	}}
+}
+
+// checkToolName refuses the name of the tool with which a model answers.
+func checkToolName(object map[string]any) []fault.Finding {
+	if object["name"] != finalAnswer {
+		return nil
+	}
+	return []fault.Finding{{
+		Pointer: "/name", Message: "a tool can't be called " + finalAnswer + ": that is the tool with which a model answers", Hint: "give it another name",
 	}}
 }
 

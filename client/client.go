@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // Options name the server and how to reach it.
@@ -32,7 +33,7 @@ type Client struct {
 	base  *url.URL
 	token func() (string, error)
 	http  *http.Client
-	pause func(context.Context, time.Duration) error // sleep, replaced in tests
+	pause func(context.Context, time.Duration) error // pause.For, replaced in tests
 }
 
 // New returns a client that has not connected yet. The error is an Input fault for an
@@ -54,7 +55,7 @@ func New(opts Options) (*Client, error) {
 		plain = *opts.HTTP
 	}
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, token: token, http: &plain, pause: sleep}, nil
+	return &Client{base: base, token: token, http: &plain, pause: pause.For}, nil
 }
 
 // checkedToken returns the token if it can be sent.

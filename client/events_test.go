@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -210,7 +211,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id: 1\nevent: state\ndata: {}\n\n"))
 	f.Add([]byte(": comment\n\nid:2\nevent:end\ndata: {\ndata: }\n\n"))
 	f.Add([]byte("id: 99999999999999999999\n\n\n:\ndata\n"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		reader := httpwire.NewEventReader(bytes.NewReader(raw), eventLimits)
 		for {
 			told, err := reader.Next()

@@ -7,14 +7,15 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Prune removes finished runs with their files. With DryRun it only reports which would go.
+// Prune removes finished runs with their files, or images that no unit needs. With DryRun it only reports what would go.
 func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	var report api.PruneReport
 	options := struct {
 		OlderThan string `json:"older_than,omitempty"`
 		MaxBytes  int64  `json:"max_bytes,omitempty"`
+		Images    bool   `json:"images,omitempty"`
 		DryRun    bool   `json:"dry_run"`
-	}{MaxBytes: opts.MaxBytes, DryRun: opts.DryRun}
+	}{MaxBytes: opts.MaxBytes, Images: opts.Images, DryRun: opts.DryRun}
 	if opts.OlderThan > 0 {
 		options.OlderThan = opts.OlderThan.String()
 	}

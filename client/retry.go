@@ -56,15 +56,3 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 	return nil
 }
-
-// sleep returns after d, or with the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}

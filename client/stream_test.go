@@ -6,13 +6,15 @@ import (
 	"errors"
 	"testing"
 	"testing/iotest"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func FuzzWholeLine(f *testing.F) {
 	f.Add([]byte("one\ntwo\r\nhalf"))
 	f.Add([]byte("\n\n\r\n"))
 	f.Add(bytes.Repeat([]byte("x"), 5000))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		end := bytes.LastIndexByte(raw, '\n') + 1
 		var want [][]byte
 		for line := range bytes.Lines(raw[:end]) {

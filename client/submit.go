@@ -24,6 +24,8 @@ type Submission struct {
 	// second one with the same key joins the run of the first. "" makes one for this
 	// call, which may send the submission more than once.
 	Key string
+	// TraceParent is the caller's W3C trace context; "" for none.
+	TraceParent string
 }
 
 // InputFile is a local file for a field of the input.
@@ -40,6 +42,9 @@ func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 		method: http.MethodPost, path: []string{"v1", "runs"},
 		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
 		slow:   len(s.Files) > 0,
+	}
+	if s.TraceParent != "" {
+		r.header["Traceparent"] = s.TraceParent
 	}
 	var err error
 	if len(s.Files) > 0 {

@@ -38,6 +38,17 @@ func (c *Client) Schema(ctx context.Context, name string) ([]byte, error) {
 	return schema, err
 }
 
+// Card returns what a unit's program says of itself: the model card of an Agentic Unit, the
+// tools of an MCP server. The program is asked once; its image may have to be built first.
+func (c *Client) Card(ctx context.Context, name string) ([]byte, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, err
+	}
+	var card json.RawMessage
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name, "card"}, slow: true}, &card)
+	return card, err
+}
+
 // PutUnit uploads a capsule's directory as a tar, plain or with gzip, as the unit of that
 // name, and reports whether it is a new version. It returns when the image is built. A
 // Capsule fault lists every problem of the directory. If reading the archive fails with a

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/gateway/catalog"
 )
 
 // Config holds the settings in force: every field is set and checked, every path absolute.
@@ -19,22 +22,38 @@ type Config struct {
 
 	Concurrency int           // runs at once; at least 1
 	Starts      int           // containers that start at once; at least 1
+	Memory      int64         // bytes that all runs may take; 0 is a part of the machine's
 	Queue       int           // waiting runs of one unit; at least 1
 	QueueWait   time.Duration // longest wait of a run
 	Retries     int           // further attempts after a transient error
 	RetryDelay  time.Duration // before the first retry; doubles each time
 	MaxTimeout  time.Duration // longest timeout that a run may request
 
+	Builds       int           // images that are built at once; 0 is half of the CPUs
+	BuildTimeout time.Duration // of one build
+	BuildMemory  int64         // bytes of each container of a build; 0 is no bound
+	BuildCPUs    float64       // of each container of a build
+	BuildNetwork string        // "none" or "default"
+
 	Pool       int           // containers that wait for runs; 0 is none
 	PoolMemory int64         // bytes that those containers may take
 	PoolIdle   time.Duration // how long a unit keeps some after its last call
 
+	SandboxUIDs     UIDRange // of sandboxes' users, where the server is root
+	AllowUnconfined bool     // serve with an engine that has no seccomp
+
 	HandoffDepth int // nesting depth of calls
 	HandoffCalls int // calls below one run
 
+	Providers        map[string]catalog.Provider // of models
+	Models           map[string]catalog.Model    // that units can ask for
+	ModelTokens      int                         // of a run with all that it calls; 0 is no bound
+	ModelCost        api.Cost                    // likewise
+	ModelTranscripts bool                        // what runs ask models is kept
+
 	UploadLimit   int64         // bytes of one request's body
 	PayloadLimit  int64         // bytes of one input or output
-	MinFreeDisk   int64         // bytes; with less free, new runs are refused
+	MinFreeDisk   int64         // bytes; with less free, nothing new begins
 	RetentionAge  time.Duration // how long ended runs are kept; 0 is for ever
 	RetentionSize int64         // bytes of all kept runs; 0 is no bound
 	SweepInterval time.Duration // between two clean-ups
@@ -74,6 +93,9 @@ type UnitConfig struct {
 	MayNotCall  []string      // units, even if its tools.yaml lists them
 	Timeout     time.Duration // the longest of its runs; 0 is the unit's own
 	Warm        int           // containers that wait for its runs; UnitsOwn is the unit's own number
+	Models      []string      // that it may ask for; none: those of its agent.yaml
+	ModelTokens int           // of a run with all that it calls; 0 is the unit's own
+	ModelCost   api.Cost      // likewise
 	ModelPath   string        // of an Agentic Unit; "" is none; may be missing
 	MaxStdin    int64         // most bytes that an Agentic Unit gets on stdin
 
@@ -113,6 +135,11 @@ func (c *Config) ForUnit(name string) UnitConfig {
 	setDefaults(u.settings())
 	u.Queue = c.Queue
 	return u
+}
+
+// Catalog returns what a gateway may ask.
+func (c *Config) Catalog() catalog.Catalog {
+	return catalog.Catalog{Providers: c.Providers, Models: c.Models}
 }
 
 // Values lists the settings in force in the table's order, then block by block.

@@ -108,6 +108,16 @@ func networks(into *[]string) list {
 	}}
 }
 
+// buildNetworks is a list of networks of builds.
+func buildNetworks(into *[]string) list {
+	return list{into, "networks", "write a list of " + strings.Join(buildWords, ", "), ",", func(name string) (string, error) {
+		if !slices.Contains(buildWords, name) {
+			return "", fmt.Errorf("%s isn't a network of builds", fault.Quote(name))
+		}
+		return name, nil
+	}}
+}
+
 var runtimeRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 // runtimes is a list of the engine's names of isolation runtimes.

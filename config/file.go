@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/strictyaml"
@@ -34,7 +35,14 @@ func (f *file) read() {
 	}
 	keys := f.readers("", f.rows)
 	keys["unit"], keys["agents"], keys["policy"] = f.units, f.agents, f.policy
+	var models *strictyaml.Document
+	keys["providers"] = func(_ int, n *yaml.Node) { f.config.Providers = table(f, "providers", n, catalog.Providers, nil) }
+	keys["models"] = func(_ int, n *yaml.Node) { f.config.Models = table(f, "models", n, catalog.Models, &models) }
 	f.object("", root.Line, root, keys)
+	f.config.Catalog().Under(f.base)
+	if models != nil {
+		f.findings = append(f.findings, catalog.Check(models, f.config.Catalog())...)
+	}
 }
 
 // root returns the file's content, or nil where there is none.
@@ -145,6 +153,23 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 	keys["policy"] = f.block(join(unitKey(name), "policy"), u.Policy.own())
 	f.object(unitKey(name), line, n, keys)
 	f.config.Unit[name] = u
+}
+
+// table reads a block that package catalog knows. It sets doc, unless that is nil, where the
+// block is one.
+func table[T any](f *file, key string, n *yaml.Node, read func(*strictyaml.Document) (T, []fault.Finding), doc **strictyaml.Document) (rows T) {
+	block, findings := strictyaml.FromNode(f.name, n)
+	if len(findings) == 0 {
+		rows, findings = read(block)
+		if doc != nil {
+			*doc = block
+		}
+	}
+	for _, finding := range findings {
+		finding.Message = named(key, finding.Message)
+		f.findings = append(f.findings, finding)
+	}
+	return rows
 }
 
 // block returns a reader for a mapping with the settings of a table.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // FuzzLoad reads any file. What is refused has a place and a message; what is accepted
@@ -21,7 +22,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	name := filepath.Join(f.TempDir(), "aod.yaml")
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		if err := os.WriteFile(name, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/gateway/catalog"
 )
 
 // several is a list of texts: a list in the file, a flag that may be repeated, and one text
@@ -71,5 +72,12 @@ func (v paths) root(base string) {
 func unitNames(into *[]string) list {
 	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", func(name string) (string, error) {
 		return name, api.CheckUnitName(name)
+	}}
+}
+
+// modelNames is a list of names of models.
+func modelNames(into *[]string) list {
+	return list{into, "names", "write a list of models' names, such as [small, claude]", ",", func(name string) (string, error) {
+		return name, catalog.CheckName(name)
 	}}
 }

@@ -33,6 +33,9 @@ type PolicyConfig struct {
 	ReadOnly bool     // the root file system has to be read-only
 	Reuse    int
 	Warm     int
+
+	BuildNetworks []string // "none", "default"
+	BuildFetch    bool     // a Dockerfile may fetch from elsewhere by itself
 }
 
 // AnyRuntime among PolicyConfig.Runtimes allows all.
@@ -44,13 +47,17 @@ const (
 	mostPIDs    = 4_194_304        // the kernel's
 )
 
-var networkWords = []string{"none", "bridge"}
+var (
+	networkWords = []string{"none", "bridge"}
+	buildWords   = []string{"none", "default"}
+)
 
 // settings is the table of the block policy: by default, what an agent.yaml can say at most.
 func (p *PolicyConfig) settings() []setting {
 	return p.table(map[string]string{
 		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB", "timeout": "168h",
 		"retries": "100", "runtimes": AnyRuntime, "read_only": "false", "reuse": "10000", "warm": "1000",
+		"build_networks": "none,default", "build_fetch": "false",
 	})
 }
 
@@ -58,7 +65,7 @@ func (p *PolicyConfig) settings() []setting {
 func (p *PolicyConfig) uploadSettings() []setting {
 	return p.table(map[string]string{
 		"networks": "none", "memory": "2GiB", "cpus": "2", "pids": "512", "output": "1GiB", "timeout": "1h",
-		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0",
+		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0", "build_networks": "none", "build_fetch": "false",
 	})
 }
 
@@ -79,6 +86,8 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		{"read_only", boolean{&p.ReadOnly}, "", "refuse units with read_only: false, whose runs may write their root file system"},
 		{"reuse", integer{&p.Reuse, 1, 10_000}, "", "the most runs that one container may serve"},
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
+		{"build_networks", buildNetworks(&p.BuildNetworks), "", "networks that the build of a unit's image may have, of which build_network chooses"},
+		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
 	}
 	for i := range rows {
 		rows[i].fallback = fallback[rows[i].key]
@@ -139,6 +148,9 @@ func strictest(a, b PolicyConfig) PolicyConfig {
 		ReadOnly: a.ReadOnly || b.ReadOnly,
 		Reuse:    min(a.Reuse, b.Reuse),
 		Warm:     min(a.Warm, b.Warm),
+
+		BuildNetworks: both(a.BuildNetworks, b.BuildNetworks, ""),
+		BuildFetch:    a.BuildFetch && b.BuildFetch,
 	}
 }
 

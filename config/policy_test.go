@@ -28,16 +28,19 @@ policy:
     retries: 7
 unit:
   own:
-    policy: {networks: [], memory: 8GiB, timeout: 90m, runtimes: [x], warm: 0, read_only: false}
+    policy: {networks: [], memory: 8GiB, timeout: 90m, runtimes: [x], warm: 0, read_only: false, build_fetch: true}
 `})
 	base := PolicyConfig{
 		Networks: []string{"bridge"}, Memory: 1 << 30, CPUs: 1024, PIDs: 100, Output: 16 << 40, Timeout: 2 * time.Hour, Retries: 100,
 		Runtimes: []string{"runsc", "kata"}, Runtime: "runsc", Reuse: 10_000, Warm: 1000,
+		BuildNetworks: []string{"none", "default"},
 	}
 	upload := base
 	upload.CPUs, upload.PIDs, upload.Output, upload.Timeout, upload.Retries = 2, 50, 1<<30, time.Hour, 7
 	upload.Runtime, upload.ReadOnly, upload.Reuse, upload.Warm = "kata", true, 1, 0
+	upload.BuildNetworks = []string{"none"}
 	own := func(p PolicyConfig) PolicyConfig {
+		p.BuildFetch = true
 		p.Networks, p.Memory, p.Timeout, p.Runtimes, p.Warm, p.ReadOnly = []string{}, 8<<30, 90*time.Minute, []string{"x"}, 0, false
 		return p
 	}

@@ -41,22 +41,36 @@ func (c *Config) settings() []setting {
 
 		{"concurrency", integer{&c.Concurrency, 0, 10_000}, "0", "runs at once; 0 is twice the number of CPUs"},
 		{"starts", integer{&c.Starts, 0, 1_000}, "0", "containers that start at once; 0 is the number of CPUs"},
+		{"memory", size{&c.Memory, 0, pib}, "0B", "what all runs together may take of memory, by their limits; further ones wait; 0B is 80 % of what the engine's machine has"},
 		{"queue", integer{&c.Queue, 1, 100_000}, "100", "runs of one unit that may wait; further ones are refused"},
 		{"queue_wait", duration{&c.QueueWait, time.Millisecond, 7 * day}, "10m", "the longest that a run waits for its turn"},
 		{"retries", integer{&c.Retries, 0, 100}, "3", "further attempts after an error that may pass"},
 		{"retry_delay", duration{&c.RetryDelay, time.Millisecond, time.Hour}, "1s", "the pause before the first further attempt; it doubles each time"},
 		{"max_timeout", duration{&c.MaxTimeout, time.Millisecond, 7 * day}, "24h", "the longest timeout that a run may ask for"},
 
+		{"builds", integer{&c.Builds, 0, 1_000}, "0", "images that are built at once; 0 is half of the CPUs, at least one"},
+		{"build_timeout", duration{&c.BuildTimeout, time.Second, day}, "10m", "the longest that the build of an image may take"},
+		{"build_memory", size{&c.BuildMemory, 0, 16 * quantity.TiB}, "2GiB", "what a container of a build may take of memory; 0 is no bound. BuildKit keeps no bound: uploads are built without it unless this is 0"},
+		{"build_cpus", cores{&c.BuildCPUs}, "2", "processors that a container of a build may take, also in parts; BuildKit keeps no bound"},
+		{"build_network", word{&c.BuildNetwork, buildWords}, "none", "the network that the steps of a build have: none, or default, the engine's; within the policy"},
+
 		{"pool", integer{&c.Pool, 0, 1_000}, "8", "containers that wait, started, for the next runs, those of all units together; 0 keeps none"},
 		{"pool_memory", size{&c.PoolMemory, quantity.MiB, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
 		{"pool_idle", duration{&c.PoolIdle, time.Second, 7 * day}, "5m", "without a call for so long, a unit has no waiting container any more, unless its warm asks for it"},
 
+		{"sandbox_uids", uids{&c.SandboxUIDs}, "2100000000-2100065535", "user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on this machine and maps no users; a single one is for all"},
+		{"allow_unconfined", boolean{&c.AllowUnconfined}, "false", "serve also with an engine without seccomp, where programs may use every system call of the kernel"},
+
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
 
+		{"model_tokens", integer{&c.ModelTokens, 0, 1_000_000_000_000}, "2000000", "the most tokens of models that a run may take with all that it calls; 0 is no bound"},
+		{"model_cost", money{&c.ModelCost}, "0", "the most that a run may cost with all that it calls, in the currency of the prices; 0 is no bound"},
+		{"model_transcripts", boolean{&c.ModelTranscripts}, "true", "keep with each run what it asked models, and their answers, unless its agent.yaml says transcript: false"},
+
 		{"upload_limit", size{&c.UploadLimit, 1, 16 * quantity.TiB}, "1GiB", "the largest body of one request"},
 		{"payload_limit", size{&c.PayloadLimit, 1, quantity.GiB}, "1MiB", "the largest input or output of a run, without its files"},
-		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the data directory below which new runs are refused; 0 never refuses"},
+		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the disks of the data directory and of the engine below which new runs, handoffs, uploads and builds are refused; at half of it the run that wrote most is stopped; 0 never"},
 		{"retention_age", duration{&c.RetentionAge, 0, 3660 * day}, "168h", "how long a run is kept after its end; 0 keeps it for ever"},
 		{"retention_size", size{&c.RetentionSize, 0, pib}, "10GiB", "what all kept runs may take before the oldest go; 0 is no bound"},
 		{"sweep_interval", duration{&c.SweepInterval, 100 * time.Millisecond, day}, "10m", "the time between two clean-ups"},
@@ -85,6 +99,9 @@ func (u *UnitConfig) settings() []setting {
 		{"warm", integer{&u.Warm, UnitsOwn, 1_000}, "-1", "containers that wait for the unit's next runs, whether it is called or not; -1 is what its agent.yaml says"},
 		{"env", environment{&u.Env}, "", "variables of its program's environment, in plain text: never a secret"},
 		{"network", word{&u.Network, networkWords}, "", "the network that its runs have, within the policy; what its agent.yaml says by default"},
+		{"models", modelNames(&u.Models), "", "models that it may ask for, instead of those that its agent.yaml names"},
+		{"model_tokens", integer{&u.ModelTokens, 0, 1_000_000_000_000}, "0", "the most tokens of models that a run of the unit may take with all that it calls; 0 is what its agent.yaml says"},
+		{"model_cost", money{&u.ModelCost}, "0", "the most that a run of the unit may cost with all that it calls; 0 is what its agent.yaml says"},
 		{"model_path", path{&u.ModelPath}, "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
 		{"max_stdin", size{&u.MaxStdin, 1, 16 * quantity.TiB}, "50MiB", "the most that an Agentic Unit gets on stdin"},
 		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},

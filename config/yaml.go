@@ -29,7 +29,7 @@ func fits(v value, n *yaml.Node) bool {
 		return tag == "!!bool"
 	case integer:
 		return tag == "!!int"
-	case cores:
+	case cores, money:
 		return tag == "!!int" || tag == "!!float"
 	case size, duration: // a number without a unit is bytes, or refused with a better message
 		return tag == "!!str" || tag == "!!int"

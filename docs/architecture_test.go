@@ -72,7 +72,7 @@ func definition(of, name string) *regexp.Regexp {
 	if of != "" {
 		return regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?` + of + `\) ` + name + `\(`)
 	}
-	return regexp.MustCompile(`(?m)^(?:func|def|type) ` + name + `[[( ]`)
+	return regexp.MustCompile(`(?m)^(?:func|def|type|class) ` + name + `[[(: ]`)
 }
 
 func TestTheWalksHaveAsManyFilesAsTheySay(t *testing.T) {

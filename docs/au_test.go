@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,9 @@ func TestTheUnitShownLoads(t *testing.T) {
 func TestTheProgramsShownKeepTheContract(t *testing.T) {
 	root := extractUnits(t)
 	golang := filepath.Join(root, "count")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", golang, filepath.Join(root, "count-go", "main.go")).CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", golang, filepath.Join(root, "count-go", "main.go"))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	programs := map[string][]string{"Go": {golang}}

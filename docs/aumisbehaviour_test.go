@@ -46,7 +46,7 @@ var misbehaviourRow = regexp.MustCompile("(?m)^\\| (.+?) \\| (\\d+) \\| `(.+)` \
 
 func TestWhatIsSaidOfMisbehaviours(t *testing.T) {
 	dockertest.Require(t)
-	aod := buildAOD(t)
+	aod := program.Path(t)
 	unit := filepath.Join(t.TempDir(), "bad")
 	if err := os.WriteFile(unit, []byte(misbehaving), 0o700); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ var (
 )
 
 func TestTheCommandsShownExist(t *testing.T) {
-	aod := buildAOD(t)
+	aod := program.Path(t)
 	helps := map[string]string{"": help(t, aod)}
 	for group := range groups {
 		helps[group] = help(t, aod, group)

@@ -2,9 +2,9 @@
 // where an engine answers, run; the commands must exist and the tables be whole.
 //
 // In capsules.md a fenced block whose info string ends in title="DIR/FILE" is a file of
-// the capsule DIR; in agentic-units.md, of the unit DIR (au_test.go). In server.md,
-// server-api.md and warm-starts.md the blocks for a shell are run in order, and what stands below one is held
-// against what it printed (tour_test.go). Those of README.md are run in a fresh clone (readme_test.go).
+// the capsule DIR; in agentic-units.md, of the unit DIR (au_test.go). In server.md, server-api.md, warm-starts.md,
+// backup.md, models.md, agents-ai.md and mcp.md the blocks for a shell are run in order, and what stands below one is held
+// against what it printed; titled blocks are files that are there before (tour_test.go). Those of README.md are run in a fresh clone (readme_test.go).
 package docs_test
 
 import (
@@ -25,7 +25,7 @@ const guide = "capsules.md"
 
 var guides = []string{
 	guide, "configuration.md", "server.md", apiGuide, "warm-starts.md", "docker.md", "remote-engine.md", contractGuide,
-	"performance.md", auGuide, readme,
+	"performance.md", auGuide, "models.md", "agents-ai.md", "mcp.md", readme,
 }
 
 // block is a fenced block of the guide.
@@ -55,7 +55,7 @@ func TestTheCapsulesShownAreValid(t *testing.T) {
 
 func TestTheCapsulesShownPassTheirTests(t *testing.T) {
 	dockertest.Require(t)
-	aod := buildAOD(t)
+	aod := program.Path(t)
 	for _, dir := range extract(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			args := []string{"test", dir, "--data", t.TempDir()}
@@ -140,14 +140,4 @@ func writeFile(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// buildAOD builds the program as it is in the tree and returns its path.
-func buildAOD(t *testing.T) string {
-	t.Helper()
-	aod := filepath.Join(t.TempDir(), "aod")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", aod, "../cmd/aod").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return aod
 }

@@ -22,14 +22,14 @@ const tourTime = 5 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md"} {
 		t.Run(name, func(t *testing.T) {
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
 			if len(scripts) == 0 {
 				t.Fatalf("%s has nothing to run", name)
 			}
-			printed := tour(t, scripts, nil)
+			printed := tour(t, scripts, titledFiles(blocks))
 			for i, said := range printed {
 				for _, b := range shown[i] {
 					compare(t, scripts[i], b, said)
@@ -39,13 +39,24 @@ func TestTheToursShownWork(t *testing.T) {
 	}
 }
 
+// titledFiles are the blocks of a tour that are files.
+func titledFiles(blocks []block) map[string]string {
+	files := map[string]string{}
+	for _, b := range blocks {
+		if b.title != "" {
+			files[b.title] = b.text
+		}
+	}
+	return files
+}
+
 // stops returns the blocks for a shell, and for each what is shown below it.
 func stops(blocks []block) (scripts []string, shown [][]block) {
 	for _, b := range blocks {
 		switch {
 		case b.language == "sh":
 			scripts, shown = append(scripts, b.text), append(shown, nil)
-		case (b.language == "json" || b.language == "text") && len(shown) > 0:
+		case b.title == "" && (b.language == "json" || b.language == "text") && len(shown) > 0:
 			shown[len(shown)-1] = append(shown[len(shown)-1], b)
 		}
 	}
@@ -64,8 +75,8 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 	for name, text := range files {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
-	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(buildAOD(t))+":"+os.Getenv("PATH"),
-		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE="))
+	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(program.Path(t))+":"+os.Getenv("PATH"),
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_MODELS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
 }
 
 // paste runs scripts one after the other in one shell, which starts in dir, and returns what
@@ -73,7 +84,7 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 func paste(t *testing.T, dir string, scripts, env []string) []string {
 	t.Helper()
 	const between = "\x1e"
-	whole := "set -eu\ntrap 'kill -9 $! 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
+	whole := "set -eu\ntrap 'kill -9 ${!:-} 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
 	ctx, cancel := context.WithTimeout(t.Context(), tourTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", whole)

@@ -13,6 +13,7 @@ const (
 	NotFound                 // a unit, run, file or image that isn't there
 	TooLarge                 // a payload, a file or a number of files over its limit
 	Build                    // an image that could not be built
+	BuildTimeout             // an image whose build took too long
 	Unavailable              // the engine, or something else we need, does not answer
 	Unsupported              // something that this version or this engine can't do
 	BadRequest               // a request that can't even be read
@@ -41,6 +42,7 @@ var table = [kinds]row{
 	NotFound:     {"not_found", "not found", 125, http.StatusNotFound},
 	TooLarge:     {"too_large", "too large", 2, http.StatusRequestEntityTooLarge},
 	Build:        {"build_failed", "the image could not be built", 125, http.StatusUnprocessableEntity},
+	BuildTimeout: {"build_timeout", "the image took too long to build", 125, http.StatusUnprocessableEntity},
 	Unavailable:  {"unavailable", "not available at the moment", 125, http.StatusServiceUnavailable},
 	Unsupported:  {"unsupported", "not supported", 125, http.StatusNotImplemented},
 	BadRequest:   {"bad_request", "the request can't be read", 2, http.StatusBadRequest},

@@ -25,6 +25,21 @@ func TestCapsulesListsWhatIsGrantedAndExists(t *testing.T) {
 	answered[problem](t, w.do("GET", "/capsules", ""), 500)
 }
 
+func TestCapsulesShowsPlainJSONSchemaWhereItIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.caller.Grants = []string{"callee"}
+	w.runs.add("callee", `{"input":{"type":"dict","properties":{"a":{"$ref":"#/definitions/x"}}},"output":{"type":"object"},"definitions":{"x":{"type":"int"}}}`)
+	w.renew()
+	const want = `{"capsules":{"callee":{"description":"The callee.","input":{"$defs":{"d1":{"type":"integer"}},` +
+		`"properties":{"a":{"$ref":"#/$defs/d1"}},"type":"object"},"output":{"type":"object"}}}}` + "\n"
+	if rec := w.do("GET", "/capsules?schema=json", ""); rec.Code != 200 || rec.Body.String() != want {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	for _, query := range []string{"schema=", "schema=yaml", "schema=json&schema=json", "schema=json&x=1", "x", "%zz"} {
+		answered[problem](t, w.do("GET", "/capsules?"+query, ""), 400)
+	}
+}
+
 func TestASchemaIsShownAsItIs(t *testing.T) {
 	w := newWorld(t)
 	if rec := w.do("GET", "/capsules/callee/schema", ""); rec.Code != 200 || rec.Body.String() != callee {

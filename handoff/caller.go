@@ -11,9 +11,10 @@ import (
 // a run.
 type Caller struct {
 	Run, Root, Parent, Unit string
-	Path                    []Step    // from the root to the caller, which is the last
-	Deadline                time.Time // absolute; zero: none
-	Grants                  []string  // units that it may call
+	Path                    []Step         // from the root to the caller, which is the last
+	Deadline                time.Time      // absolute; zero: none
+	Grants                  []string       // units that it may call
+	Tools                   []capsule.Tool // of its tools.yaml: what it calls the units
 
 	// Outgoing and Incoming are the caller's directories on this host. Their last three
 	// parts may be in the capsule's reach (…/io/handoff/outgoing), so that no link is

@@ -3,26 +3,53 @@ package handoff
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // listed is a unit as GET /capsules shows it.
 type listed struct {
+	Kind        string          `json:"kind,omitempty"` // of a unit that is called otherwise than by a handoff
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"`
 	Output      json.RawMessage `json:"output"`
 }
 
-// getCapsules lists the units that the caller may call and that exist.
+// getCapsules lists the units that the caller may call and that exist. With ?schema=json
+// their contracts are plain JSON Schema, such as models take.
 func (h *Handler) getCapsules(w http.ResponseWriter, r *http.Request) error {
+	write, err := schemaWriter(r)
+	if err != nil {
+		return err
+	}
 	capsules := map[string]listed{}
 	units, err := h.broker.Units(r.Context())
 	if err != nil {
 		return err
 	}
 	for name, unit := range units {
-		capsules[name] = listed{unit.Description, unit.Contract.Input.Raw(), unit.Contract.Output.Raw()}
+		capsules[name] = listed{unit.Kind, unit.Description, write(unit.Contract.Input), write(unit.Contract.Output)}
 	}
 	return h.reply(w, r, http.StatusOK, map[string]any{"capsules": capsules})
+}
+
+// schemaWriter returns what writes the schemas of an answer as the query wants them.
+func schemaWriter(r *http.Request) (func(*contract.Schema) json.RawMessage, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadRequest, err, "the query of the address can't be read")
+	}
+	given := query["schema"]
+	switch {
+	case len(query) == 0:
+		return (*contract.Schema).Raw, nil
+	case len(query) == 1 && len(given) == 1 && given[0] == "json":
+		return (*contract.Schema).Plain, nil
+	}
+	return nil, fault.New(fault.BadRequest, "the address has a query that is not known").
+		WithHint("its only parameter is schema, and that is json")
 }
 
 func (h *Handler) getSchema(w http.ResponseWriter, r *http.Request) error {

@@ -20,6 +20,7 @@ type Dispatcher struct {
 	asked chan struct{} // closed with the first request for the invocation
 	ask   func()
 	slots chan struct{}
+	pace  pace // of requests while there is no run
 
 	mu         sync.Mutex
 	assignment *assignment   // nil: no run has claimed it
@@ -41,6 +42,7 @@ func NewDispatcher(logger *slog.Logger) *Dispatcher {
 		responder: newResponder(logger),
 		asked:     make(chan struct{}),
 		slots:     make(chan struct{}, maxWaiting),
+		pace:      newPace(),
 		next:      make(chan struct{}),
 	}
 	d.ask = sync.OnceFunc(func() { close(d.asked) })
@@ -97,7 +99,7 @@ func (d *Dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	setSafeHeaders(w)
-	d.handlerOf(d.actionFor(r)).ServeHTTP(w, r)
+	d.paced(d.pace, d.handlerOf(d.actionFor(r)).ServeHTTP)(w, r)
 }
 
 // enter returns the run that a request is for. It is nil where there is none yet; next is

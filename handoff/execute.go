@@ -47,7 +47,7 @@ func (h *Handler) refuseForeign(w http.ResponseWriter, r *http.Request, unreadab
 	if httpwire.WantsProblem(r) || !isAboutCall(refused) {
 		return refused
 	}
-	p := problemOf(refused)
+	p := ProblemOf(refused)
 	h.logRefusal(r, p, refused)
 	if unreadable != nil {
 		return h.reply(w, r, p.Status, httpwire.UnreadableOf(p))

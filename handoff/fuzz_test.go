@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // FuzzHandoff sends bodies to the addresses that take one. Whatever comes, the answer is
@@ -33,7 +35,7 @@ func FuzzHandoff(f *testing.F) {
 	w.runs.add("open", open)
 	w.caller.Grants = append(w.caller.Grants, "open")
 	w.renew()
-	f.Fuzz(func(t *testing.T, body []byte, address uint8) {
+	fuzzbound.Run(f, func(t *testing.T, body []byte, address uint8) {
 		if len(body) == 0 {
 			return
 		}

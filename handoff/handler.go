@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -22,6 +23,7 @@ type Handler struct {
 	responder
 	broker   *Broker
 	requests chan struct{}
+	pace     pace
 	result   postedResult
 	asked    atomic.Bool
 	throttle Throttle
@@ -29,6 +31,7 @@ type Handler struct {
 	posted   chan struct{} // closed when there is a result that was posted
 	post     func()
 	mux      *http.ServeMux
+	closers  []io.Closer // handlers of mounts
 }
 
 // NewHandler returns the handler for what one run asks, with the mounts beside the paths of
@@ -39,6 +42,7 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 		responder: responder{broker.log},
 		broker:    broker,
 		requests:  make(chan struct{}, maxRequests),
+		pace:      newPace(),
 		result:    newPostedResult(caller.Result),
 		posted:    make(chan struct{}),
 	}
@@ -112,6 +116,11 @@ func unknown(http.ResponseWriter, *http.Request) error {
 // ServeHTTP answers a request of the run's.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSafeHeaders(w)
+	h.paced(h.pace, h.serve)(w, r)
+}
+
+// serve answers a request in its turn.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.requests <- struct{}{}:
 		defer func() { <-h.requests }()

@@ -1,6 +1,8 @@
 package handoff
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +17,7 @@ type Mount struct {
 	Path string
 	// New returns the handler for what one run asks. The run's broker says who asks, and
 	// makes its calls. New is called once a run, when the run's Handler is made, and must
-	// not be slow.
+	// not be slow. A handler that is an io.Closer is closed when the run's attempt is over.
 	New func(*Broker) http.Handler
 }
 
@@ -24,10 +26,23 @@ type Mount struct {
 func (h *Handler) mount(mounts []Mount) {
 	for _, m := range mounts {
 		path := strings.TrimSuffix(m.Path, "/")
-		handler := h.mounted(m.New(h.broker))
+		made := m.New(h.broker)
+		if closer, ok := made.(io.Closer); ok {
+			h.closers = append(h.closers, closer)
+		}
+		handler := h.mounted(made)
 		h.mux.Handle(path, handler)
 		h.mux.Handle(path+"/", handler)
 	}
+}
+
+// Close closes the handlers of the mounts, when no request comes any more.
+func (h *Handler) Close() error {
+	var errs []error
+	for _, c := range h.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // mounted gives a handler a connection without a deadline for writing, and answers its panic

@@ -22,7 +22,7 @@ func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
 	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // for whatever reason the server ends
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
-	p := problemOf(err)
+	p := ProblemOf(err)
 	s.logRefusal(r, p, err)
 	if p.MayRetry() && p.Rule == "" { // a budget that is spent stays spent
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
@@ -31,9 +31,9 @@ func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
 	s.send(w, r, p.Status, httpwire.TypeProblem, body)
 }
 
-// problemOf is what a capsule may know of an error. The status comes from the table of
+// ProblemOf is what a capsule may know of an error. The status comes from the table of
 // faults, except the router's 405.
-func problemOf(err error) httpwire.Problem {
+func ProblemOf(err error) httpwire.Problem {
 	if errors.Is(err, errMethod) {
 		return httpwire.MethodNotAllowed()
 	}

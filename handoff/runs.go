@@ -17,6 +17,7 @@ type Unit struct {
 	Schema            []byte // schema.json as it is
 	Budgets           capsule.Budgets
 	Recursion         int
+	Kind              string // of a unit that takes no handoffs; "" of others
 }
 
 // Runs makes the calls of one run. The orchestrator implements it.
@@ -47,6 +48,7 @@ type Call struct {
 	Timeout  time.Duration    // 0: the unit's
 	Deadline time.Time        // the caller's; zero: none
 	Key      string           // the caller's own for this call; "": none
+	Extra    any              // what only the callee's kind understands; nil: nothing
 }
 
 // File is a regular file of a call, opened in the caller's outgoing directory or by the

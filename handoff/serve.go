@@ -31,19 +31,22 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		Name: "capsule api", Handler: handler, HeaderBytes: headerBytes, Drain: shutdownTime,
 		ErrorLog: newResponder(logger).log, ErrorLevel: slog.LevelDebug,
 	}
-	return server.Serve(ctx, &bounded{Listener: listener, slots: make(chan struct{}, maxConnections)})
+	return server.Serve(ctx, &bounded{Listener: listener, slots: make(chan struct{}, maxConnections), pace: newPace()})
 }
 
 // bounded is a listener that bounds how many connections are open: each is an open file of
-// ours, and a capsule may open as many as it likes. It closes those beyond.
+// ours, and a capsule may open as many as it likes. It closes those beyond, and takes them at
+// the pace of requests, since one alone costs as much.
 type bounded struct {
 	net.Listener
 	slots chan struct{}
+	pace  pace
 }
 
 // Accept returns the next connection within the bound.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
+		b.pace.rest()
 		conn, err := b.Listener.Accept()
 		if err != nil {
 			return nil, err

@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 var fuzzLimits = EventLimits{Line: 64, Event: 128, Stream: 4096}
@@ -20,7 +22,7 @@ func FuzzEventReader(f *testing.F) {
 	}
 	f.Add([]byte("data: "+strings.Repeat("x", 70)), uint8(1))
 	f.Add([]byte(strings.Repeat("data: xxxxxxxx\n", 20)), uint8(7))
-	f.Fuzz(func(t *testing.T, raw []byte, piece uint8) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte, piece uint8) {
 		whole, d, err := messages(bytes.NewReader(raw), fuzzLimits)
 		for split, r := range map[string]io.Reader{
 			"bytes": iotest.OneByteReader(bytes.NewReader(raw)), "pieces": &pieces{raw, int(piece)%17 + 1}, "with its end": iotest.DataErrReader(bytes.NewReader(raw)),
@@ -71,7 +73,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(" a", "\n\r\n\r", " 1 ", "\ndata: x\n\n")
 	f.Add(":", "data: x\n\nevent: y", "\ufeff", "\r\r")
 	f.Add("\xff", "\xe2\x82", "\xed\xa0\x80", "\x00")
-	f.Fuzz(func(t *testing.T, name, data, id, comment string) {
+	fuzzbound.Run(f, func(t *testing.T, name, data, id, comment string) {
 		var b bytes.Buffer
 		e := NewEventWriter(&b)
 		if err := e.Comment(comment); err != nil {

@@ -23,6 +23,14 @@ func Reply(w http.ResponseWriter, status int, contentType string, v any) error {
 	return nil
 }
 
+// ReplyProblem answers with a problem, and says when to ask again where that may help.
+func ReplyProblem(w http.ResponseWriter, p Problem) error {
+	if p.MayRetry() {
+		w.Header().Set("Retry-After", RetryAfter)
+	}
+	return Reply(w, p.Status, TypeProblem, p)
+}
+
 // BeginStream sends the header of an answer that comes in parts at once, so that the
 // client knows that it is connected.
 func BeginStream(w http.ResponseWriter, contentType string) {

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -23,6 +22,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/testcontainers/testcontainers-go"
 
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/programtest"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -62,6 +63,9 @@ func setDefault(name, value string) {
 	}
 }
 
+// testRun tells what this copy of the tests makes from what another one does.
+var testRun = unique("run")
+
 // unique returns a name that no other test has.
 func unique(what string) string { return "aod-" + testName + "-" + what + "-" + uuid.NewString()[:8] }
 
@@ -83,12 +87,7 @@ var contextDir = sync.OnceValues(func() (dir string, err error) {
 			return dir, err
 		}
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "bin/aod"), "../cmd/aod")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w\n%s", err, out)
-	}
-	return dir, nil
+	return dir, programtest.Build(filepath.Join(dir, "bin/aod"), "-ldflags", "-s -w")
 })
 
 func copyFile(from, to string) error {
@@ -113,7 +112,7 @@ var serverImage = sync.OnceValues(func() (string, error) {
 	undo = append(undo, removeImages)
 	request := testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{
 		Context: dir, Repo: repository, Tag: unique("image"),
-	}, Labels: map[string]string{testLabel: testName}}
+	}, Labels: map[string]string{testLabel: testRun}}
 	return provider.BuildImage(context.Background(), &request)
 })
 
@@ -138,12 +137,15 @@ func removeImages() error {
 	}
 	defer engine.Close()
 	var errs []error
-	for _, labels := range []map[string]string{{testLabel: testName}, {runtime.LabelUnit: probeName}} {
+	for _, labels := range []map[string]string{{testLabel: testRun}, {runtime.LabelUnit: probeName}} {
 		images, err := engine.ImagesByLabel(context.Background(), labels)
 		errs = append(errs, err)
 		for _, image := range images {
 			for _, tag := range image.Tags {
-				errs = append(errs, engine.RemoveImage(context.Background(), tag))
+				err := engine.RemoveImage(context.Background(), tag)
+				if !fault.Is(err, fault.Conflict) { // another copy of the test has it, and removes it then
+					errs = append(errs, err)
+				}
 			}
 		}
 	}

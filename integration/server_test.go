@@ -75,7 +75,7 @@ func startServer(t *testing.T, env map[string]string) *server {
 	t.Cleanup(s.nothingLeft)
 	service := composed(t)
 	s.container, err = testcontainers.Run(t.Context(), image,
-		testcontainers.WithLabels(map[string]string{testLabel: testName}),
+		testcontainers.WithLabels(map[string]string{testLabel: testRun}),
 		testcontainers.WithEnv(service.Environment),
 		testcontainers.WithEnv(env),
 		testcontainers.WithExposedPorts(port),

@@ -31,7 +31,9 @@ type accepted struct {
 	// Of a run that lives with its caller.
 	outDir  string // where output files are delivered; "" keeps them in the run's directory
 	keep    bool   // the attempt's directory is kept
+	once    bool   // it is never tried again
 	observe func(run.Event)
+	source  ModelSource
 }
 
 // ready prepares a request and checks it against the unit's policy, its kind and its
@@ -69,8 +71,11 @@ func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.checkMemory(j); err != nil {
+		return nil, err
+	}
 	settings := l.opts.Units[asked.Unit.Name]
-	j.permit, err = l.queue.Enter(asked.Unit.Name, j.private.Concurrency, cmp.Or(settings.Queue, l.opts.Queue))
+	j.permit, err = l.queue.Enter(l.place(j), cmp.Or(settings.Queue, l.opts.Queue))
 	if err != nil {
 		l.metrics.refused(asked.Unit.Name)
 		return nil, err
@@ -80,6 +85,7 @@ func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
 		j.permit.Leave()
 		return nil, err
 	}
+	j.openAccount()
 	if err = l.insert(ctx, j, asked.key); err == nil {
 		return j, nil
 	}
@@ -121,7 +127,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
 	j := l.lead(r, asked.observe)
-	j.find = asked.find
+	j.find, j.source = asked.find, asked.source
 	j.private = l.privateOf(asked)
 	j.private.Path, j.private.Deadline = r.Lineage.Path, r.Lineage.Deadline
 	j.execution = asked.kind.Execution(r)
@@ -141,13 +147,16 @@ func (l *loop) privateOf(asked accepted) private {
 	if l.durable {
 		p.Retries = l.retries(asked.Unit)
 	}
+	if asked.once {
+		p.Retries = 0
+	}
 	return p
 }
 
 // lead makes the job of a run, which is new or recovered.
 func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
-	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
+	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), transcript: newTranscript(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
 	j.life, j.cancel = context.WithCancelCause(l.life)
 	r.LedBy(j, observe)
 	return j

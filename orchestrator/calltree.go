@@ -53,11 +53,7 @@ func (l *loop) callsOf(ctx context.Context, id string) ([]api.Call, error) {
 	}
 	var calls []api.Call
 	for _, row := range page.Runs {
-		record, err := recordOf(row)
-		if err != nil {
-			return nil, err
-		}
-		calls = append(calls, callOf(record))
+		calls = append(calls, callOf(shownOf(row)))
 	}
 	sortCalls(calls)
 	return calls, nil

@@ -29,3 +29,20 @@ func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error
 	j.cancel(run.Cancelled(reason))
 	return l.Get(ctx, id)
 }
+
+// Cancel is the loop's, but for a damaged store: then no run has a job here, and none is known
+// to have ended.
+func (s *Service) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
+	if err := s.undamaged(ctx); err != nil {
+		return api.Record{}, err
+	}
+	return s.loop.Cancel(ctx, id, reason)
+}
+
+// undamaged returns the fault that says how the store is damaged, or nil.
+func (s *Service) undamaged(ctx context.Context) error {
+	if !s.store.Damaged() {
+		return nil
+	}
+	return s.store.Health(ctx)
+}

@@ -45,8 +45,16 @@ func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error
 	}
 	return &handoff.Unit{
 		Name: u.Name, Description: u.Description, Contract: u.Contract, Schema: schema,
-		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion,
+		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Kind: otherKind(u),
 	}, nil
+}
+
+// otherKind is the kind of a unit that a capsule has to know: it takes no handoff.
+func otherKind(u *unit.Unit) string {
+	if u.Kind == unit.MCP {
+		return string(u.Kind)
+	}
+	return ""
 }
 
 // Start implements handoff.Runs.
@@ -55,6 +63,9 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 	record, joined, err := c.join(ctx, key)
 	if err != nil || joined {
 		return record.ID, err
+	}
+	if err := c.room(handedOver(call.Files)); err != nil {
+		return "", err
 	}
 	u, err := c.job.find(ctx, call.Target.Name)
 	if err != nil {
@@ -114,11 +125,20 @@ func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(),
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source,
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
+	asked.Extra, asked.once = call.Extra, call.Extra != nil
 	return asked, c.ready(ctx, &asked)
+}
+
+// handedOver returns how many bytes a call hands over.
+func handedOver(files []handoff.File) (bytes int64) {
+	for _, f := range files {
+		bytes += f.Size
+	}
+	return bytes
 }
 
 // copyCallFiles copies opened files of the caller's to a directory of ours.
@@ -204,6 +224,15 @@ func (c *childRuns) Cancel(ctx context.Context, id, reason string) error {
 
 // Progress implements handoff.Runs.
 func (c *childRuns) Progress(p handoff.Progress) { c.job.Tell(run.Event{Progress: &p}) }
+
+// Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
+// model, as it does while it waits for a call.
+func (c *childRuns) Mounts() []handoff.Mount {
+	return append(append(c.job.modelMounts(c.slot), c.sessionMount()), c.opts.Mounts...)
+}
+
+// Lend implements run.ChildRuns. The run doesn't get its slot back: it has little left to do.
+func (c *childRuns) Lend(ctx context.Context, wait func()) { c.slot.Await(ctx, wait) }
 
 // CancelAll implements run.ChildRuns.
 func (c *childRuns) CancelAll(cause error) {

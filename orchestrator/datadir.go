@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
-	lockName = "lock"
 	// tempAge is the age from which an unfinished directory counts as that of a dead
 	// process.
 	tempAge = time.Minute
@@ -57,7 +57,7 @@ func (d *dataDir) make(id string) (*lockedDir, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "no directory can be made for the run in %q", d.runs()).
 			WithHint("is the disk full, or the data directory somebody else's? --data DIR names another one")
 	}
-	lock, err := safefs.Lock(filepath.Join(temp, lockName))
+	lock, err := safefs.Lock(filepath.Join(temp, layout.Lock))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock run: %w", err), os.RemoveAll(temp))
 	}
@@ -79,7 +79,7 @@ func (d *lockedDir) remove() error {
 		return fmt.Errorf("remove run directory: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == lockName {
+		if entry.Name() == layout.Lock {
 			continue
 		}
 		if err := safefs.RemoveTree(filepath.Join(d.path, entry.Name())); err != nil {
@@ -113,7 +113,7 @@ func (d *dataDir) orphan(entry os.DirEntry) *lockedDir {
 		return nil
 	}
 	path := filepath.Join(d.runs(), entry.Name())
-	lock, err := safefs.LockExisting(filepath.Join(path, lockName))
+	lock, err := safefs.LockExisting(filepath.Join(path, layout.Lock))
 	if errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(path) // the last step of a removal that was cut off; refused unless empty
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -61,7 +62,7 @@ func TestARunIsAnOrphanOnlyWithoutItsLock(t *testing.T) {
 func TestANewbornIsNoOrphanYet(t *testing.T) {
 	d := openTestDir(t)
 	newborn := filepath.Join(d.runs(), safefs.TempPrefix+"one")
-	write(t, filepath.Join(newborn, lockName), "")
+	write(t, filepath.Join(newborn, layout.Lock), "")
 	if ids := orphansOf(t, d); len(ids) > 0 {
 		t.Errorf("orphans %q", ids)
 	}

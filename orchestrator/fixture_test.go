@@ -284,7 +284,7 @@ func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 // within polls until something is so.
 func within(t *testing.T, is func() bool, otherwise func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it didn't come to that: %s", otherwise())
 		}

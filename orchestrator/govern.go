@@ -39,6 +39,7 @@ func (s *Service) policyOf(u *unit.Unit) *api.UnitPolicy {
 	}
 	told.Network, told.ReadOnly, told.Runtime = p.Network, !p.Writable, p.Isolation
 	told.MemoryBytes, told.CPUs, told.PIDs, told.OutputBytes = limits.MemoryBytes, limits.CPUs, limits.PIDs, limits.OutputBytes
+	told.BuildNetwork = p.Bounds.NetworkOfBuilds()
 	told.Reuse, told.Warm, told.Env = max(p.Reuse, 1), p.Warm, slices.Sorted(maps.Keys(p.Env))
 	return told
 }

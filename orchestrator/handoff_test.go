@@ -37,6 +37,8 @@ type script struct {
 	AtOnce bool     `json:"at_once,omitempty"`
 	Until  string   `json:"until,omitempty"` // a gate that it waits for before it ends
 	File   string   `json:"file,omitempty"`  // that it hands to each callee, and gives back
+
+	Asks []modelAsk `json:"asks,omitempty"` // of a model, before the calls or beside them
 }
 
 var callerFiles = map[string]string{
@@ -45,7 +47,7 @@ var callerFiles = map[string]string{
 	"agent.yaml": "name: caller\nrecursion: 16\nlimits: {timeout: 20s}\n",
 	"schema.json": `{
 	  "input": {"type": "object", "properties": {
-	    "mark": {"type": "string"}, "target": {"type": "string"}, "calls": {"type": "array"}, "at_once": {"type": "bool"},
+	    "mark": {"type": "string"}, "target": {"type": "string"}, "calls": {"type": "array"}, "at_once": {"type": "bool"}, "asks": {"type": "array"},
 	    "until": {"type": "string"}, "file": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}
 	  }, "additionalProperties": false},
 	  "output": {"type": "object", "properties": {"doc": {"type": "string", "format": "file_path"}}}
@@ -73,6 +75,11 @@ func (w *fixture) callerProgram(ctx context.Context, dir map[string]string, inpu
 	w.mu.Unlock()
 	api := apiClient(filepath.Join(dir["/run/aod"], "aod.sock"))
 	var all sync.WaitGroup
+	if s.AtOnce {
+		all.Go(func() { w.askAll(ctx, api, s) })
+	} else {
+		w.askAll(ctx, api, s)
+	}
 	for i, call := range s.Calls {
 		do := func() { w.call(ctx, api, dir, s, i, call) }
 		if s.AtOnce {
@@ -167,7 +174,9 @@ func (a asking) until(ctx context.Context, method, path string, body []byte) str
 	for ctx.Err() == nil {
 		req, _ := http.NewRequestWithContext(ctx, method, "http://aod"+path, bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Idempotency-Key", a.key)
+		if a.key != "" {
+			req.Header.Set("Idempotency-Key", a.key)
+		}
 		resp, err := a.api.Do(req)
 		if err != nil {
 			time.Sleep(5 * time.Millisecond) // the orchestrator is away
@@ -269,7 +278,7 @@ func TestHandoffs(t *testing.T) {
 		}
 	})
 	t.Run("the end of a caller is the end of its calls", func(t *testing.T) {
-		w := newCallFixture(t, func(o *settings) { o.Concurrency = 20 })
+		w := newCallFixture(t, func(o *settings) { o.Concurrency, o.MemoryBytes = 20, 1<<40 })
 		tree := script{Mark: "root", AtOnce: true}
 		for n := range 3 {
 			branch := script{Mark: fmt.Sprint("branch", n), AtOnce: true}

@@ -150,7 +150,7 @@ func (h *History) Inputs(id string) ([]run.PlacedFile, error) {
 		files = append(files, run.PlacedFile{Source: path, Name: filepath.ToSlash(name)})
 		return err
 	})
-	return files, ignoreMissing(err)
+	return files, safefs.IgnoreMissing(err)
 }
 
 func (h *History) inputDir(id string) string { return filepath.Join(h.dir, id, "input") }
@@ -173,7 +173,7 @@ func (h *History) prune() error {
 func (h *History) remove(id string) error {
 	temp := filepath.Join(h.dir, safefs.TempName())
 	if err := os.Rename(filepath.Join(h.dir, id), temp); err != nil {
-		return ignoreMissing(err) // another process was quicker
+		return safefs.IgnoreMissing(err) // another process was quicker
 	}
 	return safefs.RemoveTree(temp)
 }
@@ -181,7 +181,7 @@ func (h *History) remove(id string) error {
 func (h *History) removeAbandoned() error {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
-		return ignoreMissing(err)
+		return safefs.IgnoreMissing(err)
 	}
 	var failed error
 	for _, entry := range entries {

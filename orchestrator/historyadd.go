@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -48,8 +49,10 @@ func (h *History) fill(temp string, past Past, runDir string) error {
 		}
 		past.Record.Files = kept
 	}
-	if err := moveIfThere(filepath.Join(runDir, logName), filepath.Join(temp, logName)); err != nil {
-		return err
+	for _, name := range []string{layout.Log, layout.Transcript} {
+		if err := moveIfThere(filepath.Join(runDir, name), filepath.Join(temp, name)); err != nil {
+			return err
+		}
 	}
 	raw, err := json.Marshal(past)
 	if err != nil {
@@ -65,7 +68,7 @@ func sizeOf(files []api.File) (sum int64) {
 	return sum
 }
 
-func moveIfThere(from, to string) error { return ignoreMissing(os.Rename(from, to)) }
+func moveIfThere(from, to string) error { return safefs.IgnoreMissing(os.Rename(from, to)) }
 
 // copyOutputs copies delivered files to a directory, and returns them as they lie in the
 // directory that it will be.

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -22,7 +22,7 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 	if err != nil {
 		return api.Record{}, err
 	}
-	return recordOf(row)
+	return shownOf(row), nil
 }
 
 // List returns a page of runs, newest first.
@@ -40,11 +40,10 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 	}
 	page := api.Page{Runs: make([]api.Summary, 0, len(rows.Runs))}
 	for _, row := range rows.Runs {
-		summary := api.Summary{}
-		if err := json.Unmarshal(row.Record, &summary); err != nil {
+		summary, err := summaryOf(row)
+		if err != nil {
 			return api.Page{}, err
 		}
-		summary.Status = summary.State.Status() // an older version didn't store it
 		page.Runs = append(page.Runs, summary)
 	}
 	if rows.Next != "" {
@@ -154,7 +153,7 @@ type tail struct {
 func (t *tail) drain(yield func(api.LogEntry, error) bool) (more bool, err error) {
 	if t.file == nil {
 		if t.file, err = os.Open(t.path); err != nil {
-			return true, ignoreMissing(err)
+			return true, safefs.IgnoreMissing(err)
 		}
 		t.reader = newLogReader(t.file)
 	}
@@ -173,13 +172,6 @@ func (t *tail) close() {
 	if t.file != nil {
 		_ = t.file.Close() // read only
 	}
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func ignoreEOF(err error) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -31,9 +33,14 @@ type job struct {
 	fault         error         // with which the last attempt ended; nil: with an outcome
 	keptAt        string        // where the attempt's directory was kept
 	log           *logFile
-	recovered     bool        // an earlier process accepted it
-	traceParent   string      // of the run's own span, for the runs that it calls; "" for none
-	pending       []run.Event // to be stored with the next transition
+	noted         bool // that the log lacks lines
+	source        ModelSource
+	spending      spending
+	transcript    *transcript
+	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys
+	recovered     bool         // an earlier process accepted it
+	traceParent   string       // of the run's own span, for the runs that it calls; "" for none
+	pending       []run.Event  // to be stored with the next transition
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc
@@ -97,7 +104,18 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
+	j.noteModels()
+	j.noteLog()
 	return j.End(j.synced(ctx, result))
+}
+
+// noteLog warns once of a log that could not be written.
+func (j *job) noteLog() {
+	if err := j.log.err(); err != nil && !j.noted {
+		j.noted = true
+		j.loop.logger.Warn("log of a run not written", "run", j.ID, fault.LogAttr(err))
+		j.Warn("the run's log lacks lines, its file could not be written: %s", safefs.Reason(err))
+	}
 }
 
 // release gives up the run, which the next process goes on with.
@@ -161,14 +179,7 @@ func (j *job) retryDelay() time.Duration {
 func (j *job) waitToRetry(ctx context.Context) error {
 	ctx, stop := j.loop.waiting(ctx)
 	defer stop()
-	timer := time.NewTimer(j.retryDelay())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause.For(ctx, j.retryDelay())
 }
 
 // tryOnce makes one attempt while it holds a slot. It returns an error only when this process
@@ -221,7 +232,7 @@ func (j *job) takeSlot(ctx context.Context) error {
 		return nil // it occupies its slot, and hears of a wish to cancel from its kind
 	}
 	if j.permit == nil {
-		j.permit = j.loop.queue.Reenter(j.Record.Unit, j.private.Concurrency)
+		j.permit = j.loop.queue.Reenter(j.loop.place(j))
 	}
 	began := time.Now()
 	defer func() {
@@ -277,6 +288,11 @@ func (j *job) Waiting(ctx context.Context) (context.Context, context.CancelFunc)
 	return j.loop.waiting(ctx)
 }
 
+// Aside implements run.Host.
+func (j *job) Aside(ctx context.Context, wait func()) error {
+	return j.permit.Aside(ctx, wait)
+}
+
 // Logged implements run.Host.
 func (j *job) Logged() run.Lines { return j.log.seen(j.Attempt) }
 
@@ -287,6 +303,7 @@ func (j *job) CancelRequest() error { return j.asked }
 // process has to stop.
 func (j *job) finalise(ctx context.Context) error {
 	j.execution.Settle(j.loop.life)
+	j.noteLog() // its last lines may have come after the outcome
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 const (
-	logName = "log.jsonl"
 	// maxLogLine is more than a line of the file takes: the text is cut at 16 KiB
 	// by the runtime, and JSON writes no byte with more than six.
 	maxLogLine = 128 << 10
@@ -31,7 +31,7 @@ type logFile struct {
 	failed error // the first error: what comes after it is dropped
 }
 
-func newLogFile(runDir string) *logFile { return &logFile{path: filepath.Join(runDir, logName)} }
+func newLogFile(runDir string) *logFile { return &logFile{path: filepath.Join(runDir, layout.Log)} }
 
 func (l *logFile) add(entry api.LogEntry) {
 	line, err := json.Marshal(entry)
@@ -56,6 +56,13 @@ func openLog(path string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
+// err is why the file lacks lines; nil: it has all of them.
+func (l *logFile) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 func (l *logFile) close() {

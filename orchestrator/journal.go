@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -61,11 +62,17 @@ func (j *job) row() (store.Run, error) {
 	return row, nil
 }
 
-// recordOf is the inverse of row.
+// recordOf is the inverse of row. The error is a fault.
 func recordOf(row store.Run) (api.Record, error) {
 	var record api.Record
 	if err := json.Unmarshal(row.Record, &record); err != nil {
-		return record, fmt.Errorf("decode record of run %s: %w", row.ID, err)
+		return record, undecodable(err)
+	}
+	if record.ID != row.ID || string(record.State) != row.State {
+		return record, undecodable(errors.New("its record is of another run or state"))
+	}
+	if !isDocument(row.Input) || !isDocument(row.Output) {
+		return record, undecodable(errors.New("its input or output is no JSON"))
 	}
 	record.Input, record.Output = row.Input, row.Output
 	record.Status = record.State.Status() // an older version didn't store it
@@ -124,6 +131,8 @@ func stored(event run.Event) []store.Event {
 		return []store.Event{newEvent(now, api.WarningEvent{Message: event.Warning})}
 	case event.Progress != nil:
 		return []store.Event{newEvent(now, api.ProgressEvent{Percent: event.Progress.Percent, Step: event.Progress.Step, Message: event.Progress.Message})}
+	case event.Model != nil:
+		return []store.Event{newEvent(now, *event.Model)}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
 		return []store.Event{newEvent(now, api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -52,7 +53,7 @@ func TestTheLastWordsOfARun(t *testing.T) {
 			t.Errorf("%s: %q", record.Outcome, got)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(l.runPath("r"), logName), []byte("{\n{}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(l.runPath("r"), layout.Log), []byte("{\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.LastWords(failed); got != "" {

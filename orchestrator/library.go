@@ -96,7 +96,7 @@ func (s *Service) info(u *unit.Unit) api.Unit {
 // the unit's current version. Nothing changes when any of that fails. It reports whether
 // another version was current before.
 func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
-	if err := s.admits(); err != nil {
+	if err := s.admits(ctx); err != nil {
 		return api.Unit{}, false, err
 	}
 	u, created, err := s.units.Put(ctx, name, archive)

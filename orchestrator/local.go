@@ -16,7 +16,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -56,7 +58,10 @@ func NewLocal(opts Options) (_ *Local, err error) {
 		return nil, err
 	}
 	l.journal, l.kept = newMemory(), filepath.Join(data.path, "kept")
-	l.home = run.Home{Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards")}
+	l.home = run.Home{
+		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards"),
+		Disks: runtime.NewDisks(opts.MinFreeDisk, l.dir.path),
+	}
 	if err := errors.Join(os.Mkdir(l.home.Runs, 0o700), l.openKinds()); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -74,6 +79,7 @@ type Request struct {
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
 	History *History
 	Source  Source
+	Models  ModelSource
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
 	Observe func(run.Event)
@@ -96,7 +102,7 @@ type Ended struct {
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	asked := accepted{
 		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find,
-		rerunOf: req.RerunOf,
+		rerunOf: req.RerunOf, source: req.Models,
 	}
 	if asked.find == nil {
 		asked.find = noUnits
@@ -216,7 +222,7 @@ func keepOnly(dir string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if isKept(entry.Name()) {
+		if layout.IsKept(entry.Name()) {
 			_ = unix.Rmdir(filepath.Join(dir, entry.Name())) // refused unless it is an empty directory
 			continue
 		}
@@ -228,12 +234,9 @@ func keepOnly(dir string) error {
 	return nil
 }
 
-// isKept reports whether an entry of a run's directory is kept after the run's end.
-func isKept(name string) bool { return name == "input" || name == "output" || name == logName }
-
 // hasAttempt reports whether an attempt began in a run's directory: then kinds may have
 // something outside of it.
 func hasAttempt(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !isKept(e.Name()) })
+	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !layout.IsKept(e.Name()) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -67,7 +68,7 @@ func TestALocalSweepsWhatADeadOneLeft(t *testing.T) {
 	}
 	write(t, filepath.Join(runsIn(dead.path), "begun", "1", "io", "x"), "x")
 	write(t, filepath.Join(runsIn(dead.path), "accepted", "input", "x"), "x")
-	write(t, filepath.Join(runsIn(dead.path), "accepted", logName), "x")
+	write(t, filepath.Join(runsIn(dead.path), "accepted", layout.Log), "x")
 	a := &able{}
 	l := playLocal(t, a, Options{Home: home})
 	if swept, err := l.Sweep(t.Context()); err != nil || len(swept) > 0 {

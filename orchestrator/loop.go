@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -23,16 +24,18 @@ import (
 // the tree of calls. A Service has a loop with a journal on disk, a Local one with a journal
 // in memory.
 type loop struct {
-	opts    Options
-	home    run.Home
-	kinds   run.Kinds
-	journal journal
-	queue   *queue.Queue
-	logger  *slog.Logger
-	metrics *metrics
-	recent  *recent
-	durable bool   // another process may go on with the runs
-	kept    string // where directories of attempts go that are to be kept; "" is nowhere
+	opts       Options
+	home       run.Home
+	kinds      run.Kinds
+	journal    journal
+	queue      *queue.Queue
+	logger     *slog.Logger
+	metrics    *metrics
+	recent     *recent
+	ledger     *ledger.Tree // of what runs spend on models
+	modelCache modelCache
+	durable    bool   // another process may go on with the runs
+	kept       string // where directories of attempts go that are to be kept; "" is nowhere
 
 	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach context.CancelCauseFunc
@@ -55,6 +58,9 @@ type journal interface {
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
 	Keys(ctx context.Context, prefix string) ([]string, error)
+	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
+	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
+	ModelCalls(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
 }
 
 // finder returns the unit with a name if the run may call it, else a NotFound fault.
@@ -65,8 +71,9 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: newMetrics(), recent: newRecent(), live: map[string]*job{},
+		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{},
 	}
+	l.queue.SetMemory(opts.MemoryBytes)
 	l.life, l.detach = context.WithCancelCause(context.Background())
 	l.begin, l.hold = context.WithCancelCause(l.life)
 	return l
@@ -100,6 +107,7 @@ func (l *loop) unregister(j *job) {
 	l.mu.Lock()
 	delete(l.live, j.ID)
 	l.mu.Unlock()
+	l.ledger.Close(j.ID)
 	j.cancel(nil)
 	close(j.gone)
 	l.jobs.Done()
@@ -119,6 +127,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 	l.closing = true
 	l.mu.Unlock()
 	if !drain {
+		l.queue.Close()
 		l.hold(runtime.ErrDetach)
 	}
 	idle := make(chan struct{})
@@ -133,6 +142,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 			l.logger.Warn("runs are left to the next start", "runs", left)
 		}
 	}
+	l.queue.Close() // runs that this process leaves free slots: no run may begin with one of those
 	l.detach(runtime.ErrDetach)
 	<-idle
 }

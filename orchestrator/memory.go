@@ -87,3 +87,16 @@ func (m *memory) ByKey(_ context.Context, key string) (run, fingerprint string, 
 
 // Keys implements journal. There are none, since there is no earlier process.
 func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, nil }
+
+// AddModelCall implements journal. It keeps nothing: no other process restores the run.
+func (m *memory) AddModelCall(context.Context, string, store.ModelCall) (n int64, err error) {
+	return 0, nil
+}
+
+// SaveModelCall implements journal.
+func (m *memory) SaveModelCall(context.Context, string, store.ModelCall) error { return nil }
+
+// ModelCalls implements journal. There are none, since there is no earlier process.
+func (m *memory) ModelCalls(context.Context, string, int64, int) ([]store.ModelCall, error) {
+	return nil, nil
+}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	goruntime "runtime"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,12 @@ type metrics struct {
 	total    *prometheus.HistogramVec
 	queued   *prometheus.HistogramVec
 	program  *prometheus.HistogramVec
+	models   *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
+	asking   *prometheus.HistogramVec
+	first    *prometheus.HistogramVec
+	cost     *prometheus.CounterVec
+	again    *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -31,13 +38,19 @@ func newMetrics() *metrics {
 		total:    histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", buckets),
 		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", buckets),
 		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", buckets),
+		models:   counter("aod_model_requests_total", "Requests for models that are over.", "model", "provider", "status", "rule"),
+		tokens:   counter("aod_model_tokens_total", "Tokens that providers counted.", "model", "provider", "type"),
+		asking:   histogramBy("aod_model_duration_seconds", "From a request for a model to the end of its answer.", buckets, "model"),
+		first:    histogramBy("aod_model_first_seconds", "From a request for a model to the beginning of a streamed answer.", buckets, "model"),
+		cost:     counter("aod_model_cost_total", "What was charged, in the currency of the prices.", "model", "provider"),
+		again:    counter("aod_model_retries_total", "Attempts at providers after the first one of a request.", "model", "provider"),
 	}
 }
 
 // registryOf returns a registry with the metrics of a service and of its kinds.
 func registryOf(s *Service) *prometheus.Registry {
 	registry, m := prometheus.NewRegistry(), s.metrics
-	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, moment{s},
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.models, m.tokens, m.asking, m.first, m.cost, m.again, moment{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for kind := range s.kinds.Each() {
 		if own, ok := kind.(interface{ Collectors() []prometheus.Collector }); ok {
@@ -52,7 +65,11 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 }
 
 func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"unit"})
+	return histogramBy(name, help, buckets, "unit")
+}
+
+func histogramBy(name, help string, buckets []float64, label string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
 }
 
 func (m *metrics) countEnd(r api.Record) {
@@ -67,6 +84,26 @@ func (m *metrics) countEnd(r api.Record) {
 func (m *metrics) retried(unit string) { m.retries.WithLabelValues(unit).Inc() }
 
 func (m *metrics) refused(unit string) { m.refusals.WithLabelValues(unit).Inc() }
+
+// asked counts a request for a model. A name that the operator doesn't know is no label.
+func (m *metrics) asked(c api.ModelCall) {
+	model := c.Model
+	if c.Provider == "" {
+		model = ""
+	}
+	m.models.WithLabelValues(model, c.Provider, strconv.Itoa(c.Status), c.Rule).Inc()
+	m.tokens.WithLabelValues(model, c.Provider, "input").Add(float64(c.Tokens.Input))
+	m.tokens.WithLabelValues(model, c.Provider, "output").Add(float64(c.Tokens.Output))
+	if c.Provider == "" {
+		return
+	}
+	m.asking.WithLabelValues(model).Observe(c.MS / 1000)
+	m.cost.WithLabelValues(model, c.Provider).Add(float64(c.Cost) / 1e9)
+	m.again.WithLabelValues(model, c.Provider).Add(float64(max(c.Attempts-1, 0)))
+	if c.Stream && c.FirstMS > 0 {
+		m.first.WithLabelValues(model).Observe(c.FirstMS / 1000)
+	}
+}
 
 // Metrics returns the service's metrics, its current figures included.
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }

@@ -23,6 +23,7 @@ type Options struct {
 	Limits  runtime.Limits // in force where a unit says nothing
 	Version string         // of the program, for the metrics
 
+	MemoryBytes int64         // that all runs together may take; of a Service default 80 % of the machine's, of Local none
 	Concurrency int           // runs at once; default twice the number of CPUs
 	Queue       int           // how many runs of one unit may wait; default 100
 	QueueWait   time.Duration // how long one may wait; default 10 minutes
@@ -32,8 +33,11 @@ type Options struct {
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
+	Models Models          // what runs may ask of models
+	Mounts []handoff.Mount // further protocols that capsules speak
+
 	PayloadBytes int64 // of an input; default 1 MiB
-	MinFreeDisk  int64 // below it new runs are refused; default 0, no bound
+	MinFreeDisk  int64 // on the disks of the home and of the engine; below it nothing new begins; default 0, no bound
 
 	RetentionAge  time.Duration // of finished runs; 0 keeps them
 	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound

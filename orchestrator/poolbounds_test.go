@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
@@ -43,4 +45,45 @@ func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
 	w.awaitPoolUnit("asker", "and none is loaded again", func(s api.PoolUnit) bool {
 		return s.Refills > pooled.Refills && len(s.Waiting) > 0 && !s.Waiting[0].Loaded
 	})
+}
+
+func TestAWaitingProgramThatComputesGoes(t *testing.T) {
+	began := time.Now()
+	w := newPoolFixture(t, map[string]int{"asker": 2}, func(o *settings) {
+		o.Containers.Pool.Watch = 20 * time.Millisecond
+		o.fixture.engine.CPU = func(spec runtime.ContainerSpec) time.Duration {
+			if spec.Labels[runtime.LabelUnit] == "asker" {
+				return time.Since(began) * 9 / 10
+			}
+			return time.Since(began) / 100
+		}
+	})
+	w.await(w.submitTo("asker", orders{Mark: "first"}))
+	w.awaitPoolUnit("asker", "one is loaded, goes, and others wait less far", func(s api.PoolUnit) bool {
+		return s.Discarded > 0 && len(s.Waiting) == 2 && !s.Waiting[0].Loaded && !s.Waiting[1].Loaded
+	})
+	w.wantWaited(w.await(w.submitTo("asker", orders{Mark: "a"})))
+	w.awaitPoolUnit("asker", "and none is loaded again", func(s api.PoolUnit) bool {
+		return len(s.Waiting) == 2 && !s.Waiting[0].Loaded && !s.Waiting[1].Loaded
+	})
+}
+
+func TestAWaitingProgramThatHardlyComputesStays(t *testing.T) {
+	began := time.Now()
+	looks := make(chan struct{}, 3)
+	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) {
+		o.Containers.Pool.Watch = 20 * time.Millisecond
+		o.fixture.engine.CPU = func(runtime.ContainerSpec) time.Duration {
+			select {
+			case looks <- struct{}{}:
+			default:
+			}
+			return time.Since(began) / 100
+		}
+	})
+	waiting := w.asking()
+	within(t, func() bool { return len(looks) == cap(looks) }, func() string { return "nobody looks" })
+	if pooled := w.poolUnit("asker"); pooled.Discarded != 0 || len(pooled.Waiting) == 0 || pooled.Waiting[0].ID != waiting.ID {
+		t.Errorf("%+v", pooled)
+	}
 }

@@ -35,6 +35,8 @@ type watchedHost struct {
 
 func (h watchedHost) job() *job { return h.w.latest.Load().job(h.id) }
 
+func (h watchedHost) Aside(ctx context.Context, wait func()) error { return h.job().Aside(ctx, wait) }
+
 func (h watchedHost) Calls() run.ChildRuns {
 	if do := h.w.claims; do != nil {
 		h.w.claims = nil // there is one run at a time

@@ -52,6 +52,9 @@ type probe struct {
 	out        string
 }
 
+// probeUIDs are the users of a probe's sandboxes, where the test is root.
+var probeUIDs = runtime.UIDs{First: 2_100_000_000, Last: 2_100_065_535}
+
 func newProbe(t *testing.T, agent string) *probe {
 	t.Helper()
 	p := &probe{t: t, engine: dockertest.Require(t), dir: t.TempDir(), data: t.TempDir(), out: filepath.Join(t.TempDir(), "out")}
@@ -76,7 +79,7 @@ func (p *probe) remote() bool {
 func (p *probe) orchestrator(engine container.Engine) *Local {
 	p.t.Helper()
 	limits := runtime.Limits{DiskBytes: 64 << 20}
-	p.containers = container.New(engine, container.Options{Limits: limits, Labels: map[string]string{"aod.test": "orchestrator"}})
+	p.containers = container.New(engine, container.Options{Limits: limits, Labels: map[string]string{"aod.test": "orchestrator"}, UIDs: probeUIDs})
 	return newLocal(p.t, p.containers, Options{Home: p.data, Limits: limits})
 }
 

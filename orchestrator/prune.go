@@ -14,17 +14,33 @@ import (
 // pruneBatch is how many runs are removed at once.
 const pruneBatch = 200
 
-// Prune removes finished runs and everything that is kept of them, the oldest first.
+// Prune removes finished runs and everything that is kept of them, the oldest first, or images.
 func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
+	var before time.Time
+	if opts.OlderThan > 0 {
+		before = time.Now().Add(-opts.OlderThan)
+	}
+	return s.prune(ctx, opts, before)
+}
+
+// prune removes runs that ended before a time, which is zero for any. Of a damaged store
+// nothing is removed: it doesn't say what there is.
+func (s *Service) prune(ctx context.Context, opts api.PruneOptions, before time.Time) (api.PruneReport, error) {
 	report := api.PruneReport{DryRun: opts.DryRun}
+	if err := s.undamaged(ctx); err != nil {
+		return report, err
+	}
+	if opts.Images {
+		removed, err := s.pruneImages(ctx, opts.DryRun)
+		report.Images = &removed
+		return report, err
+	}
 	totals, err := s.store.Totals(ctx)
 	if err != nil {
 		return report, err
 	}
 	p := pruning{service: s, opts: opts, kept: totals.DiskBytes, report: &report}
-	if opts.OlderThan > 0 {
-		p.old.Before = time.Now().Add(-opts.OlderThan)
-	}
+	p.old.Before = before
 	err = p.run(ctx)
 	if report.Runs > 0 {
 		s.logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
@@ -92,7 +108,7 @@ func (p *pruning) remove(ctx context.Context, ids []string) error {
 }
 
 // pruneRegularly prunes runs by the operator's settings, and versions of units that no run
-// needs, until ctx ends.
+// or unit needs, with their images, until ctx ends.
 func (s *Service) pruneRegularly(ctx context.Context) {
 	ticker := time.NewTicker(s.opts.SweepInterval)
 	defer ticker.Stop()
@@ -109,9 +125,12 @@ func (s *Service) pruneRegularly(ctx context.Context) {
 }
 
 func (s *Service) pruneOnce(ctx context.Context) error {
+	if err := s.undamaged(ctx); err != nil {
+		return err
+	}
 	var failures []error
-	if s.opts.RetentionAge > 0 {
-		_, err := s.Prune(ctx, api.PruneOptions{OlderThan: s.opts.RetentionAge})
+	if s.opts.RetentionAge > 0 && time.Now().After(s.ageHeld) {
+		_, err := s.prune(ctx, api.PruneOptions{}, s.now().Add(-s.opts.RetentionAge))
 		failures = append(failures, err)
 	}
 	if s.opts.RetentionSize > 0 {
@@ -120,7 +139,8 @@ func (s *Service) pruneOnce(ctx context.Context) error {
 	}
 	needed := s.neededVersions()
 	_, err := s.units.Prune(ctx, func(name, version string) bool { return needed[name+"@"+version] })
-	return errors.Join(append(failures, err)...)
+	_, failed := s.pruneImages(ctx, false)
+	return errors.Join(append(failures, err, failed)...)
 }
 
 // neededVersions returns the unit versions of the live runs.

@@ -20,7 +20,7 @@ const (
 // kinds are asked at most once a second: an engine under load is slow to answer, and every
 // further question makes it slower.
 func (s *Service) Ready(ctx context.Context) error {
-	if err := s.admits(); err != nil {
+	if err := s.admits(ctx); err != nil {
 		return err
 	}
 	return s.readiness.get(ctx, s.probe)

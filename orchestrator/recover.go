@@ -3,7 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
@@ -18,13 +19,10 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// recover goes on with a run that an earlier process did not finish.
-func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
+// recover makes a job of a run that an earlier process did not finish. It is driven when all
+// of them are known, with what they have spent: budgets hold for whole trees.
+func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) *job {
 	j, err := s.restore(ctx, row, trees)
-	if j == nil {
-		s.logger.Error("run can't be read", "run", row.ID, fault.LogAttr(err))
-		return
-	}
 	s.mu.Lock()
 	s.live[j.ID] = j
 	s.jobs.Add(1)
@@ -33,34 +31,43 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) {
 	case j.Record.Outcome != "": // only its cleaning up is left
 		j.publishOutcome()
 	case j.Record.State == api.Starting || j.Record.State == api.Running:
-		j.permit = s.queue.Occupy(j.Record.Unit, j.private.Concurrency)
+		j.permit = s.queue.Occupy(s.place(j))
 	default:
-		j.permit = s.queue.Reenter(j.Record.Unit, j.private.Concurrency)
+		j.permit = s.queue.Reenter(s.place(j))
 	}
 	j.unrecoverable, j.recovered = err, true
+	if err == nil && j.Record.Outcome == "" {
+		j.restoreModels(ctx, trees)
+	}
 	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
 	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
+	return j
+}
+
+// goOn drives a recovered run.
+func (j *job) goOn() {
 	go j.drive()
 	if j.asked != nil {
 		j.cancel(j.asked)
 	}
 }
 
-// restore makes a job of a stored run. An error together with a job is the reason why the
-// run can't go on.
+// restore makes a job of a stored run. An error is the reason why the run can't go on.
 func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (*job, error) {
-	record, err := recordOf(row)
-	if err != nil {
-		return nil, err
+	record, wrecked := recordOf(row)
+	if wrecked != nil {
+		record = openWreck(row)
+		s.logger.Error("run can't be read", "run", row.ID, "bytes", len(row.Record), fault.LogAttr(wrecked))
 	}
 	r := &run.Run{
 		ID: row.ID, Unit: &unit.Unit{Name: record.Unit, Kind: unit.Kind(record.Kind)}, Record: record,
 		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
+		Attempt: len(record.Attempts) + 1,
 	}
 	j := s.lead(r, nil)
 	j.find, j.execution = s.units.Get, unknownKind{}
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
-		return j, fmt.Errorf("decode run: %w", err)
+		wrecked = errors.Join(wrecked, undecodable(err))
 	}
 	r.Saved = j.private.Kind
 	r.Lineage.Path, r.Lineage.Deadline = j.private.Path, j.private.Deadline
@@ -68,24 +75,32 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	if err != nil {
 		return j, err
 	}
-	err = s.restoreUnit(ctx, r, j.private.Timeout, row.Input)
+	if wrecked == nil {
+		err = s.restoreUnit(ctx, r, j.private.Timeout, row.Input)
+	}
 	j.execution = kind.Execution(r)
+	if wrecked != nil {
+		return j, wrecked
+	}
 	if err == nil && record.Outcome == "" {
 		r.Lineage.Tree, err = trees.of(ctx, record.Root)
 	}
 	return j, err
 }
 
-// restoreUnit gives a run without an outcome its unit in the same version, and its input.
+// restoreUnit gives a run its unit in the same version, and its input. One with an outcome
+// needs neither, but for the limit of its log.
 func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Duration, input []byte) error {
-	if r.Record.Outcome != "" {
-		return nil
-	}
 	u, err := s.units.Version(ctx, r.Record.Unit, r.Record.Version)
+	if err == nil {
+		r.Unit, r.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(s.opts.Limits)
+	}
+	if r.Record.Outcome != "" {
+		return nil // its unit may be gone
+	}
 	if err != nil {
 		return err
 	}
-	r.Unit, r.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(s.opts.Limits)
 	r.Grants = u.Policy.Grants
 	if refusal := u.Policy.Refusal; refusal != nil && r.Record.State != api.Running {
 		return refusal // the operator's word came after it was accepted
@@ -108,8 +123,10 @@ func (unknownKind) Release() {}
 
 // treeCache holds the call trees of the recovered runs, so that the runs of a tree share one.
 type treeCache struct {
-	service *Service
-	trees   map[string]*handoff.Tree
+	service    *Service
+	unfinished map[string]bool
+	trees      map[string]*handoff.Tree
+	spent      map[string]map[string]ledger.Amount // on models, by root and account
 }
 
 func (f treeCache) of(ctx context.Context, root string) (*handoff.Tree, error) {

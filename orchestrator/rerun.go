@@ -30,7 +30,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
 	}
-	if err := s.admits(); err != nil {
+	if err := s.admits(ctx); err != nil {
 		return api.Record{}, false, err
 	}
 	u, err := s.units.Get(ctx, old.Unit)

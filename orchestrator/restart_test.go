@@ -167,7 +167,7 @@ func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { p.service.Shutdown(ctx, true); close(done) }()
-	within(t, func() bool { return p.service.admits() != nil }, func() string { return "it goes on admitting" })
+	within(t, func() bool { return p.service.admits(p.t.Context()) != nil }, func() string { return "it goes on admitting" })
 	if _, _, err := p.service.Submit(t.Context(), Submission{Unit: "worker"}); err == nil {
 		t.Error("a run is admitted while the service stops")
 	}

@@ -3,6 +3,11 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +69,7 @@ func TestLimitsEndAsOutcomes(t *testing.T) {
 		{"a memory hog", `tail /dev/zero`, api.OutOfMemory, 137, "its memory limit of 64 MiB"},
 		{"a fork bomb", `b() { b | b & }; trap 'exit 9' TERM; for i in $(seq 200); do sleep 30 & done; wait; exit 9`, api.LimitExceeded, -1, "its limit of 64 processes and threads"},
 		{"one file over the limit", `head -c 100M /dev/zero > /workspace/x`, api.LimitExceeded, 153, "a file of more than 64 MiB"},
+		{"too much output", `head -c 9M /dev/zero > /io/output/x; echo '{}' > /io/output.json`, api.LimitExceeded, -1, "more than 8388608 bytes"},
 		{"a full disk", `while :; do head -c 1M /dev/zero >> /workspace/x; sleep 0.01; done`, api.LimitExceeded, -1, "wrote more than"},
 	}
 	for _, c := range cases {
@@ -81,12 +87,95 @@ func TestLimitsEndAsOutcomes(t *testing.T) {
 
 func TestALogFloodIsCut(t *testing.T) {
 	p := newProbe(t, "limits: {log: 64KiB}\n")
-	log, record := p.logs(`yes "a line of the flood" | head -c 20M; head -c 1M /dev/zero | tr '\0' x; echo; echo done >&2`)
+	log, record := p.logs(`yes "a line of the flood" | head -c 4M; head -c 1M /dev/zero | tr '\0' x; echo; echo done >&2`)
 	if record.Outcome != api.Success || !record.Log.Truncated || record.Log.Bytes > 64<<10 {
 		t.Errorf("%s", show(record))
 	}
 	if len(log) > 64<<10 || len(log) < 32<<10 {
 		t.Errorf("%d bytes of log came through", len(log))
+	}
+}
+
+// The engine and this process would spend much more on a flood than the program that writes it.
+func TestAFloodWaitsForItsReaders(t *testing.T) {
+	p := newProbe(t, "limits: {log: 64KiB}\n")
+	log, record := p.logs(`
+perl -e '$| = 1; $b = ("x" x 1023 . "\n") x 64; $t = time; while (time - $t < 3) { $n += syswrite(STDOUT, $b) }
+printf("%d %d\n", $n, time - $t) if open(STDOUT, ">", "/workspace/said")'
+cp /workspace/said /io/output/said`)
+	if record.Outcome != api.Success || !record.Log.Truncated || len(log) > 64<<10 {
+		t.Fatalf("%s", show(record))
+	}
+	said, err := os.ReadFile(filepath.Join(p.out, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes, seconds int
+	if _, err := fmt.Sscan(string(said), &bytes, &seconds); err != nil {
+		t.Fatalf("%v: %q", err, said)
+	}
+	const buffered, rate = 16 << 20, 4 << 20 // pipes and sockets on the way take some
+	if most := buffered + rate*(seconds+1); bytes > most || bytes < 1<<20 {
+		t.Errorf("the program could write %d bytes in %d seconds, want at most %d", bytes, seconds, most)
+	}
+}
+
+// processesNamed are those of this machine whose command line has a word.
+func processesNamed(t *testing.T, word string) (found []string) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Fatalf("no processes: %v", err)
+	}
+	for _, name := range lines {
+		if raw, err := os.ReadFile(name); err == nil && strings.Contains(string(raw), word) { // else it has ended
+			found = append(found, strings.ReplaceAll(string(raw), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func TestTheEndOfARunIsTheEndOfItsProcesses(t *testing.T) {
+	p := newProbe(t, "")
+	if p.remote() {
+		t.Skip("the engine's processes are elsewhere")
+	}
+	for name, c := range map[string]struct {
+		script  string
+		timeout time.Duration
+		outcome api.Outcome
+	}{
+		"it ends by itself": {`echo '{}' > /io/output.json`, time.Minute, api.Success},
+		"it is stopped":     {`echo ready; while :; do sleep 1; done`, 3 * time.Second, api.TimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			word := "1000000." + strconv.FormatUint(rand.Uint64(), 10) // of no other test's processes
+			req := p.request(`trap '' TERM; setsid bash -c 'trap "" TERM; touch /tmp/up; exec sleep ` + word + `' & until [ -e /tmp/up ]; do :; done; echo started; ` + c.script)
+			req.Timeout = c.timeout
+			seen := c.outcome == api.Success // it doesn't wait to be seen
+			req.Observe = func(e run.Event) {
+				if e.Log != nil && e.Log.Text == "started" {
+					seen = seen || len(processesNamed(t, word)) > 0
+				}
+			}
+			record, err := p.submit(t.Context(), req)
+			if err != nil || record.Outcome != c.outcome {
+				t.Fatalf("%v\n%s", err, show(record))
+			}
+			if left := processesNamed(t, word); !seen || len(left) > 0 {
+				t.Errorf("seen while it ran: %v; still there: %q", seen, left)
+			}
+		})
+	}
+}
+
+func TestTheUserOfAnImageDoesNotCount(t *testing.T) {
+	p := newProbe(t, "")
+	write(t, filepath.Join(p.dir, "Dockerfile"), strings.Replace(probeFiles["Dockerfile"], "CMD", "USER 0:0\nCMD", 1))
+	log, record := p.logs(`echo "user $(id -u) group $(id -g)"; grep CapEff /proc/self/status`)
+	if record.Outcome != api.Success || strings.Contains(log, "user 0") || strings.Contains(log, "group 0") || !strings.Contains(log, "user ") ||
+		!strings.Contains(log, "CapEff:\t0000000000000000") {
+		t.Errorf("%s\n%s", log, show(record))
 	}
 }
 

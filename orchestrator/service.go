@@ -15,8 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -33,6 +36,7 @@ import (
 //	Home/pool/ID/       sandboxes that wait for a run
 //	Home/runs/ID/input/ the input files of a run, output/ its output files, log.jsonl
 //	Home/runs/ID/N/     its attempt number N, while that goes on
+//	Home/modelcache/    answers of models that units want again
 //	Home/units/         every version of every unit, see package registry
 type Service struct {
 	*loop
@@ -44,6 +48,7 @@ type Service struct {
 	whole    wholeFiles
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
+	ageHeld  time.Time // until then no run is too old; see holdAge
 
 	readiness readiness
 }
@@ -69,7 +74,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	if err := s.openKinds(); err != nil {
 		return nil, err
 	}
-	if s.store, err = store.Open(s.path("aod.db"), store.Options{Logger: s.logger}); err != nil {
+	if s.store, err = store.Open(s.path(layout.Database), store.Options{Logger: s.logger, NotEmpty: s.hasRuns()}); err != nil {
 		return nil, err
 	}
 	s.journal = s.store
@@ -95,7 +100,8 @@ func (s *Service) openHome() (err error) {
 	if err != nil {
 		return fmt.Errorf("lock home: %w", err)
 	}
-	s.home = run.Home{Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards")}
+	s.modelCache.dir = s.path(modelCacheDir)
+	s.home = run.Home{Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"), Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home)}
 	if s.home.Owner, err = ownerOf(s.opts.Home); err != nil {
 		return err
 	}
@@ -114,19 +120,39 @@ func (s *Service) emptySpool() error {
 func (s *Service) path(rel string) string { return filepath.Join(s.opts.Home, rel) }
 
 // Start recovers every run that an earlier Service did not finish, and admits new runs. It
-// returns when all recovered runs have a job; the engine need not answer by then.
+// returns when all recovered runs have a job; the engine need not answer by then. Over a
+// damaged store it changes nothing, and what can be read is: whoever repairs it finds all as it
+// was.
 func (s *Service) Start(ctx context.Context) error {
 	left, err := s.store.Unfinished(ctx)
+	if s.store.Damaged() {
+		s.started.Store(true)
+		s.logger.Error("orchestrator started for reading only", fault.LogAttr(s.store.Health(ctx)))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	trees := treeCache{service: s, trees: map[string]*handoff.Tree{}}
+	s.holdAge(ctx)
+	trees := treeCache{service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{}, spent: map[string]map[string]ledger.Amount{}}
 	for _, row := range left {
-		s.recover(ctx, row, trees)
+		trees.unfinished[row.ID] = true
+	}
+	jobs := make([]*job, len(left))
+	for i, row := range left {
+		jobs[i] = s.recover(ctx, row, trees)
+	}
+	for _, j := range jobs {
+		j.goOn()
 	}
 	s.cancelOrphans()
 	s.tasks.Go(func() { s.sweepStrays(s.life) })
+	if s.opts.MemoryBytes == 0 {
+		s.tasks.Go(func() { s.learnMemory(s.life) })
+	}
 	s.tasks.Go(func() { s.pruneRegularly(s.life) })
+	disks := s.home.Disks
+	s.tasks.Go(func() { disks.Watch(s.life) })
 	for kind := range s.kinds.Each() {
 		if warmer, ok := kind.(run.Warmer); ok {
 			s.tasks.Go(func() { warmer.Warm(s.begin, world{s}) })
@@ -191,21 +217,30 @@ func (s *Service) close() error {
 	return err
 }
 
-// admits returns a fault while the service stops, has not begun, or has too little disk.
-func (s *Service) admits() error {
+// hasRuns reports whether there are files of runs, and so runs in the store.
+func (s *Service) hasRuns() bool {
+	entries, err := os.ReadDir(s.path("runs"))
+	return err == nil && len(entries) > 0
+}
+
+// admits returns a fault while the service stops, has not begun, can't store, or has too
+// little disk.
+func (s *Service) admits(ctx context.Context) error {
 	s.mu.Lock()
 	closing := s.closing
 	s.mu.Unlock()
 	if closing || !s.started.Load() {
 		return fault.New(fault.Unavailable, "the server is starting or shutting down").WithHint("try again in a moment")
 	}
-	free, err := freeBytes(s.opts.Home)
-	if err == nil && free < s.opts.MinFreeDisk {
-		return fault.New(fault.Unavailable, "the disk is almost full: %s are free, new runs need %s", mebibytes(free), mebibytes(s.opts.MinFreeDisk)).
-			WithHint("make room, for example with `aod prune`, or lower min_free_disk")
+	if err := s.store.Health(ctx); err != nil {
+		return err
 	}
-	return nil
+	return s.room(0)
 }
+
+// Room returns a fault where size more bytes would leave less than MinFreeDisk: a request that
+// brings them needn't be read. A negative size is unknown.
+func (s *Service) Room(size int64) error { return s.room(max(size, 0)) }
 
 // ownerOf returns the label of a home's containers. It is made once and stored in the home.
 // The path would not do: two servers in containers of one engine may both have /data.
@@ -224,8 +259,6 @@ func ownerOf(home string) (string, error) {
 	}
 	return owner, nil
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 // lockWait is how long to wait for the lock of a home. After kill -9 the kernel releases the
 // lock only when it has removed the dead process.

@@ -20,6 +20,7 @@ import (
 // may use it.
 type Spool struct {
 	dir   string
+	room  func(need int64) error
 	files []spooled
 }
 
@@ -34,6 +35,9 @@ type spooled struct {
 
 // NewSpool returns an empty spool. The caller removes it if no submission took it.
 func (l *loop) NewSpool() (*Spool, error) {
+	if err := l.room(0); err != nil {
+		return nil, err
+	}
 	id, err := run.NewID()
 	if err != nil {
 		return nil, err
@@ -42,7 +46,7 @@ func (l *loop) NewSpool() (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, run.StorageFault(err)
 	}
-	return &Spool{dir: dir}, nil
+	return &Spool{dir: dir, room: l.room}, nil
 }
 
 // Add receives a file for a field of the input, with the name that its client gives it. More
@@ -55,11 +59,14 @@ func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	}
 	sum := sha256.New()
 	in := &run.Source{Reader: io.LimitReader(r, limit+1)}
-	size, err := io.Copy(io.MultiWriter(out, sum), in)
+	kept := &roomWriter{Writer: out, room: p.room}
+	size, err := io.Copy(io.MultiWriter(kept, sum), in)
 	err = errors.Join(err, out.Close())
 	switch {
 	case in.Err != nil:
 		return fmt.Errorf("receive file: %w", in.Err)
+	case kept.err != nil:
+		return kept.err
 	case err != nil:
 		return run.StorageFault(err)
 	case size > limit:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 // Stats returns the figures of the moment.
@@ -17,9 +18,11 @@ func (s *Service) Stats(ctx context.Context) (api.Stats, error) {
 	}
 	stats := api.Stats{Since: s.recent.since, Slots: s.opts.Concurrency}
 	stats.Disk.StoredRuns, stats.Disk.StoredBytes = totals.Runs, totals.DiskBytes
-	stats.Disk.FreeBytes, _ = freeBytes(s.opts.Home) // unknown is 0
+	stats.Disk.FreeBytes, _ = runtime.FreeBytes(s.opts.Home) // unknown is 0
 	pool := s.Pool()
 	stats.Pool = api.PoolSums{Size: pool.Size, Waiting: pool.Waiting}
+	stats.Memory.LimitBytes, stats.Memory.RunBytes = s.queue.Memory()
+	stats.Memory.PoolBytes = pool.UsedBytes
 	stats.Units, err = s.unitStats(ctx, &stats)
 	return stats, err
 }

@@ -36,7 +36,7 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if record, joined, err = s.join(ctx, key); joined || err != nil {
 		return record, joined, err
 	}
-	if err := s.admits(); err != nil {
+	if err := s.admits(ctx); err != nil {
 		return api.Record{}, false, err
 	}
 	u, err := s.units.Get(ctx, sub.Unit)

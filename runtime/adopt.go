@@ -24,6 +24,18 @@ func Adopt(ctx context.Context, engine Containers, id string, spec Spec, layout 
 	return s, nil
 }
 
+// ReadLog reads the output of a container from its beginning until it ends or ctx does. It is
+// for a container that nobody waits for any more.
+func ReadLog(ctx context.Context, engine Containers, id string, log *Log) error {
+	streams, err := engine.Logs(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read log of sandbox: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = streams.Close() })() // nobody reads them any more
+	log.drain(streams)
+	return streams.Close()
+}
+
 // adopt subscribes before it inspects: the subscription tells of an exit in between.
 func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 	life, err := s.subscribe(ctx)

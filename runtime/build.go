@@ -17,6 +17,7 @@ type Recipe struct {
 	Labels       map[string]string
 	WriteContext func(io.Writer) error
 	AlsoTag      string // a second tag that moves along, or ""
+	Limits       BuildLimits
 }
 
 // Tag returns the image's reference.
@@ -35,7 +36,7 @@ func BuildImage(ctx context.Context, engine ImageBuilder, recipe Recipe, progres
 	if recipe.AlsoTag != "" {
 		tags = append(tags, recipe.AlsoTag)
 	}
-	spec := BuildSpec{Tags: tags, Labels: recipe.Labels, WriteContext: recipe.WriteContext}
+	spec := BuildSpec{Tags: tags, Labels: recipe.Labels, WriteContext: recipe.WriteContext, Limits: recipe.Limits}
 	if _, err := engine.Build(ctx, spec, progress); err != nil {
 		return Image{}, fmt.Errorf("build image: %w", err)
 	}

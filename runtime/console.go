@@ -9,18 +9,18 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// Console is the user's end of a sandbox in which a shell runs instead of the image's program.
+// Console is the user's end of a sandbox: the streams of a shell, or of another program.
 type Console struct {
-	Command []string // the shell, in the sandbox
+	Command []string // the program, in the sandbox
 	Stdin   io.Reader
 	Stdout  io.Writer
-	Stderr  io.Writer // gets nothing with Terminal
+	Stderr  io.Writer // gets nothing with Terminal; nil: the sandbox's log
 	// Terminal gives the shell a terminal, whose size follows Size: once at the start, and
 	// whenever Resized has a value.
 	Terminal bool
 	Size     func() TerminalSize
 	Resized  <-chan struct{}
-	// Opened is called when the sandbox is about to start. Nobody else should write to the
+	// Opened, unless it is nil, is called when the sandbox is about to start. Nobody else should write to the
 	// streams from then on.
 	Opened func()
 }
@@ -50,9 +50,12 @@ func (s *Sandbox) attach(ctx context.Context) (*Streams, error) {
 }
 
 // talk connects the user with the shell until the shell's output ends.
-func (s *Sandbox) talk(streams *Streams) {
+func (s *Sandbox) talk(streams *Streams, log *Log) {
 	s.streams = streams
 	c := s.console
+	if c.Stderr == nil {
+		s.log = log
+	}
 	if c.Opened != nil {
 		c.Opened()
 	}
@@ -64,7 +67,13 @@ func (s *Sandbox) talk(streams *Streams) {
 		defer close(s.drained)
 		var outputs sync.WaitGroup
 		outputs.Go(func() { pour(c.Stdout, streams.Stdout) })
-		outputs.Go(func() { pour(c.Stderr, streams.Stderr) })
+		outputs.Go(func() {
+			if c.Stderr == nil {
+				log.read("stderr", streams.Stderr)
+				return
+			}
+			pour(c.Stderr, streams.Stderr)
+		})
 		outputs.Wait()
 	}()
 }

@@ -40,7 +40,7 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 		return End{Cause: cause}, fmt.Errorf("wait for sandbox: %w", exit.Err)
 	}
 	state, err := s.engine.Inspect(ctx, s.id)
-	if err != nil {
+	if err != nil && (!s.leashed || !fault.Is(err, fault.NotFound)) { // else the engine has removed it
 		return End{Cause: cause}, fmt.Errorf("inspect sandbox: %w", err)
 	}
 	s.waitDrained()
@@ -61,6 +61,7 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 // earlyEnd is the end of a program that succeeded, as its init told: the engine takes much
 // longer to notice. No program can forge it: the init connected before there was one.
 func (s *Sandbox) earlyEnd() End {
+	s.hurryLog()
 	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true}
 }
 
@@ -114,6 +115,7 @@ func (e End) fromOutside() bool {
 // waitDrained waits for the streams' end, which comes soon after the exit. What a shell wrote
 // last may take as long as its reader does.
 func (s *Sandbox) waitDrained() {
+	s.hurryLog()
 	if s.console != nil {
 		<-s.drained
 		return
@@ -123,5 +125,12 @@ func (s *Sandbox) waitDrained() {
 	select {
 	case <-s.drained:
 	case <-timer.C:
+	}
+}
+
+// hurryLog reads what the program has left behind without pauses.
+func (s *Sandbox) hurryLog() {
+	if s.log != nil {
+		s.log.pace.hurry()
 	}
 }

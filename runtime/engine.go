@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -39,8 +41,19 @@ type EngineInfo struct {
 	MemoryBytes   int64    //
 	Runtimes      []string // isolation runtimes by name, sorted
 	RootDir       string   // where it stores images, on its own host
-	Rootless      bool
+	// Security has the names of what the engine confines containers with, sorted: "seccomp",
+	// "apparmor", "selinux", "userns", "rootless". SeccompProfile is that of containers which bring none.
+	Security       []string
+	SeccompProfile string
+	SwapLimit      bool // whether the engine's kernel bounds swap
+	Rootless       bool
+	// MapsUsers says that users of a container are others of the host, and that few numbers of
+	// them exist there. It is always so with Rootless.
+	MapsUsers bool
 }
+
+// HasSeccomp reports whether the engine can bound the system calls of sandboxes.
+func (i EngineInfo) HasSeccomp() bool { return slices.Contains(i.Security, "seccomp") }
 
 // Images looks at the engine's images.
 type Images interface {
@@ -66,6 +79,7 @@ type Image struct {
 	Volumes    []string // paths that the image declares as volumes, sorted
 	OS, Arch   string
 	Labels     map[string]string
+	OnBuild    []string // instructions that the build of an image upon this one begins with
 	SizeBytes  int64
 }
 
@@ -86,9 +100,22 @@ type BuildSpec struct {
 	WriteContext func(io.Writer) error
 	Dockerfile   string // within the context; "" is "Dockerfile"
 	NoCache      bool
+	Limits       BuildLimits
+}
+
+// BuildLimits bound what a build may reach and take. Zero fields leave the engine's own.
+type BuildLimits struct {
+	Network string // of RUN steps: "none", or ""
+	// MemoryBytes and CPUs bound each container of the build. Only the classic builder keeps
+	// them: BuildKit ignores what a request says of them.
+	MemoryBytes int64
+	CPUs        float64
 	// Classic asks for the classic builder even where BuildKit would answer.
 	Classic bool
 }
+
+// ErrBuildNetwork says that a step failed for want of the network that its build didn't have.
+var ErrBuildNetwork = errors.New("the build has no network")
 
 // BuildEvent is a piece of progress.
 type BuildEvent struct {
@@ -134,6 +161,9 @@ type Containers interface {
 	// Kill sends SIGKILL. A container that isn't running is no error.
 	Kill(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (ContainerState, error)
+	// CPUTime returns how much processor time a running container has used. An engine may
+	// take a second for the answer.
+	CPUTime(ctx context.Context, id string) (time.Duration, error)
 	// Remove kills and removes a container with its anonymous volumes. One that
 	// is gone, or going, is no error.
 	Remove(ctx context.Context, id string) error
@@ -176,6 +206,7 @@ const (
 type ContainerState struct {
 	Status     string // StatusCreated, …, or another word of the engine's
 	Running    bool   // also while paused
+	PID        int    // of its first process, as the engine's host counts; 0: none
 	ExitCode   int
 	OOMKilled  bool
 	Error      string // the engine's own words, when it could not start the program
@@ -206,6 +237,7 @@ type ContainerSpec struct {
 	Stdin      bool  // the program has one, which ends with whoever is attached to it
 	Terminal   bool  // stdin, stdout and stderr are one terminal
 	LogBytes   int64 // of output that the engine keeps for Logs, or about that; 0: none
+	Ephemeral  bool  // the engine removes it as soon as it has ended
 }
 
 // ContainerLimits bound one container. Zero means no limit.
@@ -216,6 +248,7 @@ type ContainerLimits struct {
 	OpenFiles   int64
 	FileBytes   int64 // the size of any one file written
 	ShmBytes    int64
+	LayerBytes  int64 // what it writes to its root file system, where the engine can hold that; see Layers
 }
 
 // Mount binds a file or directory of this host, which must exist.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
@@ -211,19 +210,6 @@ func (l Layout) mounts(network string, volumes []string) []Mount {
 		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
 	}
 	return mounts
-}
-
-// unprivileged is the user and group id of sandboxes where AOD itself is root.
-const unprivileged = 65532
-
-// sandboxUser returns "uid:gid" for the container: AOD's own user, whose files both
-// sides can then read and remove, or an unprivileged one where AOD is root.
-func sandboxUser() string {
-	uid, gid := os.Geteuid(), os.Getegid()
-	if uid <= 0 {
-		uid, gid = unprivileged, unprivileged
-	}
-	return strconv.Itoa(uid) + ":" + strconv.Itoa(gid)
 }
 
 // PostedResult is the file in which the capsule API keeps a result that the program posted

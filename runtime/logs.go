@@ -22,9 +22,10 @@ type LogLine struct {
 }
 
 // Log splits a sandbox's two streams into lines, up to a limit. It reads and drops what comes
-// after the limit, so that the program doesn't stall.
+// after the limit, so that the program doesn't stall, but slowly: see pace.
 type Log struct {
 	limit int64
+	pace  *pace
 
 	emitting sync.Mutex // held during emit: one line at a time
 	emit     func(LogLine)
@@ -38,7 +39,9 @@ type Log struct {
 
 // NewLog returns a Log that emits at most limit bytes of lines, counted as they were written.
 // emit is called by one goroutine at a time. The program waits while emit doesn't return.
-func NewLog(limit int64, emit func(LogLine)) *Log { return &Log{limit: limit, emit: emit} }
+func NewLog(limit int64, emit func(LogLine)) *Log {
+	return &Log{limit: limit, emit: emit, pace: newPace()}
+}
 
 // Skip leaves out the first lines of each stream, which an earlier process has emitted: they
 // count against the limit and aren't emitted again. It is called before the Log is used.
@@ -57,6 +60,9 @@ func (l *Log) Bytes() (kept int64, truncated bool) {
 	return l.bytes, l.truncated
 }
 
+// Add takes a line beside those of the streams.
+func (l *Log) Add(stream string, line []byte) { l.pace.dropped(l.add(stream, line)) }
+
 // drain reads both streams to their end and returns when both have ended.
 func (l *Log) drain(streams *Streams) {
 	var both sync.WaitGroup
@@ -72,7 +78,7 @@ func (l *Log) read(stream string, r io.Reader) {
 	lines.Buffer(make([]byte, maxLine), maxLine)
 	lines.Split(splitLine)
 	for lines.Scan() {
-		l.add(stream, lines.Bytes())
+		l.pace.dropped(l.add(stream, lines.Bytes()))
 	}
 }
 
@@ -102,26 +108,30 @@ func wholeRunes(data []byte) int {
 	return len(data)
 }
 
-func (l *Log) add(stream string, line []byte) {
+// add emits what of a line is the run's and within the limit. It returns how many bytes were
+// dropped.
+func (l *Log) add(stream string, line []byte) (dropped int) {
 	l.emitting.Lock()
 	defer l.emitting.Unlock()
 	defer l.endShare()
-	if line = l.ofRun(stream, line); len(line) == 0 {
-		return
+	own := l.ofRun(stream, line)
+	if len(own) == 0 {
+		return len(line)
 	}
-	if line = l.keep(stream, line); len(line) == 0 {
-		return
+	counted, shown := l.keep(stream, own)
+	if len(shown) > 0 {
+		text := strings.TrimRight(strings.ToValidUTF8(string(shown), "\uFFFD"), "\r\n")
+		l.emit(LogLine{Time: time.Now(), Stream: stream, Text: text})
 	}
-	text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r\n")
-	l.emit(LogLine{Time: time.Now(), Stream: stream, Text: text})
+	return len(line) - counted
 }
 
 // keep counts the part of the line within the limit, and returns the part to emit.
-func (l *Log) keep(stream string, line []byte) []byte {
+func (l *Log) keep(stream string, line []byte) (counted int, shown []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.truncated {
-		return nil
+		return 0, nil
 	}
 	if room := l.limit - l.bytes; int64(len(line)) > room {
 		l.truncated = true
@@ -130,7 +140,7 @@ func (l *Log) keep(stream string, line []byte) []byte {
 	l.bytes += int64(len(line))
 	if l.skip[stream] > 0 {
 		l.skip[stream]--
-		return nil
+		return len(line), nil
 	}
-	return line
+	return len(line), line
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // logged returns the lines that a Log makes of a stream.
@@ -159,7 +161,7 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte("a\r\n\nb"), int64(3))
 	f.Add([]byte("\xff\xc3\xa9\xc3\n"), int64(100))
 	f.Add([]byte(strings.Repeat("é", maxLine)), int64(maxLine+1))
-	f.Fuzz(func(t *testing.T, stream []byte, limit int64) {
+	fuzzbound.Run(f, func(t *testing.T, stream []byte, limit int64) {
 		limit = max(limit, 0) % (4 * maxLine)
 		got, log := logged(limit, strings.NewReader(string(stream)))
 		kept, truncated := log.Bytes()

@@ -21,6 +21,11 @@ func (s *Sandbox) Ready() <-chan struct{} {
 	return s.control.ready
 }
 
+// CPUTime returns how much processor time the container has used. See Containers.CPUTime.
+func (s *Sandbox) CPUTime(ctx context.Context) (time.Duration, error) {
+	return s.engine.CPUTime(ctx, s.id)
+}
+
 // Running reports whether the engine has not told of the container's end yet.
 func (s *Sandbox) Running() bool { return len(s.exit) == 0 }
 

@@ -24,13 +24,18 @@ type Sandbox struct {
 	layout Layout
 	limits Limits
 
+	writable bool   // the root file system
+	disks    *Disks // Spec.Disks
+
 	streams   *Streams
+	log       *Log // of the streams; nil with a console
 	exit      <-chan Exit
 	release   context.CancelFunc // ends the exit's subscription and the tunnel
 	tunnels   sync.WaitGroup     // the tunnel to the container, and what follows a terminal's size, until released
 	drained   chan struct{}      // closed when both streams have ended
 	console   *Console           // Spec.Console
 	told      bool               // Spec.Control: the init tells of the end
+	leashed   bool               // Spec.Leash
 	control   *control           // nil with a remote engine, and after Adopt
 	timings   Timings
 	startedAt time.Time
@@ -62,7 +67,10 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 }
 
 func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
-	return &Sandbox{engine: engine, layout: layout, limits: spec.Limits, console: spec.Console, told: spec.Control, drained: make(chan struct{})}
+	return &Sandbox{
+		engine: engine, layout: layout, limits: spec.Limits, writable: !spec.ReadOnly, disks: spec.Disks,
+		console: spec.Console, told: spec.Control, leashed: spec.Leash, drained: make(chan struct{}),
+	}
 }
 
 // create goes on when ctx ends: nobody would know the id of the container otherwise.
@@ -129,7 +137,7 @@ func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, 
 		return nil, fmt.Errorf("attach to sandbox: %w", err)
 	}
 	if s.console != nil {
-		s.talk(streams)
+		s.talk(streams, log)
 	} else {
 		s.drain(streams, log)
 	}
@@ -138,7 +146,7 @@ func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, 
 
 // drain reads the streams into the log until both end.
 func (s *Sandbox) drain(streams *Streams, log *Log) {
-	s.streams = streams
+	s.streams, s.log = streams, log
 	go func() {
 		log.drain(streams)
 		close(s.drained)
@@ -185,7 +193,7 @@ func (s *Sandbox) Wait(ctx context.Context) (End, error) { return s.WaitOrPosted
 func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End, error) {
 	watched, end := context.WithCancelCause(ctx)
 	var disk sync.WaitGroup
-	disk.Go(func() { s.layout.watchDisk(watched, s.limits.DiskBytes, end) })
+	disk.Go(func() { s.watchDisk(watched, end) })
 	defer disk.Wait()
 	defer end(nil)
 	select {
@@ -197,7 +205,7 @@ func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End
 		select {
 		case exit := <-s.exit: // perhaps because ctx ended, and with it calls of the program
 			return s.readEnd(ctx, exit, stopCause(watched))
-		case <-s.control.succeeds():
+		case <-s.early():
 			return s.earlyEnd(), nil
 		case <-posted:
 			if watched.Err() == nil && s.noEndYet() {
@@ -208,6 +216,14 @@ func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End
 			return s.stopFor(ctx, context.Cause(watched))
 		}
 	}
+}
+
+// early is closed when the init has told of a success. What is talked to ends with its streams.
+func (s *Sandbox) early() <-chan struct{} {
+	if s.console != nil {
+		return nil
+	}
+	return s.control.succeeds()
 }
 
 // stopFor ends the container, unless the cause is ErrDetach, and returns its end.
@@ -269,6 +285,7 @@ func (s *Sandbox) Release() {
 	}
 	s.tunnels.Wait()
 	s.control.close()
+	s.hurryLog()
 	if s.streams != nil {
 		_ = s.streams.Close() // nobody reads them any more
 		<-s.drained

@@ -34,6 +34,7 @@ type Spec struct {
 	Attempt                int    // from 1; 0 means 1
 	Durable                bool   // the engine keeps the output, so that another process may Adopt the sandbox
 	Image                  Image
+	UID                    int    // of its user, where AOD is root; 0 is the one that all share
 	Network                string // "none" or "bridge"
 	ReadOnly               bool   // the root file system
 	Isolation              string // the engine's name of an isolation runtime; "" is its default
@@ -44,8 +45,10 @@ type Spec struct {
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
 	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
 	Watch                  bool              // the report says what the program tried to write; slows it down
-	Console                *Console          // a shell instead of the image's program; not with Control, Park or Durable
+	Console                *Console          // streams of a program other than the image's; not with Park or Durable
+	Leash                  bool              // with Console and Control: the sandbox ends with this process, and the engine removes it then
 	Patch                  []Mount           // files of this host over those of the image; not with an engine elsewhere
+	Disks                  *Disks            // whose room the run's writing takes; nil: nobody minds
 	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
@@ -75,7 +78,7 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		Cmd:        s.command(),
 		Env:        lastOfEach(append([]string{"HOME=" + s.home()}, s.Env...)),
 		WorkingDir: s.Image.WorkingDir,
-		User:       sandboxUser(),
+		User:       sandboxUser(s.UID),
 		Hostname:   "sandbox",
 		Labels:     s.labels(),
 		ReadOnly:   s.ReadOnly,
@@ -88,21 +91,35 @@ func (s Spec) container(layout Layout) ContainerSpec {
 			OpenFiles:   s.Limits.OpenFiles,
 			FileBytes:   s.Limits.DiskBytes,
 			ShmBytes:    s.Limits.TmpBytes,
+			LayerBytes:  s.layerBytes(),
 		},
-		LogBytes: s.keptLog(),
-		Stdin:    s.Console != nil,
-		Terminal: s.Console != nil && s.Console.Terminal,
+		LogBytes:  s.keptLog(),
+		Stdin:     s.Console != nil,
+		Terminal:  s.Console != nil && s.Console.Terminal,
+		Ephemeral: s.Leash,
 	}
 	layout.equip(&spec, s, volumes)
 	spec.Tmpfs = s.tmpfs(volumes, spec)
 	return spec
 }
 
-func (s Spec) initThreads() int64 {
-	if s.Watch {
-		return initThreads + watchThreads
+// layerBytes bounds what goes to the root file system; 0 where nothing does.
+func (s Spec) layerBytes() int64 {
+	if s.ReadOnly {
+		return 0
 	}
-	return initThreads
+	return s.Limits.DiskBytes
+}
+
+func (s Spec) initThreads() int64 {
+	threads := int64(initThreads)
+	if s.Watch {
+		threads += watchThreads
+	}
+	if s.Leash {
+		threads++
+	}
+	return threads
 }
 
 // lastOfEach returns variables by their order, of each name the last one. Programs disagree
@@ -129,6 +146,8 @@ func (s Spec) entrypoint(layout Layout) []string {
 	switch {
 	case s.Park:
 		entrypoint = append(entrypoint, "-park", initreport.ControlPath)
+	case s.Leash:
+		entrypoint = append(entrypoint, "-leash", initreport.ControlPath)
 	case s.Control && layout.remote == nil:
 		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
 	}

@@ -30,7 +30,7 @@ func TestASpecBecomesAContainer(t *testing.T) {
 	}
 	want := ContainerSpec{
 		Name: "aod-r1", Image: "sha256:1", Entrypoint: []string{"/run/aod/init", "--"}, Cmd: []string{"python3", "run.py", "-v"},
-		Env: []string{"HOME=/workspace", "A=1", "B=2"}, WorkingDir: "/app", User: sandboxUser(), Hostname: "sandbox",
+		Env: []string{"HOME=/workspace", "A=1", "B=2"}, WorkingDir: "/app", User: sandboxUser(0), Hostname: "sandbox",
 		Labels: map[string]string{"team": "red", LabelRun: "r1", LabelRoot: "r0", LabelUnit: "hello", LabelOwner: "me", LabelAttempt: "1", LabelPurpose: ""},
 		Mounts: []Mount{
 			{Source: "/data/runs/r1/io", Target: "/io"},
@@ -83,12 +83,12 @@ func TestTheEngineKeepsTheLogOfADurableSandbox(t *testing.T) {
 }
 
 func TestASandboxIsNeverRoot(t *testing.T) {
-	uid, gid, ok := strings.Cut(sandboxUser(), ":")
+	uid, gid, ok := strings.Cut(sandboxUser(0), ":")
 	if !ok || uid == "0" || gid == "" {
-		t.Errorf("user %q", sandboxUser())
+		t.Errorf("user %q", sandboxUser(0))
 	}
-	if os.Geteuid() == 0 && sandboxUser() != strconv.Itoa(unprivileged)+":"+strconv.Itoa(unprivileged) {
-		t.Errorf("user %q where we are root", sandboxUser())
+	if os.Geteuid() == 0 && sandboxUser(0) != strconv.Itoa(unprivileged)+":"+strconv.Itoa(unprivileged) {
+		t.Errorf("user %q where we are root", sandboxUser(0))
 	}
 }
 

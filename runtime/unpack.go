@@ -10,8 +10,6 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -130,7 +128,7 @@ func (u unpacker) fifo(name string) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }() // holds no data
-	return unix.Mkfifoat(int(dir.Fd()), path.Base(name), 0o600)
+	return makeFIFO(dir, path.Base(name))
 }
 
 // nameless takes the file's name out of an error: the program chose it.

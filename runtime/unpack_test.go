@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -419,7 +420,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed(f, hardLink("f", "../sentinel/file")), int64(10))
 	f.Add(packed(f, file("f", 100)), int64(10))
 	f.Add(packed(f, tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("n", 300), Format: tar.FormatPAX}), int64(0))
-	f.Fuzz(func(t *testing.T, raw []byte, room int64) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte, room int64) {
 		const entries = 20
 		room = max(room, 0) % (1 << 16)
 		u := newUnpacking(t)

@@ -8,49 +8,33 @@ import (
 	"os"
 	"path"
 	"syscall"
-	"time"
 
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-const (
-	watchInterval = 500 * time.Millisecond
-	// watchEntries bounds how many files a run may have at any time: each costs an inode of
-	// the host, however small it is.
-	watchEntries = 50_000
-)
-
-// watchDisk ends the run with a *LimitError as soon as it has written more than limit bytes
-// to the host's disk: a bind mount has no quota. It returns when ctx ends.
-func (l Layout) watchDisk(ctx context.Context, limit int64, end context.CancelCauseFunc) {
-	if l.remote != nil {
-		l.remote.watchDisk(ctx, limit, end)
-		return
-	}
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if over := l.overDisk(ctx, limit); over != nil {
-			end(over)
-			return
-		}
-	}
-}
+// watchEntries bounds how many files a run may have at any time: each costs an inode of the
+// host, however small it is.
+const watchEntries = 50_000
 
 // overDisk measures the directories that the program can write to. The program may go on
 // writing meanwhile.
 func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
+	_, over := l.measure(ctx, limit, nil)
+	return over
+}
+
+// measure adds up what a program has written to its directories, with the deleted files that
+// it holds: they were found before, so that none counts twice.
+func (l Layout) measure(ctx context.Context, limit int64, held map[inode]int64) (used int64, over *LimitError) {
 	root, err := os.OpenRoot(l.Dir)
 	if err != nil {
-		return nil // it is being removed
+		return 0, nil // it is being removed
 	}
 	defer func() { _ = root.Close() }() // read only
-	m := meter{root: root, limit: limit}
+	m := meter{root: root, limit: limit, held: held, used: sum(held)}
+	if m.used > limit {
+		return m.used, overBytes(limit)
+	}
 	for _, file := range []string{"aod/report", "aod/" + stdoutName} {
 		if info, err := root.Lstat(file); err == nil {
 			m.used += blocks(info)
@@ -58,10 +42,17 @@ func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
 	}
 	for _, dir := range []string{"io", "outgoing", "workspace"} {
 		if over := m.dir(ctx, dir, 0); over != nil {
-			return over
+			return m.used, over
 		}
 	}
-	return nil
+	return m.used, nil
+}
+
+func sum(held map[inode]int64) (bytes int64) {
+	for _, n := range held {
+		bytes += n
+	}
+	return bytes
 }
 
 // meter adds up the sizes of a tree that changes meanwhile. It leaves out what it can't read:
@@ -69,7 +60,8 @@ func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
 type meter struct {
 	root    *os.Root
 	limit   int64
-	used    int64 // bytes of blocks, not of lengths: the holes of a sparse file don't count
+	held    map[inode]int64 // counted already; one may have got a name meanwhile
+	used    int64           // bytes of blocks, not of lengths: the holes of a sparse file don't count
 	entries int64
 }
 
@@ -104,7 +96,7 @@ func (m *meter) entry(ctx context.Context, name string, entry fs.DirEntry, depth
 		return nil // written by us
 	}
 	m.entries++
-	if info, err := entry.Info(); err == nil {
+	if info, err := entry.Info(); err == nil && !m.counted(info) {
 		m.used += blocks(info)
 	}
 	switch {
@@ -116,6 +108,14 @@ func (m *meter) entry(ctx context.Context, name string, entry fs.DirEntry, depth
 		return m.dir(ctx, name, depth+1)
 	}
 	return nil
+}
+
+func (m *meter) counted(info fs.FileInfo) bool {
+	if len(m.held) == 0 {
+		return false
+	}
+	_, counted := m.held[fileOf(info.Sys())]
+	return counted
 }
 
 func blocks(info fs.FileInfo) int64 {
@@ -130,6 +130,14 @@ func overBytes(limit int64) *LimitError {
 		Limit:   "output",
 		Message: fmt.Sprintf("wrote more than %d bytes to /io and /workspace", limit),
 		Hint:    "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
+	}
+}
+
+func overLayer(limit int64) *LimitError {
+	return &LimitError{
+		Limit:   "output",
+		Message: fmt.Sprintf("wrote more than %d bytes to the image's file system", limit),
+		Hint:    "raise limits.output in agent.yaml if that is meant, or write to /workspace, which is faster",
 	}
 }
 

@@ -78,3 +78,11 @@ func (o ReplaceOptions) write(file *os.File, content []byte) error {
 	}
 	return file.Sync()
 }
+
+// IgnoreMissing returns nil for the error of a file that isn't there, and others as they are.
+func IgnoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

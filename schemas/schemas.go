@@ -18,6 +18,9 @@ func Agent() []byte { return must("agent") }
 // Tools returns the schema of tools.yaml. Its root is an array.
 func Tools() []byte { return must("tools") }
 
+// MCP returns the schema of mcp.json.
+func MCP() []byte { return must("mcp") }
+
 // TestCase returns the schema of a test case, tests/*.json.
 func TestCase() []byte { return must("testcase") }
 

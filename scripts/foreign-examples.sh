@@ -46,7 +46,10 @@ await() {
 
 echo "== examples/foreign/capsules/proof-reader: 20 turns, a refused call, two calls with files"
 bin/aod validate "$foreign"/capsules/*
-bin/aod run "$foreign/capsules/proof-reader" --file source_document="$foreign/letter.txt" \
+# It names a model, and brings one of its own where the environment has none.
+printf 'env: {OPENAI_API_BASE: ""}\n' >"$work/own-model.yaml"
+printf 'unit: {proof-reader: {env: {OPENAI_API_BASE: ""}}}\n' >"$work/aod.yaml"
+bin/aod run "$foreign/capsules/proof-reader" --unit-config "$work/own-model.yaml" --file source_document="$foreign/letter.txt" \
     --set user_prompt="Mend it" --out "$work/out" >"$work/printed" 2>"$work/said" || fail "it failed" "$work/said"
 says "$work/printed" '"turns": ?20'
 says "$work/printed" 'Before: 34 words.* After: 34 words.* could not be asked'
@@ -55,8 +58,22 @@ says "$work/said" 'look_up: error: "proof-reader" may not call "dictionary"'
 says "$work/said" '^warning: a handoff had fields .* ignores: "caller"$'
 ! grep -q 'every call' "$work/said" || fail "not every call was refused" "$work/said"
 
+echo "== the same with OPENAI_API_BASE as AOD gives it, and its model's name as an alias"
+printf 'providers: {made-up: {kind: script, answers: answers.yaml}}\nmodels: {scripted: {use: [made-up/any]}}\n' >"$work/models.yaml"
+awk 'BEGIN { print "- tool_calls: [{name: count_words, arguments: {}}]\n- tool_calls: [{name: look_up, arguments: {word: gallimaufry}}]" }
+    { $1 = $1; print "- tool_calls: [{name: read_line, arguments: {number: " NR "}}]"
+      print "- tool_calls: [{name: fix_line, arguments: {number: " NR ", text: \"" toupper(substr($0, 1, 1)) substr($0, 2) "\"}}]" }
+    END { print "- tool_calls: [{name: count_words, arguments: {}}]\n- text: It is clean." }' "$foreign/letter.txt" >"$work/answers.yaml"
+bin/aod run "$foreign/capsules/proof-reader" --models "$work/models.yaml" --file source_document="$foreign/letter.txt" \
+    --set user_prompt="Mend it" --out "$work/alias" >"$work/printed" 2>"$work/said" || fail "it failed" "$work/said"
+says "$work/printed" '"turns": ?20'
+says "$work/printed" 'It is clean'
+cmp "$work/out/clean.txt" "$work/alias/clean.txt" || fail "another text" "$work/said"
+bin/aod runs "$(bin/aod runs --limit 1 --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)" --models >"$work/printed"
+says "$work/printed" '^20 model calls, '
+
 echo "== examples/foreign/client, and a server that asks for no token, as the standard's clients know none"
-bin/aod serve --listen 127.0.0.1:0 --no-auth --units "$foreign/capsules" --file-roots "$foreign" 2>"$work/said" &
+bin/aod serve --config "$work/aod.yaml" --listen 127.0.0.1:0 --no-auth --units "$foreign/capsules" --file-roots "$foreign" 2>"$work/said" &
 server=$!
 await test -s "$AOD_DATA/server/address"
 url=$(cat "$AOD_DATA/server/address")

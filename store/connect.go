@@ -61,16 +61,15 @@ func syncDir(path string) error {
 	return dir.Sync()
 }
 
-// prepare returns the writer's database, checked and migrated to this version.
+// prepare returns the writer's database. Without an error it is checked, and migrated to this
+// version.
 func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
-	db, err := connect(path, 1)
+	how := inspectionOf(path, logger)
+	db, err := connect(path, 1, "rw")
 	if err != nil {
 		return nil, err
 	}
-	if err := patiently(func() error { return bringUp(context.Background(), db, logger) }); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
+	return db, patiently(func() error { return bringUp(context.Background(), db, how) })
 }
 
 // patiently retries an operation until no other process is in its way, or busyTime is over.
@@ -88,14 +87,17 @@ func patiently(do func() error) error {
 }
 
 // bringUp checks the file before it changes anything: the file may not be ours.
-func bringUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+func bringUp(ctx context.Context, db *sql.DB, how inspection) error {
 	if _, err := versionOf(ctx, db); err != nil {
+		return err
+	}
+	if err := how.of(ctx, db); err != nil {
 		return err
 	}
 	if err := useWAL(ctx, db); err != nil {
 		return err
 	}
-	return migrate(ctx, db, logger)
+	return migrate(ctx, db, how.logger)
 }
 
 // useWAL lets readers and the writer work side by side. The file keeps this mode.
@@ -111,13 +113,14 @@ func useWAL(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-func openReaders(path string) (*sql.DB, error) {
-	return connect(path, max(4, runtime.NumCPU()), "query_only(ON)")
+func openReaders(path, mode string) (*sql.DB, error) {
+	return connect(path, max(4, runtime.NumCPU()), mode, "query_only(ON)")
 }
 
-// connect returns a pool of at most n connections, which stay open.
-func connect(path string, n int, more ...string) (*sql.DB, error) {
-	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": append(more, pragmas...)}
+// connect returns a pool of at most n connections, which stay open. With the mode "ro" they
+// leave the file as it is, also when the last of them closes.
+func connect(path string, n int, mode string, more ...string) (*sql.DB, error) {
+	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}, "_pragma": append(more, pragmas...)}
 	file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", file.String())
 	if err != nil {

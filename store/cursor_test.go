@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestACursorLeadsBack(t *testing.T) {
@@ -33,7 +34,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add(position{1, 2}.cursor())
 	f.Add("AQAAAAAAAAABAAAAAAAAAAI")
 	f.Add("\r\nAAAAAAAAAABAAAAAAAAAA")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		p, err := parseCursor(text)
 		if err != nil {
 			wantKind(t, err, fault.Input)

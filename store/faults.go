@@ -31,13 +31,16 @@ func (s *Store) explain(ctx context.Context, operation string, err error) error 
 	var known *fault.Error
 	var taken *Taken
 	var foreign *sqlite.Error
+	var found damage
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known), errors.As(err, &taken):
 		return err
 	case errors.As(err, &foreign):
-		return s.explainCode(ctx, foreign.Code(), fmt.Errorf("%s: %w", operation, err))
+		return s.noted(ctx, foreign.Code()&0xff, fmt.Errorf("%s: %w", operation, err))
+	case errors.As(err, &found):
+		return s.noted(ctx, sqlite3.SQLITE_CORRUPT, fmt.Errorf("%s: %w", operation, err))
 	case s.writer != nil && s.writer.closed():
 		return errClosed
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
@@ -46,9 +49,16 @@ func (s *Store) explain(ctx context.Context, operation string, err error) error 
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// explainCode judges by the primary code, which is the lowest byte.
+// noted is explainCode for errors that the database's health depends on, too.
+func (s *Store) noted(ctx context.Context, code int, err error) error {
+	err = s.explainCode(ctx, code, err)
+	s.health.note(code, err)
+	return err
+}
+
+// explainCode judges by the primary code, which is the lowest byte of SQLite's.
 func (s *Store) explainCode(ctx context.Context, code int, err error) error {
-	switch code & 0xff {
+	switch code {
 	case sqlite3.SQLITE_INTERRUPT:
 		return errors.Join(ctx.Err(), err)
 	case sqlite3.SQLITE_FULL:
@@ -59,7 +69,7 @@ func (s *Store) explainCode(ctx context.Context, code int, err error) error {
 			WithHint("look after the disk of the data directory: it may be full or failing")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fault.Wrap(fault.Unavailable, err, "the database is damaged").
-			WithHint("stop AOD and move %[1]s (with %[1]s-wal and %[1]s-shm) away; a new one is made at the next start, without the runs of before", s.name)
+			WithHint("stop AOD, then `aod restore FILE --force` puts a backup in its place; without one, move the directory of %s away and start without the runs of before", s.name)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Wrap(fault.Unavailable, err, "another process is using the database").
 			WithHint("wait for it to end, then try again")

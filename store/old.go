@@ -28,6 +28,13 @@ func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 
 const selectOldest = "SELECT " + searched + " FROM runs WHERE finished = 1 AND finished_at < ? ORDER BY finished_at, seq LIMIT ? OFFSET ?"
 
+// LastEnd returns when the last one of the finished runs ended, or zero if there is none.
+func (s *Store) LastEnd(ctx context.Context) (time.Time, error) {
+	var last int64
+	err := s.readers.QueryRowContext(ctx, "SELECT coalesce(max(finished_at), 0) FROM runs WHERE finished = 1").Scan(&last)
+	return fromNanos(last), s.explain(ctx, "read last end", err)
+}
+
 func scanBare(row scanner) (Run, error) {
 	var r Run
 	err := scanSearched(row, &r)

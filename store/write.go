@@ -20,7 +20,7 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
 			WithHint("use a shorter one, such as a UUID")
 	}
-	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 	return s.explain(ctx, "insert run", err)
 }
 
@@ -28,14 +28,14 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
 // wrote it. The error is a NotFound fault if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
-	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 	return s.explain(ctx, "save run", err)
 }
 
 // Append appends events to a run, all or none. The error is a NotFound fault if there is no
 // such run.
 func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
-	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		seq, err := seqOf(ctx, tx, run)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.writer.do(ctx, func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
 	return s.explain(ctx, "delete runs", err)
 }
 

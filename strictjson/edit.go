@@ -33,6 +33,27 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
+// LineAt returns the line, from 1, of what a path of names leads to in a text, or of the
+// nearest thing around it that is there. The text must have been checked.
+func LineAt(document []byte, path []string) int {
+	start := 0 // of the value that the path has come to
+	for _, wanted := range path {
+		value := document[start:]
+		found := false
+		for name, text := range Members(value) {
+			if name == wanted {
+				start += cap(value) - cap(text) // text is a part of value
+				found = true
+				break
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	return bytes.Count(document[:start], []byte("\n")) + 1
+}
+
 // Set returns a copy of an object's text in which the field at the path has the value. A
 // field that is there keeps its place; objects on the way are made where they are
 // missing. All else keeps its order and its numbers. The path has one part at least. The

@@ -101,3 +101,12 @@ func TestLookup(t *testing.T) {
 		}
 	}
 }
+
+func TestLineAt(t *testing.T) {
+	text := []byte("\n{\n \"a\": {\n  \"b/c\":\n 1},\n \"d\": [\n1]}")
+	for path, want := range map[string]int{"": 1, "/a": 3, "/a/b~1c": 5, "/a/x": 3, "/d": 6, "/d/0": 6, "/x": 1} {
+		if got := LineAt(text, Path(path)); got != want {
+			t.Errorf("%q is in line %d, not %d", path, got, want)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 var seeds = []string{
@@ -18,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzzbound.Run(f, func(t *testing.T, data []byte) {
 		got, err := Decode(data)
 		checked := Check(data, Rules{})
 		if (err == nil) != (checked == nil) || err != nil && err.Error() != checked.Error() {
@@ -57,7 +59,7 @@ func FuzzMembers(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed), "a", "b")
 	}
-	f.Fuzz(func(t *testing.T, data []byte, first, second string) {
+	fuzzbound.Run(f, func(t *testing.T, data []byte, first, second string) {
 		for range Members(data) { // whatever it is, it comes to an end
 		}
 		if Check(data, Rules{}) != nil || !isObject(data) {

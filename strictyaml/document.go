@@ -35,6 +35,12 @@ func Parse(file string, raw []byte) (*Document, []fault.Finding) {
 	if root == nil {
 		return &Document{File: file}, nil
 	}
+	return FromNode(file, root)
+}
+
+// FromNode makes a document of a node of a file that ParseNode has read. Pointers into it
+// begin at the node. Its findings are those of Parse.
+func FromNode(file string, root *yaml.Node) (*Document, []fault.Finding) {
 	c := converter{file: file}
 	value := c.value(root, 0)
 	return &Document{File: file, Value: value, root: root}, c.findings

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestParse(t *testing.T) {
@@ -53,7 +55,7 @@ func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n)
 func FuzzParse(f *testing.F) {
 	f.Add("a: [1, x]\n")
 	f.Add("a: &x [*x]\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		doc, findings := Parse("a.yaml", []byte(text))
 		if doc == nil && len(findings) == 0 {
 			t.Error("neither a document nor a finding")

@@ -20,10 +20,15 @@ import (
 // is a Refusal.
 func (u *Unit) Govern(given Given, bounds Bounds) {
 	p := &u.Policy
-	p.Limits = instead(given.Limits, p.Limits)
+	p.Limits, p.Given = instead(given.Limits, p.Limits), given.Limits
 	p.Bounds = bounds.Within(given.Limits.Timeout, "unit."+u.Name+".timeout")
 	p.Retries = cmp.Or(given.Retries, p.Retries)
 	p.Grants = grants(p.Grants, given)
+	if given.Models != nil {
+		p.Models = given.Models
+	}
+	p.Budgets.Tokens = quantity.Smaller(p.Budgets.Tokens, given.Budgets.Tokens)
+	p.Budgets.Cost = quantity.Smaller(p.Budgets.Cost, given.Budgets.Cost)
 	p.lowerLimits()
 	if p.Retries != nil {
 		p.Retries = new(p.atMost("retries", *p.Retries, p.Bounds.Retries)) // the unit's own is shared
@@ -40,6 +45,20 @@ func (u *Unit) Govern(given Given, bounds Bounds) {
 	p.Reuse = p.atMost("reuse", p.Reuse, p.Bounds.Reuse)
 	p.Refusal = u.refusal()
 	p.Isolation = cmp.Or(p.Bounds.Runtime, p.Isolation)
+}
+
+// PlaceOfLimit says where the limit with a key stands that holds for the unit, or could stand:
+// "limits.memory in agent.yaml", or the operator's line.
+func (u *Unit) PlaceOfLimit(key string) string {
+	given := u.Policy.Given
+	for own, set := range map[string]bool{
+		"memory": given.MemoryBytes > 0, "pids": given.PIDs > 0, "output": given.OutputBytes > 0, "cpus": given.CPUs > 0, "log": given.LogBytes > 0,
+	} {
+		if own == key && set {
+			return "unit." + u.Name + ".limits." + key + " in the server's file"
+		}
+	}
+	return "limits." + key + " in agent.yaml"
 }
 
 // instead returns the limits of a, and those of b where a has none.
@@ -103,6 +122,8 @@ func (u *Unit) refusal() *fault.Error {
 		return u.refuse("networks", "the network "+p.Network, list(append(slices.Clone(b.Networks), p.Network)))
 	case p.Writable && b.Sealed:
 		return u.refuse("read_only", "a writable root file system (read_only: false)", "false")
+	case p.Fetches != "" && b.NoFetch:
+		return u.refuse("build_fetch", "that its Dockerfile fetches from elsewhere: "+p.Fetches, "true")
 	case p.Isolation != "" && b.Runtime == "" && b.Runtimes != nil && !allows(b.Runtimes, p.Isolation):
 		return u.refuse("runtimes", "the runtime "+fault.Quote(p.Isolation), list(append(slices.Clone(b.Runtimes), p.Isolation)))
 	}
@@ -114,6 +135,15 @@ func allows(runtimes []string, one string) bool {
 }
 
 func list(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
+
+// RefuseFetch is the refusal of a unit whose build would fetch from elsewhere, or nil where its
+// bounds allow that.
+func (u *Unit) RefuseFetch(what string) error {
+	if !u.Policy.Bounds.NoFetch {
+		return nil
+	}
+	return u.refuse("build_fetch", what, "true")
+}
 
 func (u *Unit) refuse(key, what, allowing string) *fault.Error {
 	return fault.New(fault.Forbidden, "%q may not be run here: %s doesn't allow it %s", u.Name, u.Policy.Bounds.Rule(key), what).

@@ -1,6 +1,8 @@
 package unit
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
@@ -11,11 +13,17 @@ import (
 // the unit asks for; Govern makes it what holds. Zero fields were not set.
 type Policy struct {
 	Limits      capsule.Limits
-	Budgets     capsule.Budgets // of its calls
-	Recursion   int             // how often it may occur again on the path of calls to it
-	Concurrency int             // runs at once
-	Retries     *int            // after a transient error; nil: not set
-	Grants      []string        // units that it may call, each once
+	Budgets     capsule.Budgets     // of its calls
+	Recursion   int                 // how often it may occur again on the path of calls to it
+	Concurrency int                 // runs at once
+	Retries     *int                // after a transient error; nil: not set
+	Grants      []string            // units that it may call, each once
+	Tools       map[string][]string // those of MCP servers to which a grant is narrowed, by unit
+
+	Models     []string      // the names of models that it may ask for
+	MaxTokens  int64         // the cap of each answer; 0: the model's
+	Transcript bool          // what it asks models may be kept
+	ModelCache time.Duration // for which an answer of a model is given again; 0: never
 
 	// Of a unit that runs in a sandbox.
 	Network   string // "none" or "bridge"; "" where there is no sandbox
@@ -23,17 +31,21 @@ type Policy struct {
 	Isolation string // the engine's name of an isolation runtime; "" is its default
 	Warm      int    // sandboxes that wait for its runs; 0: as it is called
 	Reuse     int    // runs that one container may serve; 0 and 1: one
+	Fetches   string // what its Dockerfile fetches by itself; "": nothing
 	Env       map[string]string
 
-	Bounds  Bounds       // what nobody may exceed, also no request
-	Lowered []Lowered    // what was asked for beyond the bounds
-	Refusal *fault.Error // why the unit may not be run; nil: it may
+	Given   capsule.Limits // those of Limits that the operator has set
+	Bounds  Bounds         // what nobody may exceed, also no request
+	Lowered []Lowered      // what was asked for beyond the bounds
+	Refusal *fault.Error   // why the unit may not be run; nil: it may
 }
 
 // Given is what an operator gives a unit beside what it asks for itself. A zero field leaves
 // the unit's own.
 type Given struct {
 	Env        map[string]string // plain values, never secrets
+	Models     []string          // that it may ask for, instead of those that it names; nil: its own
+	Budgets    capsule.Budgets   // of Tokens and Cost; the smaller one counts
 	Network    string            // "none" or "bridge"
 	MayCall    []string          // units beside those of its tools.yaml
 	MayNotCall []string          // units, whatever its tools.yaml says
@@ -53,9 +65,46 @@ type Bounds struct {
 	Runtime  string   // that it has, whatever it asks for; "" forces none
 	Sealed   bool     // its root file system has to be read-only
 
+	// Of the build of its image.
+	BuildNetwork  string   // what builds have: NoNetwork, or the engine's own
+	BuildNetworks []string // of which it may have; nil: any
+	NoFetch       bool     // its Dockerfile may not fetch by itself; see capsule.Capsule.Fetches
+
 	// Rules has the setting that each bound comes from, by its last key: "memory" ->
 	// "policy.uploads.memory".
 	Rules map[string]string
+}
+
+// NoNetwork is the network of what has none.
+const NoNetwork = "none"
+
+// DefaultNetwork is the network of builds that have that of the engine.
+const DefaultNetwork = "default"
+
+// NetworkOfBuilds returns the network that a build of the unit's image has: NoNetwork or
+// DefaultNetwork.
+func (b Bounds) NetworkOfBuilds() string {
+	if b.BuildNetwork == NoNetwork || !b.allowsBuilds(DefaultNetwork) {
+		return NoNetwork
+	}
+	return DefaultNetwork
+}
+
+func (b Bounds) allowsBuilds(network string) bool {
+	return b.BuildNetworks == nil || slices.Contains(b.BuildNetworks, network)
+}
+
+// AllowingNetwork returns the lines of the server's file that give builds of a unit the
+// engine's network.
+func (b Bounds) AllowingNetwork(name string) string {
+	var lines []string
+	if b.BuildNetwork == NoNetwork {
+		lines = append(lines, "build_network: "+DefaultNetwork)
+	}
+	if !b.allowsBuilds(DefaultNetwork) {
+		lines = append(lines, "unit."+name+".policy.build_networks: "+list([]string{NoNetwork, DefaultNetwork}))
+	}
+	return strings.Join(lines, " and ")
 }
 
 // AnyRuntime among Bounds.Runtimes allows all isolation runtimes.

@@ -1,6 +1,8 @@
 package unit
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
@@ -16,6 +18,7 @@ const (
 	Capsule Kind = capsule.KindCapsule
 	AU      Kind = capsule.KindAU
 	Remote  Kind = capsule.KindRemote
+	MCP     Kind = capsule.KindMCP
 )
 
 // Where a version came from.
@@ -58,24 +61,59 @@ func Of(c *capsule.Capsule) *Unit {
 		Name: c.Name, Kind: Kind(c.Kind), Description: c.Description, Contract: c.Contract, Definition: c,
 		Policy: Policy{
 			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion,
-			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c),
+			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c), Tools: toolsOf(c),
+			Models: modelsOf(c.Agent), MaxTokens: c.Agent.MaxTokens, Transcript: c.Agent.Transcript == nil || *c.Agent.Transcript, ModelCache: c.Agent.ModelCache,
 		},
 	}
 	if c.Remote == nil {
 		p := &u.Policy
 		p.Network, p.Writable, p.Isolation = c.Agent.Network, !c.Agent.ReadOnly, c.Agent.Runtime
-		p.Warm, p.Reuse = c.Agent.Warm, c.Agent.Reuse
+		p.Warm, p.Reuse, p.Fetches = c.Agent.Warm, c.Agent.Reuse, c.Fetches()
 	}
 	return u
+}
+
+// modelsOf are the models that agent.yaml names, the one of `model` first.
+func modelsOf(a capsule.Agent) []string {
+	var names []string
+	for _, name := range append([]string{a.Model}, a.Models...) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Tools are the entries of a capsule's tools.yaml; a unit of another kind has none.
+func (u *Unit) Tools() []capsule.Tool {
+	if c, ok := u.Definition.(*capsule.Capsule); ok {
+		return c.Tools
+	}
+	return nil
 }
 
 // grantsOf are the units that a capsule's tools.yaml lets it call.
 func grantsOf(c *capsule.Capsule) []string {
 	var names []string
 	for _, tool := range c.Tools {
-		if tool.Capsule != "" {
+		if tool.Capsule != "" && !slices.Contains(names, tool.Capsule) {
 			names = append(names, tool.Capsule)
 		}
 	}
 	return names
+}
+
+// toolsOf are the tools of MCP servers to which the grants of a tools.yaml are narrowed, by
+// unit. A unit that isn't there is granted whole.
+func toolsOf(c *capsule.Capsule) map[string][]string {
+	whole, tools := map[string]bool{}, map[string][]string{}
+	for _, tool := range c.Tools {
+		if tool.Only == "" {
+			whole[tool.Capsule] = true
+		} else {
+			tools[tool.Capsule] = append(tools[tool.Capsule], tool.Only)
+		}
+	}
+	maps.DeleteFunc(tools, func(name string, _ []string) bool { return whole[name] })
+	return tools
 }

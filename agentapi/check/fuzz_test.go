@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/agentapi/internal/document"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // FuzzAnswers judges answers of any kind by the contract's schema.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"request_id":"r","status":"ok","outputs":{"a":1,"a":2},"artifacts":["a"],"warnings":[],"error":null}`))
 	f.Add([]byte(`{"detail":{"ok":false,"error":{"code":1,"details":{"a":1,"a":1}},"grounding":{"sources":[1e999]}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		doc, err := document.Read(raw)
 		if err != nil {
 			return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // fakeUnits says what each unit makes of what it reads. A unit that isn't there can't be
@@ -227,7 +228,7 @@ func TestTasksAreReadOrRefusedInPlainWords(t *testing.T) {
 func FuzzTasks(f *testing.F) {
 	f.Add([]byte(`[{"id": "a", "unit": "u", "args": ["x"], "timeout": "1s"}]`))
 	f.Add([]byte(`[{}, 3, {"id": null}]`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		tasks, err := parseTasks("f", raw)
 		if (err == nil) != (len(tasks) > 0) || err != nil && !fault.Is(err, fault.Input) {
 			t.Errorf("%v, %v", tasks, err)

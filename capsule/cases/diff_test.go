@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func TestDiffJSON(t *testing.T) {
@@ -64,7 +66,7 @@ func FuzzDiffJSON(f *testing.F) {
 	f.Add(`{"a":[1,2.50,{"b":null}]}`, `{"a":[1,2.5,{"b":false}]}`)
 	f.Add(`1e5`, `100000`)
 	f.Add(`-0.0e0`, `0`)
-	f.Fuzz(func(t *testing.T, a, b string) {
+	fuzzbound.Run(f, func(t *testing.T, a, b string) {
 		for _, subset := range []bool{false, true} {
 			if lines := DiffJSON(json.RawMessage(a), json.RawMessage(b), subset); len(lines) > maxDiffLines+1 {
 				t.Errorf("%d lines", len(lines))

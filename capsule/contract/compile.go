@@ -14,10 +14,11 @@ import (
 // type names, resolves references and translates later drafts to draft-07.
 type compiler struct {
 	document any
-	file     string           // for findings
-	rootless bool             // the document as a whole is no schema: it is a schema.json
-	drafts   map[string]draft // that "$schema" declares: by the pointer of the document or side
-	nodes    map[string]*node // by pointer
+	file     string            // for findings
+	rootless bool              // the document as a whole is no schema: it is a schema.json
+	drafts   map[string]draft  // that "$schema" declares: by the pointer of the document or side
+	nodes    map[string]*node  // by pointer
+	targets  map[string]string // of references: pointers, by the references' own
 	findings []fault.Finding
 	full     bool
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -19,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		p, err := Decode(raw, 1<<16)
 		if err != nil {
 			if kind := fault.KindOf(err); kind != fault.Input && kind != fault.TooLarge {
@@ -53,7 +54,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(seed), []byte(`{"a":[1,"x",{"a":{"a":null}}],"f":"x","xa":[1]}`))
 	}
-	f.Fuzz(func(t *testing.T, raw, instance []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw, instance []byte) {
 		start := time.Now()
 		contract, found := Parse(raw)
 		if (contract == nil) != (len(fault.Errors(found)) > 0) {
@@ -86,7 +87,7 @@ func FuzzCleanName(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", "../a", "/io/output/x", "/io/output//../x", "a\x00", "./.", `a\b`, "\xff", "/io/input/x"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, name string) {
+	fuzzbound.Run(f, func(t *testing.T, name string) {
 		for _, stage := range append(stages, AnyStage) {
 			clean, err := CleanName(name, stage)
 			if err != nil {
@@ -107,7 +108,7 @@ func FuzzParseField(f *testing.F) {
 	for _, seed := range [][2]string{{"i", "1"}, {"s", "x"}, {"o.b", "true"}, {"l", "[1]"}, {"x.y.z", "{}"}, {"..", ""}, {"o.c", "1"}, {"x", "1e999"}, {"x", `"\ud800"`}} {
 		f.Add(seed[0], seed[1])
 	}
-	f.Fuzz(func(t *testing.T, path, text string) {
+	fuzzbound.Run(f, func(t *testing.T, path, text string) {
 		v, err := s.ParseField(path, text)
 		if err != nil {
 			if !fault.Is(err, fault.Input) {

@@ -20,6 +20,7 @@ func (c *compiler) refer(n *node, ref any) {
 	if !ok {
 		return
 	}
+	c.targets[at] = pointer
 	target := c.schema(value, pointer)
 	if len(n.form) == 0 {
 		n.one["$ref"], n.form["$ref"] = target, "#/$defs/"+target.name()

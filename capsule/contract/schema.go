@@ -22,6 +22,7 @@ type Contract struct{ Input, Output *Schema }
 // concurrent use.
 type Schema struct {
 	raw      []byte
+	plain    []byte
 	root     *node
 	compiled *gojsonschema.Schema
 }
@@ -42,7 +43,7 @@ var topKeys = map[string]bool{
 // A reference is resolved against the whole file: "#/definitions/x", "#/$defs/x",
 // "#/input/properties/y".
 func Parse(raw []byte) (*Contract, []fault.Finding) {
-	c := &compiler{file: FileName, rootless: true, drafts: map[string]draft{}, nodes: map[string]*node{}}
+	c := &compiler{file: FileName, rootless: true, drafts: map[string]draft{}, nodes: map[string]*node{}, targets: map[string]string{}}
 	top, ok := c.read(raw)
 	if !ok {
 		return nil, c.findings
@@ -67,7 +68,7 @@ func Parse(raw []byte) (*Contract, []fault.Finding) {
 // Compile compiles one schema that stands on its own, under the same rules. Its
 // findings carry no file.
 func Compile(raw []byte) (*Schema, []fault.Finding) {
-	c := &compiler{drafts: map[string]draft{}, nodes: map[string]*node{}}
+	c := &compiler{drafts: map[string]draft{}, nodes: map[string]*node{}, targets: map[string]string{}}
 	if _, ok := c.read(raw); !ok {
 		return nil, c.findings
 	}
@@ -150,6 +151,10 @@ func (c *compiler) finish(s *Schema, pointer string) bool {
 	compiled, err := engineFor(documentOf(s.root))
 	if err != nil {
 		c.fail(pointer, "", "the schema can't be used: %s", show(err.Error()))
+		return false
+	}
+	if s.plain, err = c.plain(pointer); err != nil {
+		c.fail(pointer, "", "the schema can't be written plainly: %s", show(err.Error()))
 		return false
 	}
 	s.compiled = compiled

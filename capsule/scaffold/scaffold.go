@@ -30,6 +30,7 @@ func Templates() []Template {
 		{Name: "basic", Description: "JSON in, JSON out: counts the words of a text"},
 		{Name: "files", Description: "a file in, a file out: cleans a CSV", File: "table", Sample: "tests/data/orders.csv"},
 		{Name: "ai", Description: "software first, AI second: sorts a support message, by rules or by a model"},
+		{Name: "agent", Description: "no code: a model answers a question about a text, and keeps the contract"},
 	}
 }
 

@@ -20,9 +20,12 @@ import (
 // standard are the files that the standard lists, and those that every capsule profits
 // from.
 var standard = []string{
-	"Dockerfile", "agent.yaml", "tools.yaml", "schema.json", "run.py", "src/main.py",
+	"Dockerfile", "agent.yaml", "tools.yaml", "schema.json", "run.py",
 	"src/ai/system.md", "src/ai/task.md", ".dockerignore", "README.md",
 }
+
+// withoutCode is the template whose program is its task: it has no src/main.py.
+const withoutCode = "agent"
 
 func TestScaffold(t *testing.T) {
 	for _, template := range Templates() {
@@ -34,6 +37,9 @@ func TestScaffold(t *testing.T) {
 				if !slices.Contains(files, filepath.Join("my-thing", name)) {
 					t.Errorf("no %s", name)
 				}
+			}
+			if slices.Contains(files, "my-thing/src/main.py") == (template.Name == withoutCode) {
+				t.Error("it has code, or should have some")
 			}
 			if !slices.IsSorted(files) {
 				t.Errorf("not sorted: %v", files)
@@ -88,8 +94,12 @@ except Exception as error:
 `
 
 // passes runs a template's case with the Python of this machine, in no sandbox: the
-// templates are our own.
+// templates are our own. Those in which models answer need the gateway (cmd/aod runs them).
 func passes(t *testing.T, c *capsule.Capsule, test capsule.Case) {
+	if test.Models != nil {
+		checkPayload(t, c.Contract.Output, test.Expect.Output)
+		return
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3 on this machine")

@@ -15,11 +15,12 @@ type command struct {
 	stdin, stdout string   // files that it gets as such; "" is ours
 	control       string   // the host's socket; "" is none
 	park          bool     // the host says there when to start it
+	leash         bool     // it ends with the host's connection
 	watch         bool     // it is reported what the program tries to write
 }
 
 // usageText is for whoever wrote the container's entrypoint.
-const usageText = "usage: init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] -- PROGRAM [ARGS...]"
+const usageText = "usage: init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET | -leash SOCKET] [-watch calls] -- PROGRAM [ARGS...]"
 
 // parseCommand reads what usageText says. Where it is not ok the control socket may be known
 // nevertheless, and the host is told.
@@ -30,8 +31,8 @@ func parseCommand(args []string) (c command, ok bool) {
 			c.stdin = args[1]
 		case "-stdout":
 			c.stdout = args[1]
-		case "-control", "-park":
-			c.control, c.park = args[1], args[0] == "-park"
+		case "-control", "-park", "-leash":
+			c.control, c.park, c.leash = args[1], args[0] == "-park", args[0] == "-leash"
 		case "-watch":
 			c.watch = true
 		default:

@@ -59,6 +59,9 @@ func supervise(command command, host control, signals <-chan os.Signal) ending {
 		return *failed
 	}
 	go forward(signals, pid)
+	if command.leash {
+		go leash(host, pid)
+	}
 	if relay != nil {
 		go relay.serve()
 	}

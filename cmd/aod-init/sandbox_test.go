@@ -21,7 +21,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
-const label = "aod.test=init"
+// label tells what this copy of the tests makes from what another one does.
+var label = fmt.Sprintf("aod.test=init-%d", os.Getpid())
 
 // fixture is what all sandboxes of this test run share.
 type fixture struct {

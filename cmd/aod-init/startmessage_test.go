@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
@@ -116,7 +117,7 @@ func FuzzStartMessage(f *testing.F) {
 	for _, body := range []string{"\x00\x000\x00", "/in\x00/out\x002\x00a\x00\x00A=b\x00", "\x00\x001\x00", "\x00\x0001\x00a\x00", ""} {
 		f.Add([]byte(body))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	fuzzbound.Run(f, func(t *testing.T, body []byte) {
 		var m startMessage
 		wrong := m.parse(string(body))
 		again, err := initbin.StartMessage{Stdin: m.stdin, Stdout: m.stdout, Args: m.args, Env: m.env}.Append(nil)

@@ -19,6 +19,7 @@ type callNode struct {
 	since    time.Time
 	took     time.Duration // 0 until it ends
 	files    int
+	models   api.ModelUsage // of the run itself
 	children []*callNode
 }
 
@@ -43,6 +44,9 @@ func nodeOf(r api.Record) *callNode {
 	}
 	if r.Error != nil {
 		node.outcome = r.Error.Kind
+	}
+	if r.Models != nil {
+		node.models = *r.Models
 	}
 	return node
 }
@@ -116,6 +120,9 @@ func (n *callNode) line(o *output, now time.Time) string {
 	if n.files > 0 {
 		line += o.style(dim, " "+plural(n.files, "file"))
 	}
+	if n.models.Calls > 0 {
+		line += o.style(dim, " "+usageText(n.models))
+	}
 	if n.outcome != "" {
 		line += " " + o.style(red, n.outcome)
 	}
@@ -151,6 +158,9 @@ func (t *callTree) note(e run.Event) (node *callNode, called bool) {
 	node = t.nodes[e.Run]
 	if node == nil {
 		node, called = t.add(e)
+	}
+	if e.Model != nil {
+		node.models.Add(*e.Model)
 	}
 	if e.State == nil || e.State.State == api.Cleanup || e.State.State == api.Idle {
 		return node, called

@@ -97,7 +97,10 @@ func examineEngine(ctx context.Context) []checkup {
 		examinePlace(info),
 		examineAPI(info),
 		{Name: "cgroups", Health: fine, Found: "version " + info.CgroupVersion + ", driver " + info.CgroupDriver},
+		examineConfinement(info),
+		examineSwap(info),
 		examineStorage(info),
+		examineWatch(info),
 		{Name: "runtimes", Health: fine, Found: strings.Join(info.Runtimes, ", ")},
 		examineBase(ctx, engine),
 		examineSpace("engine's disk", info),
@@ -146,6 +149,42 @@ func examineStorage(info runtime.EngineInfo) checkup {
 		c.Health, c.Mend = worry, "slow or out of date: overlay2 is what Docker recommends"
 	}
 	return c
+}
+
+// examineConfinement tells what holds programs beside namespaces. A profile that the engine calls
+// unconfined is that of containers without one of their own; sandboxes bring theirs.
+func examineConfinement(info runtime.EngineInfo) checkup {
+	c := checkup{Name: "confinement", Health: fine, Found: "none"}
+	if len(info.Security) > 0 {
+		c.Found = strings.Join(info.Security, ", ")
+	}
+	if !info.HasSeccomp() {
+		c.Health, c.Found = worry, c.Found+"; no seccomp: programs may use every system call"
+		c.Mend = "use an engine and a kernel with seccomp; without it `aod serve` starts only with allow_unconfined"
+	} else if info.SeccompProfile == "unconfined" {
+		c.Health, c.Found = worry, c.Found+"; builds have no seccomp profile, sandboxes have AOD's"
+		c.Mend = "take seccomp-profile: unconfined out of the engine's daemon.json"
+	}
+	return c
+}
+
+func examineSwap(info runtime.EngineInfo) checkup {
+	if info.SwapLimit {
+		return checkup{Name: "swap", Health: fine, Found: "counts as memory, and sandboxes get none"}
+	}
+	return checkup{
+		Name: "swap", Health: worry, Found: "has no limit: a sandbox that is at its memory limit may fill the machine's swap",
+		Mend: "boot the engine's kernel with swapaccount=1, or without swap",
+	}
+}
+
+// examineWatch tells how the limit of what a run writes is kept.
+func examineWatch(info runtime.EngineInfo) checkup {
+	found := "by looking twice a second; deleted files that are open count where this process sees the engine's processes"
+	if !info.Local {
+		found = "by asking every two seconds; deleted files that are open aren't seen on another machine"
+	}
+	return checkup{Name: "disk limits", Health: fine, Found: found}
 }
 
 func examineBase(ctx context.Context, engine runtime.Images) checkup {

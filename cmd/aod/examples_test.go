@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,9 @@ type end struct {
 	Files   map[string]string // digest by name
 }
 
+// runID is the id of a run, which an example may tell of a run that it called.
+var runID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
 // gave carries out a command that prints a run's record, or refuses its input.
 func gave(t *testing.T, args []string) end {
 	t.Helper()
@@ -116,9 +120,9 @@ func gave(t *testing.T, args []string) end {
 	if err := json.Unmarshal([]byte(stdout), &record); err != nil {
 		t.Fatalf("aod %v: code %d, %v\n%s", args, code, err, stderr)
 	}
-	got.Outcome, got.Output = record.Outcome, string(record.Output)
+	got.Outcome, got.Output = record.Outcome, runID.ReplaceAllString(string(record.Output), "ID")
 	if record.Error != nil {
-		got.Error = strings.Join([]string{record.Error.Kind, record.Error.Type, record.Error.Message}, " | ")
+		got.Error = runID.ReplaceAllString(strings.Join([]string{record.Error.Kind, record.Error.Type, record.Error.Message}, " | "), "ID")
 	}
 	for _, f := range record.Files {
 		got.Files[f.Name] = f.SHA256

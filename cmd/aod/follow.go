@@ -120,6 +120,8 @@ func (f *follower) show(event api.Event) {
 		shown.Progress = &handoff.Progress{Percent: data.Percent, Step: data.Step, Message: data.Message}
 	case api.Call:
 		shown = f.callEvent(data)
+	case api.ModelCall:
+		shown.Model = &data
 	case api.AttemptEvent:
 		f.showAttempt(data)
 		return

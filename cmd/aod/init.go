@@ -43,7 +43,7 @@ func (a *app) scaffold(path, template string) error {
 	if filepath.IsAbs(path) {
 		dir = path
 	}
-	a.note("\nNext:  aod run %s%s\n       aod test %s", dir, sampleFlag(dir, template), dir)
+	a.note("\nNext:  aod test %s\n       aod run %s%s", dir, dir, sampleFlag(dir, template)) // a test needs no model's key
 	return nil
 }
 

@@ -23,19 +23,7 @@ func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.
 			s := newServer(t, "--retry-delay", "10ms")
 			s.addWorker("worker", "")
 			s.start()
-			record, err := s.submit(t.Context(), client.Submission{
-				Unit: "worker", Input: work{Ticks: 600, Linger: 1}.input(), Timeout: c.timeout,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.cancel {
-				s.awaitLine(record.ID, "tick 1")
-				if _, err := s.client.Cancel(t.Context(), record.ID, ""); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s.awaitLine(record.ID, "stopping")
+			record := s.stopping(c.timeout, c.cancel)
 			s.kill()
 			eventually(t, "the container has ended", func() bool {
 				containers := s.containers()
@@ -49,8 +37,40 @@ func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.
 	}
 }
 
+// stopping returns a run that is being stopped. On a busy machine a program may be killed
+// before it has heard the signal: then it tries with another run.
+func (s *server) stopping(timeout time.Duration, cancel bool) api.Record {
+	s.t.Helper()
+	for range 10 {
+		record, err := s.submit(s.t.Context(), client.Submission{
+			Unit: "worker", Input: work{Ticks: 600, Linger: 1}.input(), Timeout: timeout,
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if cancel && s.writes(record.ID, "tick 1") {
+			if _, err := s.client.Cancel(s.t.Context(), record.ID, ""); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		if s.writes(record.ID, "stopping") {
+			return record
+		}
+	}
+	s.t.Fatal("no program has heard that it is being stopped")
+	return api.Record{}
+}
+
 // awaitLine returns when a run has written a line.
 func (s *server) awaitLine(id, line string) {
+	s.t.Helper()
+	if !s.writes(id, line) {
+		s.t.Fatalf("run %s never wrote %q", id, line)
+	}
+}
+
+// writes waits until a run has written a line, and reports whether it did before its end.
+func (s *server) writes(id, line string) bool {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patienceTime)
 	defer stop()
@@ -59,8 +79,8 @@ func (s *server) awaitLine(id, line string) {
 			s.t.Fatal(err)
 		}
 		if entry.Text == line {
-			return
+			return true
 		}
 	}
-	s.t.Fatalf("run %s never wrote %q", id, line)
+	return false
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +32,7 @@ func TestALoadLeavesTheServerAsItWas(t *testing.T) {
 		spared = 0
 	}
 	s := newServer(t, "--concurrency", strconv.Itoa(slots), "--queue", strconv.Itoa(waiting), "--pool", "0")
-	s.program = buildProgram(t)
+	s.program = shipped.Path(t)
 	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50, MaxConnsPerHost: 50}}}
 	for i := range loadedUnits {
 		s.addWorker(unitName(i), "")
@@ -59,16 +57,6 @@ func TestALoadLeavesTheServerAsItWas(t *testing.T) {
 }
 
 func unitName(i int) string { return "loaded-" + string(rune('a'+i)) }
-
-// buildProgram builds aod as it is shipped: what is measured is not the race detector.
-func buildProgram(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "aod")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return program
-}
 
 // load is a server with more to do than it takes.
 type load struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -31,7 +32,7 @@ type unitKind struct {
 
 // kinds are the kinds of unit that can be executed. Add new ones here.
 func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents}
+	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers}
 	for _, kind := range a.moreKinds {
 		kinds[kind.read.Name] = kind.run
 	}
@@ -50,7 +51,7 @@ func (a *app) reader() *capsule.Reader {
 // withLocal calls do with a runner of units on the local engine, after removing the remains
 // of dead processes.
 func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) {
-	return a.openLocal(remote.Options{Data: a.data}, func(l *local) error {
+	return a.openLocal(localOptions{}, func(l *local) error {
 		if err := a.sweep(ctx, l); err != nil {
 			return err
 		}
@@ -58,10 +59,16 @@ func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) 
 	})
 }
 
+// localOptions are what a command gives the runs of its units.
+type localOptions struct {
+	secrets map[string]string // paths of files, by name
+	models  orchestrator.Models
+}
+
 // withUnit is withLocal for runs of a unit. If its kind leaves no remains elsewhere, the
 // engine need not answer: remains of dead processes are then removed if possible.
-func (a *app) withUnit(ctx context.Context, u *unit.Unit, secrets map[string]string, do func(*local) error) error {
-	return a.openLocal(remote.Options{Data: a.data, SecretFiles: secrets}, func(l *local) error {
+func (a *app) withUnit(ctx context.Context, u *unit.Unit, opts localOptions, do func(*local) error) error {
+	return a.openLocal(opts, func(l *local) error {
 		if err := a.sweepFor(ctx, l, u); err != nil {
 			return err
 		}
@@ -86,15 +93,15 @@ func (a *app) sweepFor(ctx context.Context, l *local, u *unit.Unit) error {
 	return ctx.Err()
 }
 
-func (a *app) openLocal(agents remote.Options, do func(*local) error) (err error) {
+func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
 	engine, err := docker.New(docker.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	l := &local{engine: engine, containers: container.New(engine, container.Options{Patches: a.patches})}
-	l.kinds = a.kinds(l.containers, remote.New(agents))
-	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{Home: a.data, Kinds: l.kinds}); err != nil {
+	l.kinds = a.kinds(l.containers, remote.New(remote.Options{Data: a.data, SecretFiles: opts.secrets}))
+	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{Home: a.data, Kinds: l.kinds, Models: opts.models, Mounts: []handoff.Mount{mcpMount(nil)}}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()

@@ -32,12 +32,12 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 	if err := os.MkdirAll(units, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, "units: [units]\n"+file, work, "aod.yaml")
+	write(t, "units: [units]\nmemory: 1TiB\n"+file, work, "aod.yaml")
 	c, err := config.Load(config.Options{File: filepath.Join(work, "aod.yaml"), Data: filepath.Join(work, "data")})
 	if err != nil {
 		t.Fatalf("%v: %v", err, fault.Public(err).Findings)
 	}
-	opts := serviceOptions(c, slog.New(slog.DiscardHandler))
+	opts := serviceOptions(c, home(c), slog.New(slog.DiscardHandler))
 	a := &app{data: c.Data}
 	engine := enginetest.NewFake(nil)
 	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})

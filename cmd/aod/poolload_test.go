@@ -23,7 +23,7 @@ const usualPoolRuns = 30
 func TestManyRunsThroughAPoolLeaveTheServerAsItWas(t *testing.T) {
 	all := number(t, "AOD_POOL_RUNS", usualPoolRuns)
 	s := newServer(t, "--concurrency", "2", "--pool", "4")
-	s.program = buildProgram(t)
+	s.program = shipped.Path(t)
 	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	s.addWarmWorker("pooled", 4)
 	s.start()
@@ -133,7 +133,7 @@ func TestABurstIsServedWithAPoolAndFillsItAgain(t *testing.T) {
 	size := number(t, "AOD_BURST", usualBurst)
 	burst := func(t *testing.T, pool int) (slowest time.Duration) {
 		s := newServer(t, "--pool", strconv.Itoa(pool))
-		s.program = buildProgram(t)
+		s.program = shipped.Path(t)
 		s.addWarmWorker("burst", pool)
 		s.start()
 		s.await(s.mustSubmit("burst", work{}))

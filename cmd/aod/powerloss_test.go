@@ -42,11 +42,17 @@ func (d *disk) mount() {
 // losePower returns what the disk has if the power fails now.
 func (d *disk) losePower() *disk {
 	d.t.Helper()
+	after := d.losePowerUnmounted()
+	after.mount()
+	return after
+}
+
+func (d *disk) losePowerUnmounted() *disk {
+	d.t.Helper()
 	after := &disk{t: d.t, image: filepath.Join(d.t.TempDir(), "disk"), at: d.t.TempDir()}
 	if out, err := exec.Command("cp", "--sparse=always", d.image, after.image).CombinedOutput(); err != nil {
 		d.t.Fatalf("%v, %s", err, out)
 	}
-	after.mount()
 	return after
 }
 

@@ -19,15 +19,21 @@ func (a *app) pruneCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove old runs from a server, with their files",
+		Short: "Remove old runs from a server, with their files, or images",
 		Long: `Remove runs that have ended: those older than --older-than, or the oldest ones until no
-more than --max-size is left, or both: of those older than that, as many as it takes.`,
-		Example: "  aod prune --older-than 24h --dry-run\n  aod prune --max-size 1GiB\n  aod prune --older-than 0s      every run that has ended",
+more than --max-size is left, or both: of those older than that, as many as it takes. Or,
+with --images, remove the images that the server built and no unit needs any more, which it
+also does by itself from time to time.`,
+		Example: "  aod prune --older-than 24h --dry-run\n  aod prune --max-size 1GiB\n  aod prune --older-than 0s      every run that has ended\n  aod prune --images",
 		Args:    exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
-			if !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {
-				return fault.New(fault.Input, "it takes a bound to remove runs: --older-than or --max-size").
+			if opts.Images && (flags.Changed("older-than") || flags.Changed("max-size")) {
+				return fault.New(fault.Input, "--images goes without --older-than and --max-size, which are for runs").
+					WithHint("prune runs and images one after the other")
+			}
+			if !opts.Images && !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {
+				return fault.New(fault.Input, "it takes a bound to remove runs: --older-than or --max-size; or --images").
 					WithHint("`aod prune --older-than 0s --dry-run` tells of all runs that have ended")
 			}
 			return a.prune(cmd.Context(), opts, asJSON)
@@ -35,6 +41,7 @@ more than --max-size is left, or both: of those older than that, as many as it t
 	}
 	cmd.Flags().DurationVar(&opts.OlderThan, "older-than", 0, "runs that ended longer ago, e.g. 24h")
 	cmd.Flags().Var((*sizeFlag)(&opts.MaxBytes), "max-size", "leave at most so much, e.g. 1GiB")
+	cmd.Flags().BoolVar(&opts.Images, "images", false, "instead of runs: images that no unit needs")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "only say what would go")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return cmd
@@ -55,6 +62,10 @@ func (a *app) prune(ctx context.Context, opts api.PruneOptions, asJSON bool) err
 	verb := "removed"
 	if report.DryRun {
 		verb = "would remove"
+	}
+	if report.Images != nil {
+		a.stdout.line("%s %s", verb, plural(*report.Images, "image"))
+		return nil
 	}
 	a.stdout.line("%s %s, %s", verb, plural(report.Runs, "run"), bytesText(report.Bytes))
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ type runFlags struct {
 	watch   bool
 	secrets []string
 	given   givenFlags
+	models  modelFlags
 	meta    metaFlags
 	history historyFlag
 }
@@ -60,6 +62,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	}
 	flags.input.register(cmd.Flags())
 	flags.given.register(cmd.Flags())
+	flags.models.register(cmd.Flags())
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
@@ -77,7 +80,7 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 		return fault.New(fault.Input, "--timeout %v is no time to run in", flags.timeout)
 	}
 	if a.server != "" {
-		if err := flags.given.refuseOnServer(); err != nil {
+		if err := errors.Join(flags.given.refuseOnServer(), flags.models.refuseOnServer()); err != nil {
 			return err
 		}
 		return a.runOnServer(ctx, name, flags)
@@ -102,14 +105,25 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 }
 
 // runHere runs a unit of a directory on this machine.
-func (a *app) runHere(ctx context.Context, dir string, req orchestrator.Request, flags runFlags) error {
+func (a *app) runHere(ctx context.Context, dir string, req orchestrator.Request, flags runFlags) (err error) {
 	if err := flags.history.check(); err != nil {
 		return err
 	}
 	if err := a.remember(&req, dir, flags); err != nil {
 		return err
 	}
-	return a.withUnit(ctx, req.Unit, req.Source.Secrets, func(l *local) error {
+	opts := localOptions{secrets: req.Source.Secrets}
+	if opts.models, err = flags.models.open(a, req.Unit, req.Find); err != nil {
+		return err
+	}
+	defer opts.models.Gateway.Close()
+	source, done, err := flags.models.source()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	req.Models = source
+	return a.withUnit(ctx, req.Unit, opts, func(l *local) error {
 		return a.runRequest(ctx, l, req, flags)
 	})
 }

@@ -17,7 +17,8 @@ import (
 
 func (a *app) runsCommand() *cobra.Command {
 	var flags listFlags
-	var tree bool
+	var tree, models bool
+	var call int64
 	cmd := &cobra.Command{
 		Use:   "runs [ID]",
 		Short: "Show all that is known of a run, or list all runs",
@@ -27,6 +28,9 @@ server, as aod ps -a, and without --server the last ones of aod run on this mach
 		Example: "  aod runs 0198c0de-…\n  aod runs 0198c0de-… --json | jq .output\n  aod runs 0198c0de-… --tree\n  aod runs --unit hello",
 		Args:    atMostOne("the id of a run, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (models || call != 0) {
+				return a.showModels(cmd.Context(), args[0], call, flags.json)
+			}
 			if len(args) == 1 {
 				return a.showRun(cmd.Context(), args[0], flags.json, tree)
 			}
@@ -35,6 +39,8 @@ server, as aod ps -a, and without --server the last ones of aod run on this mach
 		},
 	}
 	flags.register(cmd.Flags())
+	cmd.Flags().BoolVar(&models, "models", false, "list what it asked models: tokens, cost, time")
+	cmd.Flags().Int64Var(&call, "model", 0, "print what it asked with its model call of this number, and the answer")
 	cmd.Flags().BoolVar(&tree, "tree", false, "draw the tree of the runs that it called")
 	return cmd
 }
@@ -121,6 +127,7 @@ func (p runPage) head() {
 	if r.Usage != nil {
 		p.field("usage", fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
 	}
+	p.field("models", modelsText(r.Models))
 	p.field("log", logText(r.Log))
 }
 

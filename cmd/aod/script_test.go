@@ -19,11 +19,6 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
-// TestMain lets the scripts run this very program as "aod".
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"aod": func() { os.Exit(mainCode(testKinds()...)) }})
-}
-
 var update = flag.Bool("update", false, "write what the scripts see into their golden files")
 
 // TestScripts runs the command line as a user does. Scripts in testdata need no

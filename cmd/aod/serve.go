@@ -14,12 +14,14 @@ import (
 
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -71,23 +73,43 @@ func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
-	engine, err := docker.New(docker.Options{})
+	return a.withService(ctx, c, home(c), logger, func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
+}
+
+// withService calls do with a service in a home, which isn't started yet.
+func (a *app) withService(ctx context.Context, c *config.Config, home string, logger *slog.Logger, do func(*orchestrator.Service) error) (err error) {
+	engine, err := docker.New(docker.Options{Unconfined: c.AllowUnconfined})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	opts := serviceOptions(c, logger)
-	opts.Kinds = a.kinds(container.New(engine, containerOptions(c, logger)), remote.New(remote.Options{Logger: logger, Secrets: c.Secrets}))
+	opts := serviceOptions(c, home, logger)
+	opts.Models.Gateway, err = gateway.New(c.Catalog(), gateway.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer opts.Models.Gateway.Close()
+	containers := container.New(engine, containerOptions(c, logger))
+	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
+		return err
+	}
+	opts.Kinds = a.kinds(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets}))
 	opts.Reader = a.reader()
 	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	api, err := a.newAPI(service, c, logger)
+	return do(service)
+}
+
+// serveAPI serves the API of a service until ctx ends.
+func (a *app) serveAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (err error) {
+	api, stopWatching, err := a.newAPI(ctx, service, c, logger)
 	if err != nil {
 		return err
 	}
+	defer stopWatching()
 	listener, err := listen(ctx, c.Listen)
 	if err != nil {
 		return err

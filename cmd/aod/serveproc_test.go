@@ -31,6 +31,7 @@ type server struct {
 	env     []string // beside our own
 	client  *client.Client
 	token   string
+	bad     *badDisk // below its home; nil: a good one
 
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has
@@ -82,7 +83,11 @@ func (s *server) begin() {
 	process := exec.Command(s.program, args...)
 	process.Env = append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), s.env...) // else it sleeps a second at its end
 	process.Stdout, process.Stderr = log, log
-	if err := process.Start(); err != nil {
+	start := process.Start
+	if s.bad != nil {
+		start = func() error { return s.bad.start(process) }
+	}
+	if err := start(); err != nil {
 		s.t.Fatal(err)
 	}
 	ended := make(chan struct{})

@@ -13,27 +13,34 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/protocol/mcp/relay"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-func serviceOptions(c *config.Config, logger *slog.Logger) orchestrator.Options {
+func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestrator.Options {
 	opts := orchestrator.Options{
-		Home: home(c), Sources: c.Units, Logger: logger, Version: versionText(),
-		Concurrency: c.Concurrency, Queue: c.Queue, QueueWait: c.QueueWait,
+		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
+		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
+		Mounts:       []handoff.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
 		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
+	opts.Models = orchestrator.Models{
+		Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)}, Transcript: c.ModelTranscripts,
+	}
 	for name := range c.Unit {
 		u := c.ForUnit(name)
 		opts.Units[name] = orchestrator.UnitSettings{
@@ -47,7 +54,11 @@ func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
 	opts := container.Options{
 		Logger: logger, Limits: runtime.Limits{ResultBytes: c.PayloadLimit}, Starts: c.Starts,
 		Pool:  pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
-		Units: map[string]container.Extra{},
+		UIDs:  runtime.UIDs(c.SandboxUIDs),
+		Units: map[string]container.Extra{}, NeedSeccomp: !c.AllowUnconfined,
+		Builds: container.BuildOptions{
+			AtOnce: c.Builds, Wait: c.QueueWait, Timeout: c.BuildTimeout, MemoryBytes: c.BuildMemory, CPUs: c.BuildCPUs,
+		},
 	}
 	for name := range c.Unit {
 		u := c.ForUnit(name)
@@ -56,29 +67,45 @@ func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
 	return opts
 }
 
-func (a *app) newAPI(service *orchestrator.Service, c *config.Config, logger *slog.Logger) (*httpapi.API, error) {
+// newAPI makes the API with all protocols. What looks after the tools of MCP ends with ctx or
+// with stop, which waits for it.
+func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (made *httpapi.API, stop func(), err error) {
 	token := ""
 	if !c.NoAuth {
-		var err error
 		if token, err = ensureToken(c.TokenFile); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return httpapi.New(service, httpapi.Options{
-		Mounts: agentMounts(service, c, logger),
+	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Version: versionText(), Logger: logger})
+	made, err = httpapi.New(service, httpapi.Options{
+		Mounts: append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools}),
 		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
 		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	stopWatching := watchTools(ctx, tools)
+	return made, func() { stopWatching(); _ = tools.Close() }, nil // their clients have gone with the API
 }
 
-// agentMounts are the addresses of the agent HTTP contract.
+// watchTools has clients hear of changes of the units, until ctx ends or stop is called.
+func watchTools(ctx context.Context, tools *mcp.Server) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); tools.Watch(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// agentMounts are the addresses of the agent HTTP contract, and of sessions with MCP servers.
 func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.Logger) []httpapi.Mount {
 	handler := agents.Handler(agentService{service}, agents.Options{Policy: agentPolicy(c), PayloadBytes: c.PayloadLimit, Logger: logger})
 	return []httpapi.Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
+		{Patterns: relay.Patterns(), Handler: service.Sessions()},
 	}
 }
 

@@ -57,7 +57,7 @@ func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, req.Unit, nil, func(l *local) error {
+	return a.withUnit(ctx, req.Unit, localOptions{}, func(l *local) error {
 		if l.kinds[string(req.Unit.Kind)] != run.Kind(l.containers) {
 			return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name)
 		}

@@ -37,7 +37,7 @@ func (s *server) addSizer() {
 func TestStdinIsNeverWholeInMemory(t *testing.T) {
 	const stdin, room = 49 << 20, 16 << 20
 	s := newServer(t)
-	s.program = buildProgram(t)
+	s.program = shipped.Path(t)
 	s.addSizer()
 	s.start()
 	s.size(1 << 10) // the image is built

@@ -37,7 +37,7 @@ var storeFiles = 2 * max(4, runtime.NumCPU())
 func TestManyStreamsLeaveTheServerAsItWas(t *testing.T) {
 	n := min(number(t, "AOD_LOAD", usualStreams), mostStreams)
 	s := newServer(t, "--concurrency", strconv.Itoa(slots), "--queue", strconv.Itoa(mostStreams+slots), "--pool", "0")
-	s.program = buildProgram(t)
+	s.program = shipped.Path(t)
 	s.addWorker("streamed", "")
 	s.start()
 	l := streaming{load: load{server: s, http: &http.Client{Transport: &http.Transport{}}}, n: n}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,12 +18,12 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) testCommand() *cobra.Command {
 	var only string
 	var given givenFlags
+	var models modelFlags
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "test DIR|NAME",
@@ -31,7 +33,7 @@ what differs. Exit code 1 when a case fails.`,
 		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty\n  aod test ./my-capsule --watch",
 		Args:    exactly(1, "one directory or name of a capsule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			test := func(ctx context.Context) error { return a.test(ctx, args[0], only, given) }
+			test := func(ctx context.Context) error { return a.test(ctx, args[0], only, given, models) }
 			if watch {
 				return a.watch(cmd.Context(), args[0], nil, test)
 			}
@@ -39,14 +41,18 @@ what differs. Exit code 1 when a case fails.`,
 		},
 	}
 	given.register(cmd.Flags())
+	models.register(cmd.Flags())
 	registerWatch(cmd.Flags(), &watch)
 	cmd.Flags().StringVar(&only, "case", "", "run only the case of this name (its file without .json)")
 	return cmd
 }
 
-func (a *app) test(ctx context.Context, name, only string, given givenFlags) error {
+func (a *app) test(ctx context.Context, name, only string, given givenFlags, models modelFlags) error {
 	c, err := a.load(name)
 	if err != nil {
+		return err
+	}
+	if err := models.touch(); err != nil {
 		return err
 	}
 	cases, err := chosen(c, only)
@@ -57,10 +63,25 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags) err
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, u, nil, func(l *local) error {
+	find := a.callees(u, c)
+	opts := localOptions{}
+	models.answered = slices.ContainsFunc(cases, func(c capsule.Case) bool { return c.Models != nil || c.Cassette != "" })
+	if opts.models, err = models.open(a, u, find); err != nil {
+		return err
+	}
+	defer opts.models.Gateway.Close()
+	usual, done, err := models.source()
+	if err != nil {
+		return err
+	}
+	err = a.withUnit(ctx, u, opts, func(l *local) error {
 		var failed int
 		for _, test := range cases {
-			differences, took, err := a.runCase(ctx, l, u, a.callees(u, c), test)
+			source, err := models.ofCase(test, usual)
+			if err != nil {
+				return err
+			}
+			differences, took, err := a.runCase(ctx, l, orchestrator.Request{Request: run.Request{Unit: u}, Find: find, Models: source}, test)
 			if err != nil {
 				return err
 			}
@@ -75,6 +96,7 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags) err
 		}
 		return nil
 	})
+	return errors.Join(err, done())
 }
 
 // chosen returns the cases to run. If there are none, it returns a fault.
@@ -102,18 +124,16 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 
 // runCase runs one case and says what differs from its expectation. The error is for AOD's
 // own failures.
-func (a *app) runCase(ctx context.Context, l *local, u *unit.Unit, find finder, test capsule.Case) ([]string, time.Duration, error) {
+func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, test capsule.Case) ([]string, time.Duration, error) {
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
-	view := newView(a.stderr, u.Name, a.quiet)
-	record, err := submitCase(ctx, l, orchestrator.Request{
-		Request: run.Request{Unit: u, Timeout: test.Timeout},
-		OutDir:  filepath.Join(out, "files"), Observe: view.event, Find: find,
-	}, test)
+	view := newView(a.stderr, req.Unit.Name, a.quiet)
+	req.Timeout, req.OutDir, req.Observe = test.Timeout, filepath.Join(out, "files"), view.event
+	record, err := submitCase(ctx, l, req, test)
 	view.close()
 	if err != nil {
 		return nil, 0, err

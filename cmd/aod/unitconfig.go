@@ -65,6 +65,7 @@ func (f *givenFlags) refuseOnServer() error {
 func givenOf(u config.UnitConfig) unit.Given {
 	given := unit.Given{
 		Env: u.Env, Network: u.Network, MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+		Models: nonEmpty(u.Models), Budgets: capsule.Budgets{Tokens: int64(u.ModelTokens), Cost: u.ModelCost},
 		Limits: capsule.Limits{
 			Timeout: u.Timeout, MemoryBytes: u.Limits.Memory, CPUs: u.Limits.CPUs, PIDs: int64(u.Limits.PIDs),
 			OutputBytes: u.Limits.Output, LogBytes: u.Limits.Log,
@@ -79,6 +80,14 @@ func givenOf(u config.UnitConfig) unit.Given {
 	return given
 }
 
+// nonEmpty returns a list, and nil for an empty one.
+func nonEmpty(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
 // boundsFor returns the bounds that the server's policy sets a unit.
 func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
 	return func(name string, uploaded bool) unit.Bounds {
@@ -89,6 +98,7 @@ func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
 			},
 			Retries: &p.Retries, Warm: &p.Warm, Reuse: &p.Reuse,
 			Networks: nonNil(p.Networks), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
+			BuildNetwork: c.BuildNetwork, BuildNetworks: nonNil(p.BuildNetworks), NoFetch: !p.BuildFetch,
 			Rules: from,
 		}
 	}

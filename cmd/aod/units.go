@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/quantity"
 )
 
@@ -82,7 +83,14 @@ func (a *app) showUnit(ctx context.Context, name string, asJSON bool) error {
 		return a.stdout.json(unit)
 	}
 	a.unitPage(unit)
-	return nil
+	if unit.Kind != capsule.KindMCP {
+		return nil
+	}
+	tools, err := servedTools(ctx, server, name)
+	if err == nil {
+		runPage{out: a.stdout}.field("tools", strings.Join(tools, ", "))
+	}
+	return err
 }
 
 // policyPage shows what holds for a unit's runs.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate DIR...",
 		Short: "Report every problem of a capsule at once",
 		Long: `Check capsule directories: every problem with its file, line or JSON pointer, what is
-wrong and how to mend it. No engine is needed. Exit code 1 when something is wrong.
+wrong and how to mend it. An engine is needed for
+the tools of an MCP server alone. Exit code 1 when something is wrong.
 Python files are compiled, where this machine has python3, and nothing of them is run.`,
 		Example: "  aod validate ./my-capsule\n  aod validate examples/capsules/*",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,6 +38,7 @@ Python files are compiled, where this machine has python3, and nothing of them i
 type verdict struct {
 	Dir      string          `json:"dir"`
 	Valid    bool            `json:"valid"`
+	Tools    []string        `json:"tools,omitempty"` // of an MCP server
 	Findings []fault.Finding `json:"findings"`
 }
 
@@ -87,8 +90,12 @@ func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
 	case err != nil:
 		a.note("%s %s: its Python files were not compiled: %s", a.stderr.style(yellow, "note:"), printable(dir), printable(err.Error()))
 	}
-	findings = append(findings, broken...)
-	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Findings: findings}, nil
+	tools, missing, err := a.toolsOf(ctx, c)
+	if err != nil {
+		return verdict{}, err
+	}
+	findings = append(append(findings, broken...), missing...)
+	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Tools: tools, Findings: findings}, nil
 }
 
 // findingsOf returns the findings of an error, at least one.
@@ -105,6 +112,9 @@ func (a *app) showVerdicts(verdicts []verdict) {
 		problems := len(fault.Errors(v.Findings))
 		if v.Valid {
 			a.stdout.line("%s %s", a.stdout.style(green, "✓"), v.Dir)
+			if len(v.Tools) > 0 {
+				a.stdout.line("  tools: %s", printable(strings.Join(v.Tools, ", ")))
+			}
 		} else {
 			a.stdout.line("%s %s: %s", a.stdout.style(red, "✗"), v.Dir, plural(problems, "problem"))
 		}

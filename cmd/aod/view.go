@@ -57,7 +57,7 @@ func (v *view) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.erase()
-	if v.out.terminal && !v.quiet && len(v.calls.root.children) > 0 {
+	if root := v.calls.root; v.out.terminal && !v.quiet && (len(root.children) > 0 || root.models.Calls > 0) {
 		for _, line := range v.calls.root.lines(v.out, time.Now()) {
 			v.out.line("%s", line)
 		}

@@ -72,6 +72,8 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/runs/:id/files/*", a.getFile, slow},
 		{http.MethodGet, "/v1/runs/:id/logs", a.getLog, stream},
 		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
+		{http.MethodGet, "/v1/runs/:id/models", a.listModelCalls, 0},
+		{http.MethodGet, "/v1/runs/:id/models/:n", a.getModelCall, slow},
 		{http.MethodPost, "/v1/runs/:id/cancel", a.cancelRun, 0},
 		{http.MethodPost, "/v1/runs/:id/rerun", a.rerun, slow},
 
@@ -82,6 +84,7 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/units/:name/card", a.getCard, slow},
 		{http.MethodPost, "/v1/au/:name", a.runAU, slow},
 
+		{http.MethodGet, "/v1/models", a.listModels, 0},
 		{http.MethodGet, "/v1/pool", a.getPool, 0},
 		{http.MethodGet, "/v1/stats", a.getStats, 0},
 		{http.MethodPost, "/v1/prune", a.prune, slow},

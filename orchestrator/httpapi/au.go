@@ -92,6 +92,9 @@ func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error
 	if c.Request().ContentLength > limit {
 		return nil, stdinTooLarge(limit)
 	}
+	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+		return nil, err
+	}
 	spool, err := a.svc.NewSpool()
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -261,7 +262,7 @@ func FuzzAUAsk(f *testing.F) {
 	for _, query := range []string{"", "prompt=a+b&arg=--do&arg=x%26y", "arg=&arg=", "wait=0s", "prompt=%ff", "arg=%00", "wait=9m", "timeout=1s;", "prompt=a&prompt=b"} {
 		f.Add(query)
 	}
-	f.Fuzz(func(t *testing.T, query string) {
+	fuzzbound.Run(f, func(t *testing.T, query string) {
 		r := request("POST", "/v1/au/sizer", "")
 		r.URL.RawQuery = query
 		asked, err := auAskOf(echo.New().NewContext(r, nil))

@@ -41,6 +41,9 @@ func (a *API) readForm(c echo.Context) (orchestrator.Submission, error) {
 		return orchestrator.Submission{}, fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
 			WithHint("let the HTTP client set the header")
 	}
+	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+		return orchestrator.Submission{}, err
+	}
 	f := &form{api: a, body: bodyOf(c, a.opts.UploadBytes), texts: map[string][]byte{}}
 	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
 		a.release(c, f.spool)

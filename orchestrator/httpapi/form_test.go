@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // part is one of a form; a filename makes it a file.
@@ -164,7 +165,7 @@ func FuzzSubmit(f *testing.F) {
 	f.Add("application/json; charset=utf-8", `{"unit":"u","unit":"v"}`)
 	f.Add("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"unit\"\r\n\r\nx\r\n--b--")
 	s := newServer(f, func(o *Options) { o.UploadBytes, o.PayloadBytes = 4<<10, 1<<10 })
-	f.Fuzz(func(t *testing.T, contentType, body string) {
+	fuzzbound.Run(f, func(t *testing.T, contentType, body string) {
 		if strings.ContainsAny(contentType, "\r\n\x00") {
 			return
 		}

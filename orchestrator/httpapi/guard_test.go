@@ -6,10 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 func TestWhoMayAsk(t *testing.T) {
@@ -51,6 +53,32 @@ func TestWhoMayAsk(t *testing.T) {
 				t.Errorf("headers %v", a.Header)
 			}
 		})
+	}
+}
+
+func TestNothingButHealthIsAnsweredWithoutTheToken(t *testing.T) {
+	s := newServer(t, nil)
+	health := []string{"/health", "/healthz", "/readyz", "/openapi.json"}
+	asked := 0
+	for _, r := range (&API{}).table() {
+		if slices.Contains(health, r.path) {
+			continue
+		}
+		asked++
+		a := s.do(r.method, r.path, "{}", "Authorization: -")
+		if a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s %s: %d %s", r.method, r.path, a.StatusCode, a.body)
+		}
+	}
+	for _, pattern := range agents.Patterns() {
+		method, path, _ := strings.Cut(pattern, " ")
+		asked++
+		if a := s.do(method, path, "{}", "Authorization: -"); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", pattern, a.StatusCode, a.body)
+		}
+	}
+	if asked < 25 {
+		t.Errorf("%d routes", asked)
 	}
 }
 

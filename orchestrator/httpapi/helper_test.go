@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -25,6 +26,8 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/protocol/mcp/relay"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -35,18 +38,19 @@ const token = "s3cret-token"
 
 // server is a Service over a fake engine, served on a real connection.
 type server struct {
-	t       testing.TB
-	url     string
-	home    string
-	api     *API
-	log     *logBuffer
-	svc     *orchestrator.Service
-	sources string
-	stop    context.CancelFunc // ends Serve
-	served  chan error
-	release chan struct{} // lets programs that wait go on
-	policy  agents.Policy // for tasks
-	pool    int           // containers that may wait for runs
+	t           testing.TB
+	url         string
+	home        string
+	api         *API
+	log         *logBuffer
+	svc         *orchestrator.Service
+	sources     string
+	stop        context.CancelFunc // ends Serve
+	served      chan error
+	release     chan struct{} // lets programs that wait go on
+	policy      agents.Policy // for tasks
+	pool        int           // containers that may wait for runs
+	minFreeDisk int64
 }
 
 func newServer(t testing.TB, change func(*Options)) *server {
@@ -89,7 +93,7 @@ func (s *server) start(opts Options) {
 	var err error
 	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
 	s.svc, err = orchestrator.NewService(orchestrator.Options{
-		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2,
+		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2, MinFreeDisk: s.minFreeDisk,
 		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger})},
 	})
 	must(s.t, err)
@@ -129,7 +133,21 @@ func mountsOf(svc *orchestrator.Service, about agents.Options) []Mount {
 	return []Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
+		{Patterns: mcp.Patterns(), Handler: mcp.New(noTools{}, mcp.Options{})},
+		{Patterns: relay.Patterns(), Handler: relay.NewDoor(noServers{}, relay.DoorOptions{})},
 	}
+}
+
+// noTools is a service of MCP that offers nothing.
+type noTools struct{ mcp.Service }
+
+func (noTools) Units(context.Context) ([]api.Unit, error) { return nil, nil }
+
+// noServers is a host without MCP servers.
+type noServers struct{ relay.Host }
+
+func (noServers) Rules(context.Context, string) (relay.Options, error) {
+	return relay.Options{}, fault.New(fault.NotFound, "there is no such unit")
 }
 
 // agentService is the Service as the agent HTTP contract needs it.

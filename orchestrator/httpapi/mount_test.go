@@ -34,7 +34,7 @@ func newMounted(t *testing.T) *server {
 	return newServer(t, func(o *Options) {
 		o.Origins = []string{"https://ui.example"}
 		o.Mounts = []Mount{
-			{Patterns: []string{"/mcp/", "POST /rpc/{name}/call"}, Handler: http.HandlerFunc(protocol)},
+			{Patterns: []string{"/other/", "POST /rpc/{name}/call"}, Handler: http.HandlerFunc(protocol)},
 			{Patterns: []string{"GET /card"}, Handler: http.HandlerFunc(protocol), Open: true},
 			{
 				Patterns: []string{"GET /own"}, Handler: http.HandlerFunc(protocol),
@@ -47,9 +47,9 @@ func newMounted(t *testing.T) *server {
 func TestAProtocolIsMounted(t *testing.T) {
 	s := newMounted(t)
 	for _, c := range []struct{ method, path, want string }{
-		{"GET", "/mcp", "GET /mcp"},
-		{"POST", "/mcp/", "POST /mcp/"},
-		{"DELETE", "/mcp/a/b", "DELETE /mcp/a/b"},
+		{"GET", "/other", "GET /other"},
+		{"POST", "/other/", "POST /other/"},
+		{"DELETE", "/other/a/b", "DELETE /other/a/b"},
 		{"POST", "/rpc/x/call", "POST /rpc/x/call"},
 		{"GET", "/card", "GET /card bounded"},
 		{"HEAD", "/card", ""},
@@ -60,9 +60,9 @@ func TestAProtocolIsMounted(t *testing.T) {
 		}
 	}
 	s.do("GET", "/rpc/x/call", "").wants(t, 405)
-	s.do("GET", "/mcpx", "").wants(t, 404)
+	s.do("GET", "/otherx", "").wants(t, 404)
 	s.do("POST", "/rpc/x/y/call", "").wants(t, 404)
-	for _, want := range []string{`"route":"/mcp/*"`, `"route":"/rpc/:name/call"`, `"run":"the-run","tool":"adder"`} {
+	for _, want := range []string{`"route":"/other/*"`, `"route":"/rpc/:name/call"`, `"run":"the-run","tool":"adder"`} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("no %s in %s", want, s.log)
 		}
@@ -71,12 +71,12 @@ func TestAProtocolIsMounted(t *testing.T) {
 
 func TestAProtocolIsBehindTheRulesOfTheServer(t *testing.T) {
 	s := newMounted(t)
-	s.do("GET", "/mcp", "", "Authorization: -").wants(t, 401)
-	s.do("GET", "/mcp", "", "Host: evil.example").wants(t, 403)
-	s.do("GET", "/mcp", "", "Origin: https://evil.example").wants(t, 403)
+	s.do("GET", "/other", "", "Authorization: -").wants(t, 401)
+	s.do("GET", "/other", "", "Host: evil.example").wants(t, 403)
+	s.do("GET", "/other", "", "Origin: https://evil.example").wants(t, 403)
 	s.do("GET", "/card", "", "Authorization: -").wants(t, 200)
 	s.do("GET", "/card", "", "Authorization: -", "Host: evil.example").wants(t, 403)
-	if a := s.do("GET", "/mcp", "", "Origin: https://ui.example").wants(t, 200); a.Header.Get("Access-Control-Allow-Origin") != "https://ui.example" {
+	if a := s.do("GET", "/other", "", "Origin: https://ui.example").wants(t, 200); a.Header.Get("Access-Control-Allow-Origin") != "https://ui.example" {
 		t.Errorf("%v", a.Header)
 	}
 	if a := s.do("GET", "/own", "", "Authorization: -"); a.StatusCode != 401 || a.body != `{"refused":"unauthorized"}`+"\n" || a.Header.Get("WWW-Authenticate") == "" {
@@ -86,11 +86,11 @@ func TestAProtocolIsBehindTheRulesOfTheServer(t *testing.T) {
 
 func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
 	s := newMounted(t)
-	if a := s.do("GET", "/mcp/panic", "").wants(t, 500); strings.Contains(a.body, "canary") || !strings.Contains(a.body, `"run":"the-run"`) {
+	if a := s.do("GET", "/other/panic", "").wants(t, 500); strings.Contains(a.body, "canary") || !strings.Contains(a.body, `"run":"the-run"`) {
 		t.Errorf("%s", a.body)
 	}
-	s.do("GET", "/mcp/fails", "")
-	resp, err := client.Do(s.request("GET", "/mcp/half", ""))
+	s.do("GET", "/other/fails", "")
+	resp, err := client.Do(s.request("GET", "/other/half", ""))
 	must(t, err)
 	defer resp.Body.Close()
 	if raw, err := io.ReadAll(resp.Body); err == nil {

@@ -167,6 +167,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", run + "/logs", "", []string{"Accept: " + ndjson}},
 		{"GET", run + "/logs", "", nil},
 		{"GET", run + "/events", "", nil},
+		{"GET", run + "/models", "", nil},
 		{"POST", run + "/rerun", "", nil},
 		{"GET", "/v1/units", "", nil},
 		{"GET", "/v1/units/actor", "", nil},
@@ -189,6 +190,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/metrics", "", nil},
 		{"GET", "/openapi.json", "", []string{"Authorization: -"}},
 		{"GET", "/v1/pool", "", nil},
+		{"GET", "/v1/models", "", nil},
 		{"GET", "/v1/stats", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
@@ -199,9 +201,18 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		op, _ := operationOf(&http.Request{Method: c.method, URL: mustURL(t, c.path)})
 		seen[op.OperationID] = true
 	}
+	s.do("GET", run+"/models/1", "").wants(t, 404)
+	seen["getModelCall"] = true
+	s.do("POST", "/mcp/actor", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`).wants(t, 404)
+	s.do("GET", "/mcp/actor", "").wants(t, 400)
+	s.do("DELETE", "/mcp/actor", "").wants(t, 400)
+	seen["sayToServer"], seen["hearServer"], seen["endSession"] = true, true, true
 	id := s.begin()
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	seen["cancelRun"] = true
+	for _, op := range []string{"mcp", "mcpStream", "endMcpSession"} {
+		seen[op] = true // see TestASessionOfMCP
+	}
 	for _, operations := range theDocument().Paths {
 		for op := range maps.Values(operations) {
 			if !seen[op.OperationID] {

@@ -67,9 +67,10 @@ func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 	}
 	var age string
 	err = errors.Join(
-		f.Only("older_than", "max_bytes", "dry_run"),
+		f.Only("older_than", "max_bytes", "images", "dry_run"),
 		httpwire.Take(f, "older_than", &age),
 		httpwire.Take(f, "max_bytes", &opts.MaxBytes),
+		httpwire.Take(f, "images", &opts.Images),
 		httpwire.Take(f, "dry_run", &opts.DryRun),
 	)
 	if err != nil {
@@ -81,6 +82,10 @@ func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 	if err != nil || opts.OlderThan < 0 || opts.MaxBytes < 0 {
 		return opts, fault.New(fault.BadRequest, "older_than or max_bytes is not valid").
 			WithHint("older_than is a duration such as 24h, max_bytes a number of bytes")
+	}
+	if opts.Images && (age != "" || opts.MaxBytes > 0) {
+		return opts, fault.New(fault.BadRequest, "images are pruned without older_than and max_bytes, which are for runs").
+			WithHint("send two requests, one for runs and one for images")
 	}
 	return opts, nil
 }

@@ -69,6 +69,9 @@ func (a *API) putUnit(c echo.Context) error {
 	if err := checkArchiveType(c); err != nil {
 		return err
 	}
+	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+		return err
+	}
 	archive := bodyOf(c, a.opts.UploadBytes)
 	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, archive)
 	if err := archive.Or(err); err != nil {

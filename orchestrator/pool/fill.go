@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	goruntime "runtime"
+	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -30,6 +31,9 @@ func (p *Pool) Run(ctx context.Context, world run.World) {
 	p.world = world
 	p.mu.Unlock()
 	defer func() { p.empty(context.WithoutCancel(ctx)) }()
+	var watching sync.WaitGroup
+	watching.Go(func() { p.watch(ctx) })
+	defer watching.Wait()
 	tick := time.NewTicker(poolTick)
 	defer tick.Stop()
 	var surveyed time.Time
@@ -78,15 +82,36 @@ func (p *Pool) removeUnneeded(ctx context.Context) {
 	p.measure(ctx)
 	keys := p.keys(ctx)
 	_, backlog := p.busy()
+	most := p.mostMemory()
 	now := time.Now()
 	var gone []*Sandbox
 	p.mu.Lock()
 	for name, units := range p.units {
 		gone = append(gone, units.trim(now, keys[name], units.wanted(now, p.opts.Idle, backlog[name]), p.opts.MaxAge)...)
 	}
+	gone = append(gone, p.shrink(most)...)
 	p.mu.Unlock()
 	p.Discard(ctx, gone...)
 	p.sweepLeft(ctx)
+}
+
+// shrink takes out sandboxes until the others take no more memory than they may: runs need
+// it. Those of the unit that was called longest ago go first. The caller holds the lock.
+func (p *Pool) shrink(most int64) (gone []*Sandbox) {
+	for _, bytes := p.count(); bytes > most; _, bytes = p.count() {
+		var least *unitPool
+		for _, units := range p.units {
+			if len(units.waiting) > 0 && (least == nil || least.before(units)) {
+				least = units
+			}
+		}
+		if least == nil {
+			break
+		}
+		gone = append(gone, least.waiting[0])
+		least.waiting = least.waiting[1:]
+	}
+	return gone
 }
 
 // measure checks the disk limit of waiting sandboxes with a loaded program. If a program
@@ -96,10 +121,9 @@ func (p *Pool) measure(ctx context.Context) {
 		if !layout.OverDisk(ctx, waiting.Spec.Limits) {
 			continue
 		}
-		waiting.full.Store(true)
 		p.logger.Warn("waiting sandbox wrote more than it may", "unit", waiting.Spec.Unit, "sandbox", waiting.ID)
 		p.mu.Lock()
-		p.unit(waiting.Spec.Unit).stopLoadingAhead(waiting.Key)
+		p.unit(waiting.Spec.Unit).spoil(waiting)
 		p.mu.Unlock()
 	}
 }
@@ -185,6 +209,10 @@ func (p *Pool) start(ctx context.Context, name, id string) (_ *Sandbox, key stri
 
 // noteFailure pauses a unit, or stops loading its program ahead. The caller holds the lock.
 func (p *Pool) noteFailure(units *unitPool, name, key string, err error) {
+	if errors.Is(err, ErrBuilding) {
+		units.pause = time.Now().Add(poolTick)
+		return
+	}
 	units.failures++
 	if errors.Is(err, ErrNotReady) && units.stopLoadingAhead(key) {
 		return
@@ -198,6 +226,7 @@ func (p *Pool) noteFailure(units *unitPool, name, key string, err error) {
 // one, or when it would disturb a run.
 func (p *Pool) next() (name, id string) {
 	running, backlog := p.busy()
+	most := p.mostMemory()
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +237,7 @@ func (p *Pool) next() (name, id string) {
 	var best *unitPool
 	for unit, units := range p.units {
 		short := len(units.waiting)+units.coming+units.returning(now) < units.wanted(now, p.opts.Idle, backlog[unit])
-		if !short || len(backlog) > 0 && backlog[unit] == 0 || now.Before(units.pause) || bytes+units.bytes() > p.opts.MemoryBytes {
+		if !short || len(backlog) > 0 && backlog[unit] == 0 || now.Before(units.pause) || bytes+units.bytes() > most {
 			continue
 		}
 		if best == nil || units.before(best) {

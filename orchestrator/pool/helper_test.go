@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -236,5 +237,8 @@ func (y *yard) Busy() (running int, waiting map[string]int) {
 	defer y.mu.Unlock()
 	return y.running, y.waiting
 }
+
+// Room implements run.World.
+func (y *yard) Room() int64 { return math.MaxInt64 }
 
 var errNo = errors.New("no")

@@ -21,6 +21,7 @@ type Options struct {
 	MemoryBytes int64         // that they may take, as far as earlier runs tell; default 1 GiB
 	Idle        time.Duration // after so long without a call a unit has none any more, unless it asks for them; default 5 minutes
 	MaxAge      time.Duration // after which one is replaced; default 1 hour
+	Watch       time.Duration // how often it is looked at what loaded programs compute; default 10 seconds
 }
 
 func (o Options) withDefaults() Options {
@@ -32,6 +33,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxAge == 0 {
 		o.MaxAge = time.Hour
+	}
+	if o.Watch == 0 {
+		o.Watch = 10 * time.Second
 	}
 	return o
 }
@@ -73,8 +77,15 @@ func New(source Source, opts Options, logger *slog.Logger) *Pool {
 	}
 }
 
-// Key names a unit's content.
-func Key(u *unit.Unit) string { return u.Name + "@" + u.Version }
+// Key names a unit's content, and whether it was uploaded: the operator may allow that less
+// than the same content in a directory.
+func Key(u *unit.Unit) string {
+	key := u.Name + "@" + u.Version
+	if u.Source == unit.FromUpload {
+		key += "@" + u.Source
+	}
+	return key
+}
 
 // Acquire returns a sandbox that waits for a run of exactly this version of a unit, or nil.
 // The run counts as a call of the unit in both cases.
@@ -107,6 +118,7 @@ func (p *Pool) Acquire(u *unit.Unit) *Sandbox {
 // there is no room: then the caller discards the sandbox.
 func (p *Pool) Release(name string, back *Sandbox) bool {
 	_, backlog := p.busy()
+	most := p.mostMemory()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -114,10 +126,11 @@ func (p *Pool) Release(name string, back *Sandbox) bool {
 	delete(units.out, back.ID)
 	all, bytes := p.count()
 	enough := backlog[name] == 0 && len(units.waiting) >= units.wanted(now, p.opts.Idle, 0)
-	full := enough || all >= p.opts.Size || bytes+units.bytes() > p.opts.MemoryBytes
+	full := enough || all >= p.opts.Size || bytes+units.bytes() > most
 	if p.emptied || full || now.Sub(back.born) > p.opts.MaxAge {
 		return false
 	}
+	back.meter = reading{turn: back.meter.turn + 1}
 	units.waiting = append(units.waiting, back)
 	delete(p.taken, back.ID)
 	return true
@@ -132,6 +145,17 @@ func (p *Pool) busy() (running int, backlog map[string]int) {
 		return 0, nil
 	}
 	return world.Busy()
+}
+
+// mostMemory returns how much the waiting sandboxes may take: within what runs leave.
+func (p *Pool) mostMemory() int64 {
+	p.mu.Lock()
+	world := p.world
+	p.mu.Unlock()
+	if world == nil {
+		return p.opts.MemoryBytes
+	}
+	return min(p.opts.MemoryBytes, world.Room())
 }
 
 // Claimed tells the pool of sandboxes that an earlier process gave to a run.

@@ -46,24 +46,32 @@ func TestARunGetsNothingThatIsNotForIt(t *testing.T) {
 			t.Errorf("%+v", y.pool.Stats())
 		}
 	})
-	t.Run("of another version, which goes", func(t *testing.T) {
-		y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
-		old := y.stocked("worker", 1).Waiting[0]
-		y.set(func() { y.units["worker"] = &unit.Unit{Name: "worker", Version: "2"} })
-		if y.acquire("worker") != nil {
-			t.Error("it got one of the old version")
-		}
-		y.within("one of the new version waits", func() bool {
-			s := y.shelf("worker")
-			return len(s.Waiting) == 1 && s.Waiting[0].ID != old.ID
+	for name, c := range map[string]struct {
+		now *unit.Unit
+		key string
+	}{
+		"of another version, which goes":                   {&unit.Unit{Name: "worker", Version: "2"}, "worker@2"},
+		"of a directory where it was uploaded, which goes": {&unit.Unit{Name: "worker", Version: "1", Source: unit.FromUpload}, "worker@1@upload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
+			old := y.stocked("worker", 1).Waiting[0]
+			y.set(func() { y.units["worker"] = c.now })
+			if y.acquire("worker") != nil {
+				t.Error("it got one of the old version")
+			}
+			y.within("one of the new version waits", func() bool {
+				s := y.shelf("worker")
+				return len(s.Waiting) == 1 && s.Waiting[0].ID != old.ID
+			})
+			if got := y.acquire("worker"); got == nil || got.Key != c.key {
+				t.Errorf("%+v", got)
+			}
+			if len(y.containers(old.ID)) > 0 {
+				t.Error("the old one is left")
+			}
 		})
-		if got := y.acquire("worker"); got == nil || got.Key != "worker@2" {
-			t.Errorf("%+v", got)
-		}
-		if len(y.containers(old.ID)) > 0 {
-			t.Error("the old one is left")
-		}
-	})
+	}
 	t.Run("that is dead, which is replaced", func(t *testing.T) {
 		y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
 		dead := y.stocked("worker", 1).Waiting[0]

@@ -25,6 +25,9 @@ const (
 // ErrNotReady is the error of a sandbox that didn't come to wait for a run.
 var ErrNotReady = errors.New("the sandbox ended, or didn't ask for a run in time")
 
+// ErrBuilding is the error of a sandbox whose image is being built.
+var ErrBuilding = errors.New("the image is being built")
+
 // Sandbox is a sandbox that was started before its run is known. At most one run has it at a
 // time. Where its unit allows reuse, it waits for another run afterwards.
 type Sandbox struct {
@@ -40,7 +43,8 @@ type Sandbox struct {
 	Lines   *HeldLog
 	Since   time.Time // it waits
 	born    time.Time
-	full    atomic.Bool // its program has written more than it may
+	spoiled atomic.Bool // its program does more than it may while it waits
+	meter   reading     // under the pool's lock
 
 	Runs int    // that it may serve
 	Had  int    // of which it has had so many
@@ -125,7 +129,7 @@ func (s *Sandbox) await(ctx context.Context) error {
 
 // Ready reports whether a run could have the sandbox now.
 func (s *Sandbox) Ready() bool {
-	return s.Runtime.Running() && !s.full.Load() && (!s.Loaded || s.API.Live())
+	return s.Runtime.Running() && !s.spoiled.Load() && (!s.Loaded || s.API.Live())
 }
 
 // close ends the API of a sandbox that nobody acquired.

@@ -34,7 +34,7 @@ type unitPool struct {
 	calls []time.Time // the latest
 	pause time.Time   // nothing is started before
 
-	hits, misses, refills, failures int64
+	hits, misses, refills, failures, discarded int64
 }
 
 // called remembers a call.
@@ -90,6 +90,14 @@ func (s *unitPool) stopLoadingAhead(key string) bool {
 	}
 	s.asks, s.mute = "", key
 	return true
+}
+
+// spoil takes a waiting sandbox out at the next look, and loads the program of its content
+// ahead no more.
+func (s *unitPool) spoil(p *Sandbox) {
+	p.spoiled.Store(true)
+	s.discarded++
+	s.stopLoadingAhead(p.Key)
 }
 
 func (s *unitPool) has(id string) bool {

@@ -13,6 +13,9 @@ type Permit struct {
 	unit    *unitQueue
 	granted chan struct{} // closed when the run has its slot
 	state   permitState
+	bytes   int64 // of memory that the run may take
+	counted bool  // they are in the queue's sum
+	holds   bool  // further runs of its unit back, while it is suspended
 }
 
 type permitState uint8
@@ -26,14 +29,13 @@ const (
 
 var errNoSlot = errors.New("the run holds no slot")
 
-func newPermit(q *Queue, u *unitQueue) *Permit {
-	return &Permit{queue: q, unit: u, granted: make(chan struct{})}
+func newPermit(q *Queue, u *unitQueue, bytes int64) *Permit {
+	return &Permit{queue: q, unit: u, bytes: bytes, granted: make(chan struct{})}
 }
 
 // Wait returns nil when the run has its slot. When ctx ends first, it returns the cause
 // and the permit has left the queue. A run whose ctx has ended never gets a slot, also
-// when one is free at that moment: a shutdown ends all runs and so frees slots, and no
-// run may begin with one of those.
+// when one is free at that moment.
 func (p *Permit) Wait(ctx context.Context) error {
 	p.queue.mu.Lock()
 	slot := p.granted
@@ -67,12 +69,47 @@ func (p *Permit) leave(heir *unitQueue) {
 		p.queue.vacate(p.unit)
 	case suspended:
 		p.unit.suspended--
+		p.letOn()
 	}
 	p.state = gone
+	p.queue.memory.give(p)
 	p.queue.heir = heir
 	p.queue.dispatch()
 	p.queue.heir = nil
 	p.queue.forget(p.unit)
+}
+
+// Aside gives the slot to other units while wait is called, and takes one again. Runs of the
+// same unit that have not begun stay behind this one: they would need what it waits for. When
+// ctx ends before it has a slot, Aside returns the cause.
+func (p *Permit) Aside(ctx context.Context, wait func()) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.holdBack()
+	_ = p.suspend() // a run that has no slot now has none to give up
+	wait()
+	if err := p.resume(ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (p *Permit) holdBack() {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.state == granted && !p.holds {
+		p.holds = true
+		p.unit.held++
+	}
+}
+
+// letOn ends what holdBack began. It is called with the lock held.
+func (p *Permit) letOn() {
+	if p.holds {
+		p.holds = false
+		p.unit.held--
+	}
 }
 
 // suspend gives the slot to others until resume. A run without a slot gets errNoSlot.
@@ -113,6 +150,7 @@ func (p *Permit) askAgain() (slot <-chan struct{}, has bool) {
 	if p.state == suspended {
 		p.state = waiting
 		p.unit.suspended--
+		p.letOn()
 		p.queue.resuming = append(p.queue.resuming, p)
 		p.queue.dispatch()
 	}

@@ -13,11 +13,14 @@ type Queue struct {
 	mu      sync.Mutex
 	free    int // slots; below zero after a restart with more runs than slots
 	running int
+	closed  bool // no run begins any more
 	units   map[string]*unitQueue
 	turn    []*unitQueue // units with a waiting run; the first is served next
 
 	heir   *unitQueue // to which the slot that becomes free is passed on; nil for none
 	passed int        // slots that were passed on, since a unit had its turn
+
+	memory memory
 
 	resuming []*Permit // runs that gave up their slot for a while; they come before all
 }
@@ -25,38 +28,51 @@ type Queue struct {
 // New returns an empty queue with that many slots.
 func New(slots int) *Queue { return &Queue{free: slots, units: map[string]*unitQueue{}} }
 
-// Enter gives a run a place in the queue of its unit. At most limit runs of the unit run
-// at once; 0 is no limit, and the newest limit counts for all runs of the unit. At most
-// bound runs of the unit may wait: a run that would have to wait beyond that is refused
+// Run is what the queue has to know of a run.
+type Run struct {
+	Unit  string
+	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
+	Bytes int64 // of memory that it may take; 0 is none that counts
+}
+
+// Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait: a run that would have to wait beyond that is refused
 // with a Busy fault.
-func (q *Queue) Enter(unit string, limit, bound int) (*Permit, error) {
+func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	u := q.unitQueue(unit, limit)
+	u := q.unitQueue(r.Unit, r.Limit)
 	if len(u.waiting) >= bound && !q.startsAtOnce(u) {
 		q.forget(u)
-		return nil, fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), unit).
+		return nil, fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), r.Unit).
 			WithHint("try again later; the setting `queue` says how many may wait")
 	}
-	return q.join(u), nil
+	return q.join(u, r.Bytes), nil
 }
 
 // Reenter gives a place to a run that was accepted before. It never refuses, however
-// many wait. The limit is that of Enter.
-func (q *Queue) Reenter(unit string, limit int) *Permit {
+// many wait.
+func (q *Queue) Reenter(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.join(q.unitQueue(unit, limit))
+	return q.join(q.unitQueue(r.Unit, r.Limit), r.Bytes)
 }
 
 // Occupy gives a slot to a run that runs already, such as one that survived a restart,
-// also when no slot is free. The limit is that of Enter; this run may exceed it.
-func (q *Queue) Occupy(unit string, limit int) *Permit {
+// also when no slot or memory is free. This run may exceed the unit's limit.
+func (q *Queue) Occupy(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := newPermit(q, q.unitQueue(unit, limit))
+	p := newPermit(q, q.unitQueue(r.Unit, r.Limit), r.Bytes)
 	q.grant(p)
 	return p
+}
+
+// Close lets no further run begin. Who waits for a first slot waits until its context ends;
+// runs that gave up their slot for a while get one again.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
 }
 
 // Counts returns how many runs hold a slot, and how many wait for their first one by unit.
@@ -101,8 +117,8 @@ func (q *Queue) startsAtOnce(u *unitQueue) bool {
 	return q.free > 0 && u.mayRun() && len(u.waiting) == 0
 }
 
-func (q *Queue) join(u *unitQueue) *Permit {
-	p := newPermit(q, u)
+func (q *Queue) join(u *unitQueue, bytes int64) *Permit {
+	p := newPermit(q, u, bytes)
 	u.waiting = append(u.waiting, p)
 	q.schedule(u)
 	q.dispatch()
@@ -136,18 +152,21 @@ const inARow = 16
 // turn. It is nil when nobody may run.
 func (q *Queue) next() *Permit {
 	for _, p := range q.resuming {
-		if p.unit.mayRun() {
+		if p.unit.mayResume() {
 			q.resuming = remove(q.resuming, p)
 			return p
 		}
 	}
-	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow {
+	if q.closed {
+		return nil
+	}
+	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow && q.admits(u) {
 		q.heir = nil
 		q.passed++
 		return q.take(u)
 	}
 	for _, u := range q.turn {
-		if u.mayRun() {
+		if u.mayRun() && q.admits(u) {
 			q.passed = 0
 			return q.take(u)
 		}
@@ -172,6 +191,7 @@ func (q *Queue) grant(p *Permit) {
 	q.running++
 	p.unit.running++
 	p.state = granted
+	q.memory.take(p)
 	close(p.granted)
 }
 

@@ -28,7 +28,7 @@ func newTrial(t *testing.T, slots int) *trial {
 func (q *trial) enter(limit int, names ...string) {
 	q.t.Helper()
 	for _, name := range names {
-		permit, err := q.queue.Enter(name[:1], limit, 100)
+		permit, err := q.queue.Enter(Run{Unit: name[:1], Limit: limit}, 100)
 		if err != nil {
 			q.t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestQueueOrder(t *testing.T) {
 		},
 		"what runs after a restart counts, beyond the slots": func(t *testing.T) {
 			q := newTrial(t, 1)
-			first, second := q.queue.Occupy("a", 0), q.queue.Occupy("b", 0)
+			first, second := q.queue.Occupy(Run{Unit: "a", Limit: 0}), q.queue.Occupy(Run{Unit: "b", Limit: 0})
 			q.enter(0, "c1")
 			first.Leave()
 			q.want("")
@@ -170,6 +170,25 @@ func TestQueueOrder(t *testing.T) {
 			q.want("a1 b1 a1 again c1 d1")
 			q.wantEmpty()
 		},
+		"no run begins in a closed queue, and one that lent its slot has it again": func(t *testing.T) {
+			q := newTrial(t, 2)
+			q.enter(0, "a1", "b1", "c1")
+			if err := q.permits["a1"].suspend(); err != nil {
+				t.Fatal(err)
+			}
+			q.enter(0, "d1")
+			q.want("a1 b1 c1")
+			q.queue.Close()
+			q.leave("b1")
+			q.want("a1 b1 c1")
+			if err := q.permits["a1"].resume(t.Context()); err != nil {
+				t.Error(err)
+			}
+			q.leave("a1", "c1")
+			q.want("a1 b1 c1")
+			q.leave("d1")
+			q.wantEmpty()
+		},
 		"a suspended run may leave": func(t *testing.T) {
 			q := newTrial(t, 1)
 			q.enter(0, "a1")
@@ -192,21 +211,21 @@ func TestQueueRefusesWhatItCanNotHold(t *testing.T) {
 	q := New(1)
 	var permits []*Permit
 	for range 4 { // one runs, three wait
-		permit, err := q.Enter("a", 0, 3)
+		permit, err := q.Enter(Run{Unit: "a", Limit: 0}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		permits = append(permits, permit)
 	}
-	if _, err := q.Enter("a", 0, 3); !fault.Is(err, fault.Busy) {
+	if _, err := q.Enter(Run{Unit: "a", Limit: 0}, 3); !fault.Is(err, fault.Busy) {
 		t.Errorf("the fourth that would wait: %v, want Busy", err)
 	}
-	if other, err := q.Enter("b", 0, 3); err != nil {
+	if other, err := q.Enter(Run{Unit: "b", Limit: 0}, 3); err != nil {
 		t.Errorf("another unit has a queue of its own: %v", err)
 	} else {
 		other.Leave()
 	}
-	again := q.Reenter("a", 0)
+	again := q.Reenter(Run{Unit: "a", Limit: 0})
 	permits = append(permits, again)
 	for _, permit := range permits {
 		permit.Leave()
@@ -221,7 +240,7 @@ func TestQueueWaitEndsWithItsContext(t *testing.T) {
 	for _, slots := range []int{0, 1} { // also when there is a slot at that very moment
 		for range 20 {
 			q := New(slots)
-			permit, err := q.Enter("a", 0, 1)
+			permit, err := q.Enter(Run{Unit: "a", Limit: 0}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +264,7 @@ func TestQueueUnderLoad(t *testing.T) {
 	const runs = 2000
 	for n := range runs {
 		go func() {
-			permit := q.Reenter(fmt.Sprint("unit", n%7), n%3)
+			permit := q.Reenter(Run{Unit: fmt.Sprint("unit", n%7), Limit: n % 3})
 			if err := permit.Wait(t.Context()); err != nil {
 				done <- err
 				return

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -13,6 +14,10 @@ type ChildRuns interface {
 	handoff.Runs
 	// Keys are those of the calls that an earlier process took from the same attempt.
 	Keys() []string
+	// Mounts are the addresses of models in the capsule API, and of further protocols.
+	Mounts() []handoff.Mount
+	// Lend gives the run's slot to others while wait is called.
+	Lend(ctx context.Context, wait func())
 	// CancelAll ends the calls that go on. It doesn't wait for that.
 	CancelAll(cause error)
 	// End is called when the attempt is over: after it nothing of its calls goes on, unless
@@ -25,7 +30,7 @@ type ChildRuns interface {
 func (r *Run) Caller(deadline time.Time) handoff.Caller {
 	return handoff.Caller{
 		Run: r.ID, Root: r.Lineage.Root, Parent: r.Lineage.Parent, Unit: r.Record.Unit,
-		Path: r.Lineage.Path, Tree: r.Lineage.Tree, Deadline: deadline, Grants: r.Grants,
+		Path: r.Lineage.Path, Tree: r.Lineage.Tree, Deadline: deadline, Grants: r.Grants, Tools: r.Unit.Tools(),
 		Input: r.Input.Payload.JSON(),
 	}
 }

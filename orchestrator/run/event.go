@@ -21,6 +21,7 @@ type Event struct {
 	Delay    time.Duration
 	Warning  string
 	Progress *handoff.Progress
+	Model    *api.ModelCall // that is over
 
 	// With the State that a run ended in:
 	Outcome string // the kind of its error; "" without one

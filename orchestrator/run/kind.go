@@ -9,6 +9,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/protocol/mcp/relay"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -65,6 +67,7 @@ type Home struct {
 	Owner string // tells what belongs to this home from that of another, on one engine
 	Bin   string // for programs that are installed once; may be shared between homes
 	Cards string // for model cards; may be shared between homes
+	Disks *runtime.Disks
 }
 
 // Warmer is a Kind that gets things ready before there are runs for them.
@@ -84,6 +87,15 @@ type World interface {
 	// Busy returns how many runs hold a slot, and how many wait for one, by unit. A unit
 	// without such runs isn't in the map.
 	Busy() (running int, waiting map[string]int)
+	// Room returns how much memory in bytes runs leave to others; below 0 they take more than
+	// there is.
+	Room() int64
+}
+
+// Measurer is a Kind whose runs take memory of one machine, up to their limits.
+type Measurer interface {
+	// Memory returns how much the machine has, in bytes, when that is known; 0 when ctx ends.
+	Memory(ctx context.Context) int64
 }
 
 // Sweeper is a Kind that leaves something outside of the homes, such as containers.
@@ -102,6 +114,14 @@ type Acceptor interface {
 	Accept(ctx context.Context, u *unit.Unit) error
 }
 
+// ImagePruner is a Kind that makes images of units.
+type ImagePruner interface {
+	// PruneImages removes what it made for this home and none of the units needs, and returns
+	// how much that is; with dryRun, how much it would be. It asks for the units when it knows
+	// what there is, so that none that comes later loses its image.
+	PruneImages(ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool) (removed int, err error)
+}
+
 // Describer is a Kind whose units tell more of themselves than their contract.
 type Describer interface {
 	// Image returns the reference of a unit's image; "" where it has none.
@@ -111,6 +131,19 @@ type Describer interface {
 	StdinBytes(u *unit.Unit) (int64, error)
 	// Card returns the model card of an Agentic Unit, or an Input fault for another one.
 	Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error)
+}
+
+// Talker is a Kind with units that aren't run, but talked with: a client has a session with
+// their program.
+type Talker interface {
+	// SessionRules returns the rules of a unit's sessions; NoSession of a unit without any.
+	SessionRules(u *unit.Unit) (relay.Options, error)
+}
+
+// NoSession is the fault of a session with a unit that is run.
+func NoSession(u *unit.Unit) error {
+	return fault.New(fault.Conflict, "%q is no MCP server: it is of the kind %s", u.Name, fault.Quote(string(u.Kind))).
+		WithHint("only units with kind: mcp in agent.yaml have sessions; run this one")
 }
 
 // Kinds are the kinds of unit that there are, by name.

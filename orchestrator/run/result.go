@@ -81,6 +81,14 @@ func Fault(ctx context.Context, err error) Result {
 	}}
 }
 
+// Unreadable is the result of a run of which what is stored can't be read.
+func Unreadable(err error) Result {
+	public := fault.Public(err)
+	return Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
+		Category: api.CategorySystem, Kind: public.Kind.String(), Message: public.Msg, Hint: public.Hint,
+	}}
+}
+
 // Unrecoverable is the result of a run that can't go on after a restart.
 func Unrecoverable(err error) Result {
 	public := fault.Public(err)

@@ -74,6 +74,9 @@ type Host interface {
 	Calls() ChildRuns
 	// Waiting returns a context that also ends when the admission ends.
 	Waiting(ctx context.Context) (context.Context, context.CancelFunc)
+	// Aside gives the run's slot to others while wait is called, and takes one again. Its
+	// error is the cause that ctx ended with before.
+	Aside(ctx context.Context, wait func()) error
 	// Logged returns how many lines of the attempt an earlier process kept.
 	Logged() Lines
 	// CancelRequest returns the cancel request that an earlier process stored, or nil.
@@ -101,6 +104,10 @@ func (r *Run) Calls() ChildRuns { return r.host.Calls() }
 func (r *Run) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return r.host.Waiting(ctx)
 }
+
+// Aside gives the run's slot to others while wait is called, and takes one again. Its error is
+// the cause that ctx ended with before.
+func (r *Run) Aside(ctx context.Context, wait func()) error { return r.host.Aside(ctx, wait) }
 
 // Logged returns how many lines of the attempt an earlier process kept.
 func (r *Run) Logged() Lines { return r.host.Logged() }

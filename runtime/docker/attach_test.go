@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 func frame(stream byte, size uint32, text string) []byte {
@@ -73,7 +74,7 @@ func FuzzCopyFrames(f *testing.F) {
 	f.Add(frame(1, 1, "a"))
 	f.Add(append(frame(2, 3, "abc"), frame(1, 1<<32-1, "x")...))
 	f.Add(frame(3, 5, "error"))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	fuzzbound.Run(f, func(t *testing.T, b []byte) {
 		var stdout, stderr bytes.Buffer
 		_ = copyFrames(&stdout, &stderr, bytes.NewReader(b))
 		if stdout.Len()+stderr.Len() > len(b) {

@@ -24,7 +24,7 @@ func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress fun
 	if progress == nil {
 		progress = func(runtime.BuildEvent) {}
 	}
-	if !spec.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
+	if !spec.Limits.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
 		id, err := e.buildWith(ctx, build.BuilderBuildKit, spec, progress)
 		if !lacksBuildKit(err) {
 			return id, err
@@ -72,9 +72,14 @@ func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.Bui
 		NoCache:     spec.NoCache,
 		Remove:      true,
 		ForceRemove: true,
+		NetworkMode: spec.Limits.Network,
+		Memory:      spec.Limits.MemoryBytes,
+		MemorySwap:  spec.Limits.MemoryBytes, // no swap beside it
+		CPUPeriod:   cpuPeriod(spec.Limits.CPUs),
+		CPUQuota:    int64(spec.Limits.CPUs * buildPeriod),
 	})
 	if err != nil {
-		return "", e.buildRefused(ctx, version, err)
+		return "", e.buildRefused(ctx, version, spec.Limits, err)
 	}
 	defer resp.Body.Close()
 	log := newBuildLog(progress)
@@ -88,21 +93,32 @@ func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.Bui
 		if version == build.BuilderBuildKit && refusesBuildKit(err.Error()) {
 			return "", errNoBuildKit
 		}
-		return "", log.failure(err)
+		return "", log.failureWithin(spec.Limits, err)
 	}
 	return "", e.faultOf(ctx, call{"build", "an image", ""}, connectionLost{err})
 }
 
+// buildPeriod is the period in microseconds by which a build's share of the processors is
+// measured.
+const buildPeriod = 100_000
+
+func cpuPeriod(cpus float64) int64 {
+	if cpus == 0 {
+		return 0
+	}
+	return buildPeriod
+}
+
 // buildRefused is for the answer to a build that never began: a Dockerfile that the
 // classic builder can't parse, or an engine without BuildKit.
-func (e *Engine) buildRefused(ctx context.Context, version build.BuilderVersion, err error) error {
+func (e *Engine) buildRefused(ctx context.Context, version build.BuilderVersion, limits runtime.BuildLimits, err error) error {
 	if ctx.Err() == nil && !isConnection(err) {
 		text := err.Error()
 		switch {
 		case version == build.BuilderBuildKit && (refusesBuildKit(text) || cerrdefs.IsNotImplemented(err)):
 			return errNoBuildKit
 		case cerrdefs.IsInvalidArgument(err) || strings.Contains(text, "ockerfile"):
-			return newBuildLog(nil).failure(&stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
+			return newBuildLog(nil).failureWithin(limits, &stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
 		}
 	}
 	return e.faultOf(ctx, call{"build", "an image", ""}, err)
@@ -134,6 +150,18 @@ func (p contextPipe) close() error {
 		return nil
 	}
 	return err
+}
+
+// failureWithin makes the Build fault of a failed build. It is a runtime.ErrBuildNetwork if the
+// failed step wanted a network that its build didn't have.
+func (l *buildLog) failureWithin(limits runtime.BuildLimits, err error) error {
+	if limits.Network == "none" && l.failed.wantedNetwork() {
+		err = fmt.Errorf("%w: %w", runtime.ErrBuildNetwork, err)
+	}
+	if limits.Classic && l.failed.wantedBuildKit(err) {
+		return fault.Wrap(fault.Build, err, "%s", fault.Public(l.failure(err)).Msg).WithHint(hintClassic)
+	}
+	return l.failure(err)
 }
 
 // failure makes the Build fault of a failed build.

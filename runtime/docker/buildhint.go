@@ -1,6 +1,9 @@
 package docker
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	hintRoot = "the step is not run as root: write USER root before it, and the image's own user after it (USER aod in aod/base)"
@@ -36,6 +39,32 @@ var buildHints = []struct {
 		[]string{"unable to locate package"},
 		"check the package's name, and run apt-get update in the same RUN, before apt-get install",
 	},
+}
+
+const hintClassic = "an uploaded unit is built without BuildKit, which bounds no memory and no processors: " +
+	"write the Dockerfile without its options, or the operator sets build_memory to 0"
+
+// networkSigns are what programs say when there is no network, in lower case.
+var networkSigns = []string{
+	"temporary failure resolving", "temporary failure in name resolution", "could not resolve", "couldn't resolve", "unable to resolve",
+	"name or service not known", "name does not resolve", "network is unreachable", "network unreachable", "no such host", "bad address",
+	"eai_again", "enotfound", "getaddrinfo", "newconnectionerror", "failed to establish a new connection", "dns error", "nodename nor servname",
+	"no route to host", "unable to locate package", "no matching distribution found", "connection refused", "proxyconnect",
+}
+
+// wantedNetwork reports whether the step failed as steps do that have no network.
+func (s *buildStep) wantedNetwork() bool {
+	if s == nil {
+		return false
+	}
+	said := strings.ToLower(strings.Join(s.tail, "\n"))
+	return slices.ContainsFunc(networkSigns, func(sign string) bool { return strings.Contains(said, sign) })
+}
+
+// wantedBuildKit reports whether the classic builder refused what only BuildKit knows.
+func (s *buildStep) wantedBuildKit(err error) bool {
+	said := strings.ToLower(err.Error())
+	return strings.Contains(said, "buildkit") || s == nil && strings.Contains(said, "unknown flag")
 }
 
 // hint says what to do about the failure of a step, "" where its own words have to do.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -261,7 +262,7 @@ func FuzzDecodeStatus(f *testing.F) {
 	traces(f)
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Add(protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), []byte{0x1a, 1, 'x'}))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	fuzzbound.Run(f, func(t *testing.T, b []byte) {
 		s, err := decodeStatus(b)
 		if err != nil {
 			return
@@ -288,7 +289,7 @@ func FuzzBuildLog(f *testing.F) {
 		f.Add(content)
 	}
 	f.Add([]byte(`{"stream":"STEP 1/2: FROM x"}{"stream":"y\n"}{"error":"z"}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	fuzzbound.Run(f, func(t *testing.T, b []byte) {
 		log := newBuildLog(func(e runtime.BuildEvent) {
 			if len(e.Log) > 2*lineLimit || len(e.Name) > nameLimit+3 || strings.Contains(e.Log, "\n") {
 				t.Errorf("event %+v", e)

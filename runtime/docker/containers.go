@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 
@@ -111,6 +112,7 @@ func (e *Engine) inspect(ctx context.Context, id string) (state runtime.Containe
 	state = runtime.ContainerState{
 		Status:     found.State.Status,
 		Running:    found.State.Running,
+		PID:        found.State.Pid,
 		ExitCode:   found.State.ExitCode,
 		OOMKilled:  found.State.OOMKilled,
 		Error:      found.State.Error,
@@ -125,6 +127,18 @@ func (e *Engine) inspect(ctx context.Context, id string) (state runtime.Containe
 	return state, found.HostConfig != nil && found.HostConfig.Memory > 0, nil
 }
 
+// LayerBytes implements runtime.Layers.
+func (e *Engine) LayerBytes(ctx context.Context, id string) (int64, error) {
+	found, _, err := e.cli.ContainerInspectWithRaw(ctx, id, true)
+	if err != nil {
+		return 0, e.faultOf(ctx, onContainer("measure", id), err)
+	}
+	if found.ContainerJSONBase == nil || found.SizeRw == nil {
+		return 0, fault.New(fault.Unsupported, "the engine doesn't tell the size of a container's layer")
+	}
+	return *found.SizeRw, nil
+}
+
 // parseTime returns the zero time for what is no time: the engine's way to say never.
 func parseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -134,13 +148,31 @@ func parseTime(s string) time.Time {
 	return t
 }
 
-// Remove kills and removes a container with its anonymous volumes.
+// Remove kills and removes a container with its anonymous volumes. Where the engine removes it
+// already, Remove waits for that, but not for long: it was asked before.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	err := e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	if isGone(err) {
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return nil
+	case isGoing(err):
+		e.awaitRemoval(ctx, id)
 		return nil
 	}
 	return e.faultOf(ctx, onContainer("remove", id), err)
+}
+
+// removalTime bounds the wait for a removal that somebody else asked for.
+const removalTime = 10 * time.Second
+
+func (e *Engine) awaitRemoval(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, removalTime)
+	defer cancel()
+	gone, failed := e.cli.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-gone:
+	case <-failed: //nolint:errcheck // it is gone by now, or nobody knows
+	}
 }
 
 // ContainersByLabel lists containers in any state that carry all the labels.

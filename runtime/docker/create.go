@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -25,10 +26,18 @@ func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ stri
 	if most := e.maxNanoCPUs.Load(); most > 0 {
 		host.NanoCPUs = min(host.NanoCPUs, most)
 	}
-	if e.noProfile.Load() {
+	if e.noProfile.Load() || e.unconfined && e.noSeccomp.Load() {
 		host.SecurityOpt = securityOptions(false)
 	}
+	if e.noQuota.Load() {
+		host.StorageOpt = nil
+	}
 	made, err := e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	if host.StorageOpt != nil && takesNoQuota(err) {
+		e.noQuota.Store(true)
+		host.StorageOpt = nil
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
 	if takesNoProfile(err) {
 		e.noProfile.Store(true)
 		host.SecurityOpt = securityOptions(false)
@@ -48,7 +57,7 @@ func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ stri
 
 // containerConfig decides everything about a container that the spec does not: no
 // capabilities, no new privileges, no swap, no log files without an end, no core dumps,
-// no health checks of the image, no init and no removal by the engine.
+// no health checks of the image and no init.
 func containerConfig(spec runtime.ContainerSpec) (container.Config, container.HostConfig) {
 	config := container.Config{
 		Image:           spec.Image,
@@ -83,9 +92,29 @@ func containerConfig(spec runtime.ContainerSpec) (container.Config, container.Ho
 		SecurityOpt:    securityOptions(true),
 		LogConfig:      logConfig(spec.LogBytes),
 		Init:           &noInit,
+		AutoRemove:     spec.Ephemeral,
+		StorageOpt:     storageOptions(spec.Limits),
 		Resources:      resources(spec.Limits),
 	}
 	return config, host
+}
+
+// storageOptions ask for a quota of the container's layer. Most engines have none to give:
+// overlay2 needs XFS with project quotas.
+func storageOptions(limits runtime.ContainerLimits) map[string]string {
+	if limits.LayerBytes <= 0 {
+		return nil
+	}
+	return map[string]string{"size": strconv.FormatInt(limits.LayerBytes, 10)}
+}
+
+// takesNoQuota reports whether the engine refused a container for its quota.
+func takesNoQuota(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "storage-opt") || strings.Contains(text, "storage opt") || strings.Contains(text, "quota")
 }
 
 // logConfig keeps the container's output in two files that take turns: at least one of

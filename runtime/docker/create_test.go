@@ -98,7 +98,7 @@ func TestWhatNoSpecCanChange(t *testing.T) {
 		for what, ok := range map[string]bool{
 			"no capabilities":     slices.Equal(host.CapDrop, []string{"ALL"}) && len(host.CapAdd) == 0,
 			"no new privileges":   slices.Equal(host.SecurityOpt, []string{"no-new-privileges", "seccomp=" + seccompProfile}) && !host.Privileged,
-			"kept by the engine":  !host.AutoRemove,
+			"kept by the engine":  host.AutoRemove == spec.Ephemeral,
 			"bounded log files":   boundedLog(host.LogConfig, spec.LogBytes),
 			"no swap":             host.MemorySwap == host.Memory && host.MemorySwappiness == nil,
 			"no binds":            len(host.Binds) == 0,

@@ -29,6 +29,8 @@ type Options struct {
 	// "tcp://10.0.0.5:2376". When empty, it is $DOCKER_HOST, else the current Docker
 	// context, else the first socket that exists where Docker puts it.
 	Host string
+	// Unconfined starts containers also where the engine has no seccomp: without a profile then.
+	Unconfined bool
 }
 
 // Engine is a Docker engine. It is safe for concurrent use.
@@ -39,9 +41,13 @@ type Engine struct {
 	endpoint  endpoint
 	remote    bool // in spite of the endpoint
 
+	unconfined bool // see Options.Unconfined
+
 	maxNanoCPUs atomic.Int64 // what the engine said it has; 0 is not known
 	classicOnly atomic.Bool  // the engine said that it has no BuildKit
 	noProfile   atomic.Bool  // the engine takes no seccomp profile from its clients
+	noSeccomp   atomic.Bool  // the engine has none, as it said last: it starts nothing that has a profile
+	noQuota     atomic.Bool  // the engine has no quotas for the layers of containers
 
 	self  func() self               // of this process; another one in tests
 	paths atomic.Pointer[hostPaths] // nil until they are known
@@ -71,7 +77,7 @@ func New(opts Options) (*Engine, error) {
 	// WithHost switches compression on for TCP. The engine's gzip makes copying
 	// files out of a container eight times slower.
 	tr.DisableCompression = true
-	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.getenv(RemoteEnv) != "", self: readSelf}, nil
+	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.getenv(RemoteEnv) != "", unconfined: opts.Unconfined, self: readSelf}, nil
 }
 
 // newClient returns the client, and the host as that knows it.

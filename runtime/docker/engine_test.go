@@ -208,6 +208,9 @@ func TestNoPermissionSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// runcRefusal is how Docker begins to tell what its runtime refused.
+const runcRefusal = "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: "
+
 func TestRefusalsBecomeFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -218,7 +221,11 @@ func TestRefusalsBecomeFaults(t *testing.T) {
 		"a missing image":        {404, "No such image: secret", fault.NotFound, "image debian"},
 		"an unknown runtime":     {400, "Unknown runtime specified runsc", fault.Unsupported, "isolation runtime"},
 		"a newer one's words":    {400, "unknown or invalid runtime name: runsc", fault.Unsupported, "isolation runtime"},
-		"too little memory":      {400, "Minimum memory limit allowed is 6MB", fault.Unsupported, "memory limit"},
+		"too little memory":      {400, "Minimum memory limit allowed is 6MB", fault.Unsupported, `memory limit (limits.memory): it said "Error response from daemon: Minimum memory limit allowed is 6MB"`},
+		"too little processor":   {400, runcRefusal + `error setting cgroup config for procHooks process: failed to write "100": write /sys/secret/cpu.cfs_quota_us: invalid argument: unknown`, fault.Unsupported, `(limits.cpus): it said "error during container init: error setting cgroup config for procHooks process: failed to write \"100\": write … invalid argument"`},
+		"too few processes":      {400, runcRefusal + `failed to write "1": write /secret/pids.max: permission denied: unknown`, fault.Unsupported, "(limits.pids): it said"},
+		"too many open files":    {400, runcRefusal + "error setting rlimits for ready process: error setting rlimit type 7: operation not permitted: unknown", fault.Unsupported, `error setting rlimit type 7: operation not permitted"`},
+		"no seccomp":             {500, "seccomp is not enabled in your kernel, cannot run a custom seccomp profile", fault.Unsupported, "no seccomp"},
 		"a missing mount source": {400, `invalid mount config for type "bind": bind source path does not exist: /secret`, fault.Internal, "does not exist"},
 		"an image in use":        {409, `conflict: unable to remove repository reference "secret" (must force) - container secret is using its referenced image 3c`, fault.Conflict, "has the image"},
 		"a taken name":           {409, `Conflict. The container name "/secret" is already in use by container "secret". You have to remove`, fault.Conflict, "of this name"},

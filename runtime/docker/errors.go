@@ -74,8 +74,8 @@ var refusals = []struct {
 		"`docker info` lists its runtimes; install the one that is asked for, or ask for none",
 	},
 	{
-		"minimum memory limit", fault.Unsupported, "the memory limit is lower than the engine can set",
-		"give it at least 16 MiB",
+		"seccomp is not enabled", fault.Unsupported, "the engine has no seccomp, which sandboxes need",
+		"use an engine and a kernel with seccomp",
 	},
 }
 
@@ -100,6 +100,9 @@ func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
 		if strings.Contains(text, r.text) {
 			return fault.Wrap(r.kind, err, "%s", r.msg).WithHint("%s", r.hint)
 		}
+	}
+	if refused := refusedLimit(text, err); refused != nil {
+		return refused
 	}
 	return fault.Wrap(fault.Internal, err, "the engine could not %s %s", c.verb, c)
 }
@@ -127,10 +130,8 @@ func (e *Engine) unavailable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the Docker engine at %s does not answer", at).WithHint("%s", at.hint())
 }
 
-// isGone reports that a container is not there, or on its way out.
-func isGone(err error) bool {
-	return cerrdefs.IsNotFound(err) || refused(err, "removal of container", "already in progress")
-}
+// isGoing reports that a container is on its way out.
+func isGoing(err error) bool { return refused(err, "removal of container", "already in progress") }
 
 // isIdle reports that a container isn't running, which who wants it stopped wanted.
 func isIdle(err error) bool {

@@ -41,7 +41,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (runtime.Image, error) {
 	}
 	if c := found.Config; c != nil {
 		img.Entrypoint, img.Cmd, img.Env = c.Entrypoint, c.Cmd, c.Env
-		img.WorkingDir, img.Labels = c.WorkingDir, c.Labels
+		img.WorkingDir, img.Labels, img.OnBuild = c.WorkingDir, c.Labels, c.OnBuild
 		img.Volumes = slices.Sorted(maps.Keys(c.Volumes))
 	}
 	return img, nil

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/docker/docker/api/types/system"
 
@@ -20,22 +21,48 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 	if err != nil {
 		return runtime.EngineInfo{}, e.faultOf(ctx, asked, err)
 	}
+	security, profile := confinement(info.SecurityOptions)
+	e.noSeccomp.Store(!slices.Contains(security, "seccomp"))
+	rootless := slices.Contains(security, "rootless")
 	return runtime.EngineInfo{
-		Endpoint:      e.endpoint.String(),
-		Local:         !e.Remote(),
-		Version:       version.Version,
-		APIVersion:    e.cli.ClientVersion(),
-		CgroupVersion: info.CgroupVersion,
-		CgroupDriver:  info.CgroupDriver,
-		StorageDriver: info.Driver,
-		OS:            version.Os,
-		Arch:          version.Arch, // info has the kernel's word for it
-		CPUs:          info.NCPU,
-		MemoryBytes:   info.MemTotal,
-		Runtimes:      runtimeNames(info),
-		RootDir:       info.DockerRootDir,
-		Rootless:      slices.Contains(info.SecurityOptions, "name=rootless"),
+		Endpoint:       e.endpoint.String(),
+		Local:          !e.Remote(),
+		Version:        version.Version,
+		APIVersion:     e.cli.ClientVersion(),
+		CgroupVersion:  info.CgroupVersion,
+		CgroupDriver:   info.CgroupDriver,
+		StorageDriver:  info.Driver,
+		OS:             version.Os,
+		Arch:           version.Arch, // info has the kernel's word for it
+		CPUs:           info.NCPU,
+		MemoryBytes:    info.MemTotal,
+		Runtimes:       runtimeNames(info),
+		RootDir:        info.DockerRootDir,
+		Security:       security,
+		SeccompProfile: profile,
+		SwapLimit:      info.SwapLimit,
+		Rootless:       rootless,
+		MapsUsers:      rootless || slices.Contains(security, "userns"),
 	}, nil
+}
+
+// confinement reads options such as "name=seccomp,profile=default": the names, sorted, and the
+// profile of seccomp. An option is a name alone where the engine is old.
+func confinement(options []string) (names []string, profile string) {
+	for _, option := range options {
+		fields := map[string]string{"name": option}
+		for pair := range strings.SplitSeq(option, ",") {
+			if key, value, ok := strings.Cut(pair, "="); ok {
+				fields[key] = value
+			}
+		}
+		names = append(names, fields["name"])
+		if fields["name"] == "seccomp" {
+			profile = fields["profile"]
+		}
+	}
+	slices.Sort(names)
+	return names, profile
 }
 
 func runtimeNames(info system.Info) []string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -34,6 +35,12 @@ func sandbox(script string) runtime.ContainerSpec {
 
 // run passes a container through its whole life.
 func run(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec) result {
+	t.Helper()
+	return runUntil(t, engine, spec, func(runtime.ContainerState) bool { return true })
+}
+
+// runUntil is run for a state that a busy engine knows later than the exit.
+func runUntil(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec, known func(runtime.ContainerState) bool) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -77,7 +84,11 @@ func run(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec) result
 	case <-ctx.Done():
 		t.Fatal("no exit came")
 	}
-	state, err := engine.Inspect(ctx, id)
+	var state runtime.ContainerState
+	eventually(ctx, func() bool {
+		state, err = engine.Inspect(ctx, id)
+		return err != nil || known(state)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +173,8 @@ func TestLimitsBite(t *testing.T) {
 	t.Run("a memory hog is killed, and it says why", func(t *testing.T) {
 		spec := sandbox("x=a; while :; do x=$x$x; done")
 		spec.Limits.MemoryBytes = 32 << 20
-		if got := run(t, engine, spec); !got.state.OOMKilled || got.state.ExitCode != 137 {
+		memory := func(s runtime.ContainerState) bool { return s.OOMKilled }
+		if got := runUntil(t, engine, spec, memory); !got.state.OOMKilled || got.state.ExitCode != 137 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -171,6 +183,18 @@ func TestLimitsBite(t *testing.T) {
 		spec.Limits.PIDs = 10
 		if got := run(t, engine, spec); got.state.ExitCode == 0 || !strings.Contains(got.stderr, "fork") {
 			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("one that can't be set is named", func(t *testing.T) {
+		spec := sandbox("true")
+		spec.Limits.CPUs = 0.001 // the kernel wants 0.01
+		id, err := engine.Create(t.Context(), spec)
+		if err == nil {
+			t.Cleanup(func() { engine.Remove(context.Background(), id) })
+			err = engine.Start(t.Context(), id)
+		}
+		if public := fault.Public(err); public.Kind != fault.Unsupported || !strings.Contains(public.Msg, "limits.cpus") || public.Hint == "" {
+			t.Errorf("%v: %q, hint %q", err, public.Msg, public.Hint)
 		}
 	})
 }
@@ -219,7 +243,7 @@ func TestACancelledBuildStopsOnTheEngine(t *testing.T) {
 				cancel()
 			}()
 			_, err := engine.Build(ctx, runtime.BuildSpec{
-				Classic: classic, NoCache: true, Labels: testLabels,
+				Limits: runtime.BuildLimits{Classic: classic}, NoCache: true, Labels: testLabels,
 				WriteContext: tarOf("Dockerfile", "FROM "+dockertest.Image+"\nLABEL aod.test=docker\nRUN "+marker+"\n"),
 			}, nil)
 			if err == nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 // recordedSelf reads what a process saw of itself, and the ids that it should find.
@@ -90,7 +92,7 @@ func FuzzSelf(f *testing.F) {
 		f.Add(mountinfo, cgroup, hostname)
 	}
 	id := regexp.MustCompile(`^[0-9a-f]{12}([0-9a-f]{52})?$`)
-	f.Fuzz(func(t *testing.T, mountinfo, cgroup []byte, hostname string) {
+	fuzzbound.Run(f, func(t *testing.T, mountinfo, cgroup []byte, hostname string) {
 		found := selfOf(fstest.MapFS{"mountinfo": {Data: mountinfo}, "cgroup": {Data: cgroup}}, hostname)
 		seen := map[string]bool{}
 		for _, candidate := range found.ids {

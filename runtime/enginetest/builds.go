@@ -131,7 +131,7 @@ func testBuilds(t *testing.T, s suite, classic bool) {
 	t.Cleanup(func() { s.removeImages(t) })
 	tag := fmt.Sprintf("aod.test/builds-%t:1", classic)
 	build := func(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
-		spec.Classic = classic
+		spec.Limits.Classic = classic
 		return s.Engine.Build(ctx, spec, progress)
 	}
 	t.Run("a build reports its steps, and the next finds them in the cache", func(t *testing.T) {

@@ -314,6 +314,15 @@ func testContexts(t *testing.T, s suite) {
 		cancel()
 		eventually(t, "the program is ready", func() bool { return out.soFar() == "ready\n" })
 	})
+	t.Run("a container that does nothing uses no processor", func(t *testing.T) {
+		r := s.start(t, s.spec(scriptSleep))
+		if used, err := s.Engine.CPUTime(s.context(t), r.id); err != nil || used > 5*time.Second {
+			t.Errorf("%v, %v", used, err)
+		}
+		if _, err := s.Engine.CPUTime(s.context(t), strings.Repeat("0", 64)); !fault.Is(err, fault.NotFound) {
+			t.Errorf("of a container that isn't there: %v", err)
+		}
+	})
 	t.Run("a subscription ends with its context", func(t *testing.T) {
 		short, cancel := context.WithCancel(s.context(t))
 		id := s.create(t, s.spec(scriptSleep))

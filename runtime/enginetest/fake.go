@@ -41,6 +41,8 @@ type Fake struct {
 	// Hook is asked first in every method, by the method's name; its error is the
 	// method's.
 	Hook func(ctx context.Context, method string) error
+	// CPU is what CPUTime returns of a container; nil: none has used any.
+	CPU func(spec runtime.ContainerSpec) time.Duration
 	// Info is what Probe returns.
 	Info runtime.EngineInfo
 
@@ -63,7 +65,7 @@ func NewFake(program Program) *Fake {
 		Program: program,
 		Info: runtime.EngineInfo{
 			Endpoint: "fake", Local: true, Version: "0", APIVersion: "1.41", CgroupVersion: "2",
-			OS: "linux", Arch: "amd64", CPUs: 2, MemoryBytes: 4 << 30, Runtimes: []string{"runc"},
+			OS: "linux", Arch: "amd64", CPUs: 2, MemoryBytes: 4 << 30, Runtimes: []string{"runc"}, Security: []string{"seccomp"},
 		},
 		built:      map[string]bool{},
 		containers: map[string]*fakeContainer{},
@@ -226,6 +228,15 @@ func (f *Fake) Inspect(ctx context.Context, id string) (runtime.ContainerState, 
 		return runtime.ContainerState{}, err
 	}
 	return c.inspect(), nil
+}
+
+// CPUTime returns what f.CPU says.
+func (f *Fake) CPUTime(ctx context.Context, id string) (time.Duration, error) {
+	c, err := f.container(ctx, "CPUTime", id)
+	if err != nil || f.CPU == nil {
+		return 0, err
+	}
+	return f.CPU(c.spec), nil
 }
 
 // Remove ends the container and forgets it.

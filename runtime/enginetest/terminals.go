@@ -15,11 +15,13 @@ func testTerminals(t *testing.T, s suite) {
 		t.Skip("the engine connects nobody with a program")
 	}
 	// talk starts a shell that reads its script from stdin.
+	change := func(*runtime.ContainerSpec) {}
 	talk := func(t *testing.T, terminal bool) (id string, streams *runtime.Streams, exits <-chan runtime.Exit) {
 		t.Helper()
 		ctx := s.context(t)
 		spec := s.spec("exec /bin/sh")
 		spec.Stdin, spec.Terminal = true, terminal
+		change(&spec)
 		id = s.create(t, spec)
 		streams, err := engine.AttachInput(ctx, id, terminal)
 		if err != nil {
@@ -51,6 +53,18 @@ func testTerminals(t *testing.T, s suite) {
 			t.Errorf("stderr %q", out)
 		}
 	})
+	t.Run("one that the engine is to remove is gone when whoever talked has left", func(t *testing.T) {
+		change = func(spec *runtime.ContainerSpec) { spec.Ephemeral = true }
+		defer func() { change = func(*runtime.ContainerSpec) {} }()
+		id, streams, _ := talk(t, false)
+		if err := streams.Close(); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "it is gone", func() bool {
+			_, err := s.Engine.Inspect(s.context(t), id)
+			return fault.Is(err, fault.NotFound)
+		})
+	})
 	t.Run("a terminal has the size that it is given, and its keys are signals", func(t *testing.T) {
 		id, streams, exits := talk(t, true)
 		stdout, stderr := collect(streams.Stdout), collect(streams.Stderr)
@@ -68,7 +82,8 @@ func testTerminals(t *testing.T, s suite) {
 			say(t, streams, "stty size\n")
 			saw(map[uint]string{33: "33 101", 44: "44 99"}[size.Rows])
 		}
-		say(t, streams, "echo be''gun; sleep 300\n")
+		// One program says so and sleeps: between two of them the key would reach the shell alone.
+		say(t, streams, "sh -c 'echo be\"\"gun; exec sleep 300'\n")
 		saw("begun")
 		say(t, streams, "\x03")
 		say(t, streams, "echo went-$((1 + 1)); exit 5\n")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
@@ -112,7 +113,7 @@ func FuzzParseReport(f *testing.F) {
 		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"stdin_taken":-1,"processes_left":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
 	f.Add([]byte(`{"cpu_seconds":1e308}`))
 	f.Add(initreport.Report{Version: 1, ExitCode: 125, Abandoned: true, Source: initreport.Cgroup2}.Append(nil))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	fuzzbound.Run(f, func(t *testing.T, raw []byte) {
 		r, err := ParseReport(raw)
 		if err != nil {
 			return

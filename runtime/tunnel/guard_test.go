@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
 const (
@@ -122,7 +124,7 @@ func FuzzCarry(f *testing.F) {
 	f.Add(append(frame(typeWindow, flagSYN, 1, 1<<32-1), frame(typeWindow, 4, 1, 1)...))
 	f.Add(append(frame(typeWindow, flagSYN, 1, 0), frame(typeWindow, 8, 1, 0)...))
 	f.Add(frame(typeGoAway, 0, 0, 0))
-	f.Fuzz(func(t *testing.T, said []byte) {
+	fuzzbound.Run(f, func(t *testing.T, said []byte) {
 		near, far := net.Pipe()
 		l := New(Options{})
 		ended, asked := make(chan struct{}), make(chan struct{})

@@ -31,10 +31,12 @@ type inside struct {
 	took func() time.Duration
 }
 
-// aim is a target of one series: a median in milliseconds, or its ratio to another's.
+// aim is a target of one series: a median in milliseconds, how much more than another's it is,
+// or its ratio to that.
 type aim struct {
 	of     string
-	ms     float64 // 0: it is a ratio
+	ms     float64 // 0: it is one of the others
+	more   float64 // milliseconds; 0: it is a ratio
 	ratio  float64
 	beside string
 }
@@ -121,6 +123,9 @@ func (a aim) goal(all []series) goal {
 	of := named(all, a.of).p50()
 	if a.ms > 0 {
 		return atMost(a.of+", p50 in ms", of.Seconds()*1000, a.ms)
+	}
+	if a.more > 0 {
+		return atMost(fmt.Sprintf("%s, p50 in ms more than %s", a.of, a.beside), (of-named(all, a.beside).p50()).Seconds()*1000, a.more)
 	}
 	return atMost(fmt.Sprintf("%s, p50 as a part of %s", a.of, a.beside), ratio(of, named(all, a.beside).p50()), a.ratio)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,6 +29,9 @@ type program struct {
 	logic string // src/main.py
 	bare  string // the same for python3 on the host, in a directory like /io; may be ""
 	calls string // the capsule that it may call; "" is none
+	agent string // more lines of agent.yaml
+
+	schema string // schema.json; "" is the usual one
 }
 
 // tools grants the call.
@@ -54,11 +58,11 @@ func (b *bench) newJob(ctx context.Context, p program) (job, error) {
 	}
 	files := map[string]string{
 		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n",
-		"agent.yaml": "name: bench-" + p.name + "\nlimits: {memory: 1GiB}\n",
+		"agent.yaml": "name: bench-" + p.name + "\nlimits: {memory: 1GiB, timeout: 10m}\n" + p.agent,
 		"tools.yaml": p.tools(),
 		"run.py":     "import aod\n\naod.run()\n",
-		"schema.json": `{"input": {"type": "object", "properties": {"n": {"type": "int"}, "call": {"type": "bool"}, "data": {"type": "string", "format": "file_path"}}},
- "output": {"type": "object", "properties": {"n": {"type": "int"}, "ms": {"type": "float"}, "copy": {"type": "string", "format": "file_path"}}}}`,
+		"schema.json": cmp.Or(p.schema, `{"input": {"type": "object", "properties": {"n": {"type": "int"}, "call": {"type": "bool"}, "data": {"type": "string", "format": "file_path"}}},
+ "output": {"type": "object", "properties": {"n": {"type": "int"}, "ms": {"type": "float"}, "copy": {"type": "string", "format": "file_path"}}}}`),
 		"src/main.py": p.logic,
 	}
 	for name, content := range files {

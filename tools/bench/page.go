@@ -11,6 +11,7 @@ const (
 	throughput = "Throughput"
 	pools      = "Refill and bursts"
 	memory     = "Memory"
+	models     = "Models"
 )
 
 // chapters are in their order, with what there is to know of all figures in one.
@@ -28,6 +29,9 @@ started ahead of runs while one waits in the queue.`},
 	{memory, `What a server takes, and what its waiting containers do. Resident is what ps shows; anonymous memory is what
 can't be had back by dropping caches; charged is all that the kernel counts for the container's cgroup, with the
 page cache.`},
+	{models, `Requests for a model that answers at once, a double on this machine, beside the same client that asks the double
+itself. "At its socket" is a client of this machine at the socket that a run's sandbox has, with the reservation of
+each request on the disk.`},
 }
 
 // page is docs/performance.md.

@@ -37,6 +37,10 @@ type serving struct {
 	data string         // its data directory; "" is a new one
 	pool int            // how many containers may wait, all together
 	warm map[string]int // by unit, how many wait
+
+	noSync bool   // its syncs do nothing, see startWithoutSyncs
+	engine string // a DOCKER_HOST; "" is the usual one
+	more   string // further lines of its file
 }
 
 // serve starts a server, which is stopped after the row, and returns when it is ready.
@@ -54,7 +58,14 @@ func (b *bench) serve(ctx context.Context, with serving) (*server, error) {
 		"--pool", strconv.Itoa(with.pool), "--pool-memory", "4GiB", "--config", filepath.Join(data, "aod.yaml"))
 	cmd.Stderr = words
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Start(); err != nil {
+	if with.engine != "" {
+		cmd.Env = append(os.Environ(), "DOCKER_HOST="+with.engine)
+	}
+	start := cmd.Start
+	if with.noSync {
+		start = func() error { return startWithoutSyncs(cmd) }
+	}
+	if err := start(); err != nil {
 		return nil, err
 	}
 	s := &server{cmd: cmd, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
@@ -81,6 +92,7 @@ func (b *bench) dataOf(with serving) (data string, err error) {
 	if len(with.warm) == 0 {
 		settings.WriteString("  {}\n")
 	}
+	settings.WriteString(with.more)
 	if err := write(filepath.Join(data, "aod.yaml"), settings.String()); err != nil {
 		return "", err
 	}
@@ -140,12 +152,16 @@ func (s *server) ask(ctx context.Context, method, path, body string, want int) (
 }
 
 func (s *server) send(ctx context.Context, method, path, body string, want int) (http.Header, []byte, error) {
+	return s.sendAs(ctx, method, path, "application/json", body, want)
+}
+
+func (s *server) sendAs(ctx context.Context, method, path, contentType, body string, want int) (http.Header, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", contentType)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, nil, err
@@ -158,11 +174,11 @@ func (s *server) send(ctx context.Context, method, path, body string, want int) 
 	return response.Header, answer, err
 }
 
-// submission is the way of one submission, whose run has come to rest before anything
+// submission is the way of one submission of the small job, whose run has come to rest before anything
 // else is timed.
-func (s *server) submission(name, body, query string, want int) *way {
+func (s *server) submission(name, query string, want int) *way {
 	return submission(name, s.after, func(ctx context.Context) (api.Record, error) {
-		return s.submit(ctx, body, query, want)
+		return s.submit(ctx, smallRun, query, want)
 	})
 }
 

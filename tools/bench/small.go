@@ -36,7 +36,7 @@ func (b *bench) smallJob(ctx context.Context) (part, error) {
 	}
 	ours := []*way{
 		warm.submission(apiWarm, smallRun),
-		cold.submission(apiCold, smallRun, waiting, http.StatusOK),
+		cold.submission(apiCold, waiting, http.StatusOK),
 		{name: aodRun, do: func(ctx context.Context) error {
 			return command(ctx, b.aod, "--data", j.data, "run", "--quiet", j.capsule, "--set", "n=3")
 		}},

@@ -26,11 +26,16 @@ type stock struct {
 // stock starts a server where n containers wait for each unit. With a first run it waits
 // until their programs are loaded; "" is none.
 func (b *bench) stock(ctx context.Context, n int, firstRun string, units ...string) (*stock, error) {
-	warm := map[string]int{}
+	return b.stockOf(ctx, serving{}, n, firstRun, units...)
+}
+
+// stockOf is stock, with a server that differs in something else.
+func (b *bench) stockOf(ctx context.Context, with serving, n int, firstRun string, units ...string) (*stock, error) {
+	with.pool, with.warm = max(8, n*len(units)), map[string]int{}
 	for _, name := range units {
-		warm[name] = n
+		with.warm[name] = n
 	}
-	s, err := b.serve(ctx, serving{pool: max(8, n*len(units)), warm: warm})
+	s, err := b.serve(ctx, with)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ func (b *bench) submitAmongMany(ctx context.Context) (part, error) {
 		return part{}, err
 	}
 	return b.besideFew(ctx, 1,
-		many.submission("`POST /v1/runs` till the 202, 100,000 remembered", smallRun, "", http.StatusAccepted),
-		few.submission("50 remembered", smallRun, "", http.StatusAccepted))
+		many.submission("`POST /v1/runs` till the 202, 100,000 remembered", "", http.StatusAccepted),
+		few.submission("50 remembered", "", http.StatusAccepted))
 }
 
 // listAmongMany times the newest page of the list.

@@ -144,17 +144,17 @@ func insideOf(top string, most limits) func(link) error {
 		if top != "" {
 			name = strings.TrimPrefix(name, top+"/")
 		}
-		if len(l.target) > most.name || !staysInside(name, l.target) {
+		if len(l.target) > most.name || !StaysInside(name, l.target) {
 			return refused(l.name, "it is a link that leads out of the capsule", "let it point to a file of the capsule, by a relative path")
 		}
 		return nil
 	}
 }
 
-// staysInside reports whether a link stays below the directory that its name is relative
+// StaysInside reports whether a link stays below the directory that its name is relative
 // to. Steps up are allowed at the start only: behind another link, the names alone don't
 // say where a step up leads.
-func staysInside(name, target string) bool {
+func StaysInside(name, target string) bool {
 	if target == "" || path.IsAbs(target) || strings.ContainsRune(target, 0) {
 		return false
 	}

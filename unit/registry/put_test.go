@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -319,7 +320,7 @@ func FuzzPut(f *testing.F) {
 	f.Add(capsuleTar(f, "", nil, reg("../x", ""), special(tar.TypeLink, "y")))
 	f.Add(capsuleTar(f, "", map[string]string{".dockerignore": "*\n!a\n", "tests/x.json": "{}"}))
 	around := f.TempDir()
-	f.Fuzz(func(t *testing.T, archive []byte) { putIsContained(t, around, archive) })
+	fuzzbound.Run(f, func(t *testing.T, archive []byte) { putIsContained(t, around, archive) })
 }
 
 // Bytes at random are seldom a tar; these always are.
@@ -329,7 +330,7 @@ func FuzzPutEntries(f *testing.F) {
 	f.Add("a", byte(tar.TypeSymlink), "a", "agent.yaml/", byte(tar.TypeDir), "")
 	f.Add("tests", byte(tar.TypeSymlink), "data", ".dockerignore", byte(tar.TypeReg), "*\n!x")
 	around := f.TempDir()
-	f.Fuzz(func(t *testing.T, a string, akind byte, atarget, b string, bkind byte, btarget string) {
+	fuzzbound.Run(f, func(t *testing.T, a string, akind byte, atarget, b string, bkind byte, btarget string) {
 		var archive bytes.Buffer
 		w := tar.NewWriter(&archive)
 		headers := []tar.Header{

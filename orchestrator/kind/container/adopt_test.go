@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -72,6 +73,71 @@ func TestAnAttemptIsResumed(t *testing.T) {
 		}
 		b.nothingLeft()
 	})
+}
+
+// A program's good end is stored before all of its output has come.
+func TestLogLinesThatCameAfterTheOutcomeAreReadByTheNextProcess(t *testing.T) {
+	for name, share := range map[string]bool{"of a container that has ended": false, "of one that goes on": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			ended := make(chan struct{})
+			defer close(ended)
+			b.engine.Program = enginetest.WithInit(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
+				fmt.Fprintln(stdout, "first")
+				fmt.Fprintln(stderr, "last")
+				succeed(ctx, spec, stdout, stderr)
+				if !share {
+					return 0
+				}
+				fmt.Fprintln(stdout, handoff.EndLine("r1"))
+				fmt.Fprintln(stderr, handoff.EndLine("r1"))
+				select {
+				case <-ended:
+				case <-ctx.Done():
+				}
+				return 0
+			})
+			x := b.execution()
+			x.Durable = true
+			ctx, detach := context.WithCancelCause(t.Context())
+			defer detach(nil)
+			if share {
+				x.LedBy(leaving{detach: detach}, nil)
+			}
+			if _, err := x.Attempt(ctx); err != nil && !share {
+				t.Fatal(err)
+			}
+			x.Release()
+			if share {
+				x.saved.Slot.Number = 1
+			}
+			next, well := b.resumed(x), 0
+			next.Record.ExitCode = &well
+			var heard hearing
+			next.LedBy(&heard, nil)
+			next.Settle(t.Context())
+			slices.Sort(heard.lines)
+			if want := []string{"first", "last"}; !slices.Equal(heard.lines, want) || next.Record.Log.Bytes == 0 {
+				t.Errorf("the next process kept %q, %+v", heard.lines, next.Record.Log)
+			}
+			if err := next.Remove(t.Context()); err != nil {
+				t.Error(err)
+			}
+			b.nothingLeft()
+		})
+	}
+}
+
+// hearing is a host that keeps the log lines of a run.
+type hearing struct {
+	alone
+	lines []string
+}
+
+func (h *hearing) Note(event run.Event) {
+	if event.Log != nil {
+		h.lines = append(h.lines, event.Log.Text)
+	}
 }
 
 // leftUntil is a run that goes on without its process. Its program waits until go is called.

@@ -67,7 +67,7 @@ func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiSe
 	limit.ResultBytes = limits.ResultBytes
 	a := &apiServer{
 		calls: calls, continues: x.saved.Slot.Continues(),
-		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger),
+		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger, calls.Mounts()...),
 	}
 	a.handler.Remember(calls.Keys()...)
 	return a, nil
@@ -117,7 +117,7 @@ func (a *apiServer) close(cause error) {
 	}
 	a.stop()
 	<-a.served
-	a.calls.End(cause)
+	a.endCalls(cause)
 }
 
 // releaseTime is how long the attempt's requests under way have until they must end.
@@ -129,6 +129,12 @@ func (a *apiServer) release(cause error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
 	err := a.dispatcher.Release(ctx)
-	a.calls.End(cause)
+	a.endCalls(cause)
 	return err == nil
+}
+
+// endCalls ends every live call, and what other protocols have kept of the run.
+func (a *apiServer) endCalls(cause error) {
+	a.calls.End(cause)
+	_ = a.handler.Close() // sessions of a program that has ended
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -77,10 +76,14 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 
 // startSandbox starts a sandbox. It bounds how many starts the engine has at once.
 func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error) {
+	if err := c.Confined(ctx); err != nil {
+		return nil, err
+	}
 	if err := acquire(ctx, c.starts); err != nil {
 		return nil, err
 	}
 	defer c.starts.Release(1)
+	spec.UID = c.uidOf(ctx, spec.Run)
 	ctx, span := startSpan(ctx, "start")
 	defer span.End()
 	return runtime.Start(ctx, c.engine, spec, layout, log)
@@ -93,14 +96,7 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 		return nil, err
 	}
 	spec := x.spec(image)
-	log := runtime.NewLog(spec.Limits.LogBytes, x.Log)
-	lines := x.Logged().Minus(x.saved.Refused)
-	log.Skip(lines.Stdout, lines.Stderr)
-	slot := x.saved.Slot
-	slot.Share(log, x.ID)
-	if slot.Behind != "" {
-		log.SkipThrough(handoff.EndLine(slot.Behind))
-	}
+	log := x.resumedLog(spec.Limits.LogBytes)
 	layout := runtime.OpenLayout(x.AttemptDir(), x.InputDir())
 	if _, err := os.Stat(x.OutputDir()); err == nil { // the earlier process came as far as that
 		layout.Output = x.OutputDir()
@@ -147,12 +143,16 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	limited, stop := context.WithTimeoutCause(ctx, a.limits.Timeout-time.Since(*x.Record.StartedAt), run.ErrTimeout)
 	defer stop()
 	defer a.api.endCallsWith(limited)()
-	defer x.program.join(ctx, x, a.layout)()
-	end, err := a.sandbox.WaitOrPosted(limited, a.api.done())
+	limited, left := x.whileTalking(limited)
+	defer left()
+	defer x.program.join(limited, x, a.layout)()
+	var end runtime.End
+	var err error
+	a.lending(func() { end, err = a.sandbox.WaitOrPosted(limited, a.api.done()) })
 	a.ending = endingOf(end)
 	x.Record.Timings.Run = run.Milliseconds(time.Since(began))
 	if a.ending == exited {
-		a.noteLog()
+		a.x.noteLog(a.log)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = vanished(err)
@@ -197,11 +197,11 @@ func (a *attempt) leaveAPI(cause error) {
 }
 
 // noteLog records how much the program wrote.
-func (a *attempt) noteLog() {
-	stats := &a.x.Record.Log
-	stats.Bytes, stats.Truncated = a.log.Bytes()
+func (x *execution) noteLog(log *runtime.Log) {
+	stats := &x.Record.Log
+	stats.Bytes, stats.Truncated = log.Bytes()
 	if stats.Truncated {
-		a.x.Warn("the log was cut: the %s wrote more than its limit (limits.log)", a.x.program.noun())
+		x.Warn("the log was cut: the %s wrote more than its limit (limits.log)", x.program.noun())
 	}
 }
 
@@ -217,7 +217,7 @@ func (a *attempt) noteCalls() {
 // container did afterwards.
 func (a *attempt) settle(ctx context.Context) {
 	exit, err := a.settled(ctx)
-	a.noteLog()
+	a.x.noteLog(a.log)
 	switch {
 	case err != nil || exit.Err != nil:
 		a.x.Warn("the engine didn't say how the container ended, after its program had ended well")

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -237,10 +238,11 @@ func (b *bench) nothingLeft() {
 // alone is the host of a run without a loop.
 type alone struct{ run.Host }
 
-func (alone) Save(api.Transition) error { return nil }
-func (alone) Note(run.Event)            {}
-func (alone) Calls() run.ChildRuns      { return noCalls{} }
-func (alone) Logged() run.Lines         { return run.Lines{} }
+func (alone) Save(api.Transition) error                    { return nil }
+func (alone) Note(run.Event)                               {}
+func (alone) Calls() run.ChildRuns                         { return noCalls{} }
+func (alone) Logged() run.Lines                            { return run.Lines{} }
+func (alone) Aside(ctx context.Context, wait func()) error { return inPlace(ctx, wait) }
 func (alone) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
@@ -261,9 +263,10 @@ func (l leaving) Save(transition api.Transition) error {
 // noCalls are the child runs of a run that calls nobody.
 type noCalls struct{ run.ChildRuns }
 
-func (noCalls) Keys() []string  { return nil }
-func (noCalls) CancelAll(error) {}
-func (noCalls) End(error)       {}
+func (noCalls) Keys() []string          { return nil }
+func (noCalls) Mounts() []handoff.Mount { return nil }
+func (noCalls) CancelAll(error)         {}
+func (noCalls) End(error)               {}
 
 var errAway = fault.New(fault.Unavailable, "the engine is away")
 

@@ -27,17 +27,23 @@ import (
 const describeTime = 10 * time.Second
 
 // Card implements run.Describer: the model card of an Agentic Unit as its program printed
-// it. The program is asked once for each version, in a sandbox of its own. The error is an
+// it, or the tools of an MCP server. The program is asked once for each version, in a sandbox of its own. The error is an
 // Input fault for a unit of another kind, a Capsule fault for one that gives no card.
 func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
-	if _, err := c.StdinBytes(u); err != nil {
+	if _, err := c.StdinBytes(u); err != nil && u.Kind != unit.MCP {
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
 			WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+	}
+	if _, _, _, err := c.Build(ctx, u, func(runtime.BuildEvent) {}); err != nil { // others don't wait for that
+		return nil, err
 	}
 	if err := acquire(ctx, c.describing); err != nil {
 		return nil, err
 	}
 	defer c.describing.Release(1)
+	if u.Kind == unit.MCP {
+		return c.toolCard(ctx, u)
+	}
 	card, err := c.Describe(ctx, u, nil)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
 		c.images.forget(pool.Key(u))
@@ -107,6 +113,9 @@ func (noHost) Save(api.Transition) error { return nil }
 
 // Note implements run.Host.
 func (noHost) Note(run.Event) {}
+
+// Aside implements run.Host. It has no slot.
+func (noHost) Aside(ctx context.Context, wait func()) error { return inPlace(ctx, wait) }
 
 // card returns the model card of a run's unit. It is stored for the image.
 func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {

@@ -23,9 +23,13 @@ const (
 func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, error) {
 	limits := x.attempt.limits
 	x.measure(end)
+	x.noteToolCalls()
 	var over *runtime.LimitError
 	if end.ExitCode == exitFileSize && errors.As(end.Cause, &over) {
 		end.Cause = nil // the kernel came first, and knows better what went over
+	}
+	if errors.Is(end.Cause, errSessionOver) {
+		return x.program.collect(ctx, x, end)
 	}
 	if result, ok := stopped(end, limits); ok {
 		return result, nil
@@ -39,6 +43,9 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 	began := time.Now()
 	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
 	result, err := x.program.collect(ctx, x, end)
+	if err == nil && result.Outcome != api.Success && x.metFullDisk() {
+		return diskFull(end.ExitCode, "the run failed while the host's disk was full: "+result.Reason()), nil
+	}
 	if result.Outcome == api.CapsuleError {
 		x.explain(result.Failure)
 	}
@@ -59,11 +66,14 @@ func (x *execution) overdue(end runtime.End, limits runtime.Limits) bool {
 // stopped returns the result of a run that AOD stopped.
 func stopped(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 	var over *runtime.LimitError
+	var full *runtime.DiskFullError
 	switch {
 	case end.Cause == nil:
 		return run.Result{}, false
 	case errors.As(end.Cause, &over):
 		return exceeded(end.ExitCode, over), true
+	case errors.As(end.Cause, &full):
+		return diskFull(end.ExitCode, "the run was stopped: "+full.Error()), true
 	case errors.Is(end.Cause, run.ErrTimeout):
 		return run.TimedOut(&end.ExitCode, limits.Timeout), true
 	}
@@ -103,6 +113,24 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 		return exceeded(end.ExitCode, x.program.wroteTooMuch(limits)), true
 	}
 	return run.Result{}, false
+}
+
+// metFullDisk reports whether a disk of the host was full while the program ran. A program that
+// fails then may have failed for any reason: it gets another chance.
+func (x *execution) metFullDisk() bool {
+	began := x.Record.StartedAt
+	return began != nil && x.containers.home.Disks.FullSince(*began)
+}
+
+// diskFull is the result of a run that met the end of the host's disk, which isn't its fault.
+func diskFull(exit int, message string) run.Result {
+	if exit == 0 {
+		exit = exitContract
+	}
+	return run.Failed(api.SystemError, exit, &api.RunError{
+		Category: api.CategoryTransient, Kind: api.KindDiskFull, Message: message,
+		Hint: "make room on the host's disk, for example with `aod prune`, and run it again",
+	})
 }
 
 func exceeded(exit int, over *runtime.LimitError) run.Result {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
@@ -40,9 +41,13 @@ type Options struct {
 	Starts int               // containers started at once; default the number of CPUs
 	Pool   pool.Options      // sandboxes that wait for runs; an engine elsewhere has none
 	Units  map[string]Extra  // the operator's, by unit
+	UIDs   runtime.UIDs      // of sandboxes, where this process is root and the engine can; empty: all share one
 	// Patches spare runs of a directory that is being edited the build of an image; nil: each
 	// state of a directory has its image. An engine elsewhere builds as ever.
 	Patches *Patches
+	Builds  BuildOptions
+	// NeedSeccomp has nothing started on an engine without seccomp.
+	NeedSeccomp bool
 }
 
 // Containers runs units in sandboxes of one engine. It is the kind of capsules and of
@@ -52,10 +57,16 @@ type Containers struct {
 	opts   Options
 	logger *slog.Logger
 	home   run.Home
+	placed atomic.Bool         // the engine's disk is among home.Disks
 	starts *semaphore.Weighted // containers started at once
 	inits  initbin.Installer
 	images *imageCache
+	builds *builds
+	asked  asked
 	pool   *pool.Pool
+	users  users
+
+	confined atomic.Bool // as NeedSeccomp asks, when the engine answered last
 
 	describing *semaphore.Weighted // one unit at a time is asked for its card: whoever else wants that finds it remembered
 	life       context.Context     //nolint:containedctx // of what belongs to no run; Close ends it
@@ -75,7 +86,8 @@ func New(engine Engine, opts Options) *Containers {
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
 	c := &Containers{
-		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)), images: newImageCache(), describing: semaphore.NewWeighted(1),
+		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)), images: newImageCache(), builds: newBuilds(opts.Builds),
+		describing: semaphore.NewWeighted(1),
 	}
 	c.pool = pool.New(source{c}, opts.Pool, opts.Logger)
 	return c
@@ -99,6 +111,7 @@ func (c *Containers) Close() error {
 	if c.end != nil {
 		c.end()
 	}
+	c.builds.close()
 	return nil
 }
 
@@ -142,8 +155,30 @@ func (c *Containers) Collectors() []prometheus.Collector { return []prometheus.C
 
 // Ready implements run.Sweeper.
 func (c *Containers) Ready(ctx context.Context) error {
-	_, err := c.engine.Probe(ctx)
-	return err
+	info, err := c.probe(ctx)
+	if err != nil {
+		return err
+	}
+	return c.confines(info)
+}
+
+// probe asks the engine about itself, and has its disk watched.
+func (c *Containers) probe(ctx context.Context) (runtime.EngineInfo, error) {
+	info, err := c.engine.Probe(ctx)
+	if err == nil && info.Local {
+		c.home.Disks.Add(info.RootDir)
+	}
+	return info, err
+}
+
+// room returns a fault where the disks have no room for an image.
+func (c *Containers) room(ctx context.Context) error {
+	if c.home.Disks.Bounded() && !c.placed.Load() {
+		if _, err := c.probe(ctx); err == nil {
+			c.placed.Store(true)
+		}
+	}
+	return c.home.Disks.Room(0)
 }
 
 // SweepRun implements run.Sweeper.
@@ -175,7 +210,7 @@ func (c *Containers) Accept(ctx context.Context, u *unit.Unit) error {
 
 // Image implements run.Describer.
 func (c *Containers) Image(u *unit.Unit) string {
-	recipe, err := recipeOf(u)
+	recipe, err := c.recipeOf(u)
 	if err != nil {
 		return ""
 	}

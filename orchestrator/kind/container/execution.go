@@ -20,6 +20,7 @@ type execution struct {
 	program    program
 	saved      saved
 	attempt    *attempt // the newest; nil where there is none to hand
+	talk       *talk    // of a session; nil: nobody talks with its program
 	patch      *patch   // what its image lacks of the unit; nil: nothing
 	card       *au.Card // of an Agentic Unit, when it has been read
 
@@ -56,8 +57,14 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	return result, err
 }
 
-// Resume implements run.Execution: open finds what an earlier process left.
-func (x *execution) Resume(ctx context.Context) (run.Result, error) { return x.Attempt(ctx) }
+// Resume implements run.Execution: open finds what an earlier process left. A session ended
+// with that.
+func (x *execution) Resume(ctx context.Context) (run.Result, error) {
+	if _, talks := x.program.(mcpServer); talks {
+		return cutOff(), nil
+	}
+	return x.Attempt(ctx)
+}
 
 // carryOut starts the attempt's container or adopts an existing one, waits for its end and
 // takes the result.
@@ -182,7 +189,8 @@ func (c *Containers) awaitEngine(ctx context.Context) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
-		return struct{}{}, c.Ready(probe)
+		_, err := c.probe(probe)
+		return struct{}{}, err
 	}, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

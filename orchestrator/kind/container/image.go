@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -26,6 +27,8 @@ const capsuleRepository = "aod-capsule/"
 const (
 	labelContext = "aod.context" // digest of the build context
 	labelBase    = "aod.base"    // digest of the base image's context
+	// labelBuiltFor has the owner whose units the image is for, see run.Home.
+	labelBuiltFor = "aod.built-for"
 )
 
 // ensureImage returns the run's image, and builds it if it is missing.
@@ -50,69 +53,113 @@ func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image
 // findImage returns the image of the unit, and remembers it for the unit's version. A unit
 // that was read from a directory has no version and may have changed, so it is not remembered.
 func (c *Containers) findImage(ctx context.Context, r *run.Run) (foundImage, error) {
-	find := func() (foundImage, error) {
-		image, ref, _, err := c.Build(ctx, r.Unit, r.Built)
-		return foundImage{image: image, ref: ref}, err
+	key := pool.Key(r.Unit)
+	if found, ok := c.images.get(key); ok && r.Unit.Version != "" {
+		return found, nil
 	}
-	if r.Unit.Version == "" {
-		return find()
+	found, _, err := c.build(ctx, r.Unit, r.Built, r.Aside)
+	if err == nil && r.Unit.Version != "" {
+		c.images.put(key, found)
 	}
-	return c.images.get(ctx, pool.Key(r.Unit), find)
+	return found, err
 }
 
 // Build returns the capsule's image, its reference, and whether it had to be built.
 func (c *Containers) Build(ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent)) (runtime.Image, string, bool, error) {
-	recipe, err := recipeOf(u)
+	found, built, err := c.build(ctx, u, progress, inPlace)
+	return found.image, found.ref, built, err
+}
+
+// aside calls wait while whoever needs an image gives up what others may need meanwhile.
+type aside func(ctx context.Context, wait func()) error
+
+// inPlace is aside for those who have nothing to give up.
+func inPlace(_ context.Context, wait func()) error {
+	wait()
+	return nil
+}
+
+// build returns the image of the unit. It has it built if the engine doesn't have it.
+func (c *Containers) build(ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent), aside aside) (found foundImage, built bool, err error) {
+	recipe, err := c.recipeOf(u)
 	if err != nil {
-		return runtime.Image{}, "", false, err
+		return foundImage{}, false, err
 	}
-	dir, err := capsuleOf(u)
-	if err != nil {
-		return runtime.Image{}, "", false, err
-	}
-	ref := recipe.Tag()
-	image, err := c.engine.Image(ctx, ref)
+	found.ref = recipe.Tag()
+	c.asked.note(found.ref)
+	found.image, err = c.engine.Image(ctx, found.ref)
 	if err == nil {
-		return image, ref, false, nil
+		return found, false, nil
 	}
 	if !fault.Is(err, fault.NotFound) {
-		return runtime.Image{}, ref, false, fmt.Errorf("look up image: %w", err)
+		return found, false, fmt.Errorf("look up image: %w", err)
+	}
+	if u.Policy.Refusal != nil {
+		return found, false, u.Policy.Refusal
+	}
+	var failed error
+	err = aside(ctx, func() { found.image, failed = c.buildMissing(ctx, u, recipe, progress) })
+	return found, true, cmp.Or(failed, err)
+}
+
+// buildMissing builds an image, and before that the base image if it stands on that.
+func (c *Containers) buildMissing(ctx context.Context, u *unit.Unit, recipe runtime.Recipe, progress func(runtime.BuildEvent)) (runtime.Image, error) {
+	dir, err := capsuleOf(u)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	if err := c.Confined(ctx); err != nil {
+		return runtime.Image{}, err
+	}
+	if err := c.room(ctx); err != nil {
+		return runtime.Image{}, err
 	}
 	if dir.UsesBase() {
 		if err := c.EnsureBase(ctx, progress); err != nil {
-			return runtime.Image{}, ref, false, err
+			return runtime.Image{}, err
 		}
 	}
-	image, err = runtime.BuildImage(ctx, c.engine, recipe, progress)
-	return image, ref, true, err
+	image, err := c.builds.join(ctx, recipe.Tag(), progress, func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
+		if image, err := c.engine.Image(ctx, recipe.Tag()); err == nil {
+			return image, nil // another build made it meanwhile
+		}
+		if err := c.checkTriggers(ctx, u, dir); err != nil {
+			return runtime.Image{}, err
+		}
+		return runtime.BuildImage(ctx, c.engine, recipe, tell)
+	})
+	return image, withoutNetwork(u, err)
 }
 
 // recipeOf returns the recipe of a unit's image. Its digest covers everything that goes into
 // the image: the directory, and the base image of AOD if the Dockerfile builds on it.
-func recipeOf(u *unit.Unit) (runtime.Recipe, error) {
-	c, err := capsuleOf(u)
+func (c *Containers) recipeOf(u *unit.Unit) (runtime.Recipe, error) {
+	dir, err := capsuleOf(u)
 	if err != nil {
 		return runtime.Recipe{}, err
 	}
-	context, err := c.Context()
+	context, err := dir.Context()
 	if err != nil {
 		return runtime.Recipe{}, err
 	}
 	labels := runtime.ImageLabels()
-	labels[runtime.LabelUnit], labels[labelContext], labels[labelBase] = c.Name, context.Digest, ""
+	labels[runtime.LabelUnit], labels[labelContext], labels[labelBase] = dir.Name, context.Digest, ""
+	labels[labelBuiltFor] = c.home.Owner
 	digest := context.Digest
-	if c.UsesBase() {
+	if dir.UsesBase() {
 		labels[labelBase] = images.BaseDigest()
 		sum := sha256.Sum256([]byte(digest + images.BaseDigest()))
 		digest = hex.EncodeToString(sum[:])
 	}
 	return runtime.Recipe{
-		Name: capsuleRepository + c.Name, Digest: digest, Labels: labels, WriteContext: context.WriteTar,
+		Name: capsuleRepository + dir.Name, Digest: digest, Labels: labels, WriteContext: context.WriteTar,
+		Limits: c.buildLimits(u),
 	}, nil
 }
 
 // EnsureBase builds the base image of this version and points its short name to it. It pulls
-// Debian if that is missing.
+// Debian if that is missing. Its steps are AOD's own, so they have the engine's network and no
+// bound but the time of all builds.
 func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.BuildEvent)) error {
 	recipe := runtime.Recipe{
 		Name: images.BaseName, Digest: images.BaseDigest(), AlsoTag: images.BaseName + ":latest",
@@ -122,10 +169,13 @@ func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.Build
 	if err != nil || ready {
 		return err
 	}
-	if err := c.ensureDebian(ctx); err != nil {
-		return err
-	}
-	if _, err := runtime.BuildImage(ctx, c.engine, recipe, progress); err != nil {
+	_, err = c.builds.join(ctx, recipe.Tag(), progress, func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
+		if err := c.ensureDebian(ctx); err != nil {
+			return runtime.Image{}, err
+		}
+		return runtime.BuildImage(ctx, c.engine, recipe, tell)
+	})
+	if err != nil {
 		return fmt.Errorf("base image: %w", err)
 	}
 	return nil
@@ -170,17 +220,36 @@ func (c *Containers) spec(u *unit.Unit, id string, image runtime.Image) runtime.
 	return runtime.Spec{
 		Run: id, Root: id, Unit: u.Name, Owner: c.home.Owner, Control: true, Image: image,
 		Network: cmp.Or(u.Policy.Network, "none"), ReadOnly: !u.Policy.Writable, Isolation: u.Policy.Isolation,
-		Labels: c.opts.Labels, Env: environment(u),
+		Labels: c.opts.Labels, Env: environment(u, image), Disks: c.home.Disks,
 	}
 }
 
 // environment is what AOD tells a unit's program, then what the operator does.
-func environment(u *unit.Unit) []string {
+func environment(u *unit.Unit, image runtime.Image) []string {
 	env := slices.Clone(programEnv)
+	if len(u.Policy.Models) > 0 {
+		env = append(env, unlessSet(modelEnv, image.Env)...)
+	}
 	for _, name := range slices.Sorted(maps.Keys(u.Policy.Env)) {
 		env = append(env, name+"="+u.Policy.Env[name])
 	}
 	return env
+}
+
+// unlessSet leaves out what an image sets itself.
+func unlessSet(env, image []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(image, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
+}
+
+// modelEnv tells the usual clients of models where they are answered. The keys open nothing:
+// clients refuse to start without one.
+var modelEnv = []string{
+	"OPENAI_BASE_URL=http://127.0.0.1:7070/v1", "OPENAI_API_BASE=http://127.0.0.1:7070/v1",
+	"LITELLM_API_BASE=http://127.0.0.1:7070/v1", "OPENAI_API_KEY=aod",
+	"ANTHROPIC_BASE_URL=http://127.0.0.1:7070", "ANTHROPIC_API_KEY=aod",
 }
 
 // programEnv tells the program where the capsule API is, and that AOD checks input and output

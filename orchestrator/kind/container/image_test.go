@@ -3,11 +3,8 @@ package container
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/semaphore"
@@ -167,61 +164,9 @@ func TestAnImagesNameIsThatOfItsContent(t *testing.T) {
 	if same != again || same == other || same == base {
 		t.Errorf("names %s, %s, %s, %s", same, again, other, base)
 	}
-	recipe, err := recipeOf(newBench(t, map[string]string{"Dockerfile": "FROM " + images.BaseName + "\nCMD [\"worker\"]\n"}).unit)
+	recipe, err := kind.recipeOf(newBench(t, map[string]string{"Dockerfile": "FROM " + images.BaseName + "\nCMD [\"worker\"]\n"}).unit)
 	if err != nil || recipe.Digest != digest(recipe.Labels[labelContext]+images.BaseDigest()) || recipe.Labels[labelBase] != images.BaseDigest() {
 		t.Errorf("the digest doesn't cover the base image: %+v, %v", recipe, err)
-	}
-}
-
-func TestRunsShareOneSearchForAnImage(t *testing.T) {
-	c := newImageCache()
-	var searches atomic.Int32
-	begun, proceed := make(chan struct{}), make(chan struct{})
-	find := func() (foundImage, error) {
-		searches.Add(1)
-		close(begun)
-		<-proceed
-		return foundImage{ref: "found"}, nil
-	}
-	var all sync.WaitGroup
-	get := func(find func() (foundImage, error)) {
-		all.Go(func() {
-			if got, err := c.get(t.Context(), "a", find); err != nil || got.ref != "found" {
-				t.Errorf("%+v, %v", got, err)
-			}
-		})
-	}
-	get(find)
-	<-begun
-	for range 5 {
-		get(func() (foundImage, error) { searches.Add(1); return foundImage{}, errAway })
-	}
-	if got, err := c.get(t.Context(), "b", func() (foundImage, error) { return foundImage{ref: "other"}, nil }); err != nil || got.ref != "other" {
-		t.Errorf("another image has to wait: %+v, %v", got, err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("because"))
-	if _, err := c.get(ctx, "a", find); err == nil || err.Error() != "because" {
-		t.Errorf("who is cancelled waits for others: %v", err)
-	}
-	close(proceed)
-	all.Wait()
-	if n := searches.Load(); n != 1 {
-		t.Errorf("it was searched %d times", n)
-	}
-}
-
-func TestASearchThatFailedIsMadeAgain(t *testing.T) {
-	c := newImageCache()
-	for n, want := range []error{errAway, errAway, nil} {
-		got, err := c.get(t.Context(), "a", func() (foundImage, error) { return foundImage{ref: fmt.Sprint(n)}, want })
-		if !errors.Is(err, want) || err == nil && got.ref != "2" {
-			t.Errorf("search %d: %+v, %v", n, got, err)
-		}
-	}
-	c.forget("a")
-	if got, err := c.get(t.Context(), "a", func() (foundImage, error) { return foundImage{ref: "new"}, nil }); err != nil || got.ref != "new" {
-		t.Errorf("what was forgotten is known: %+v, %v", got, err)
 	}
 }
 

@@ -1,18 +1,15 @@
 package container
 
 import (
-	"context"
 	"sync"
 
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// imageCache remembers the images of units, so that a run needn't ask the engine again. Runs
-// that want the same missing image share one build.
+// imageCache remembers the images of units, so that a run needn't ask the engine again.
 type imageCache struct {
 	mu    sync.Mutex
 	known map[string]foundImage // by unit and version
-	busy  map[string]chan struct{}
 }
 
 type foundImage struct {
@@ -20,55 +17,20 @@ type foundImage struct {
 	ref   string
 }
 
-func newImageCache() *imageCache {
-	return &imageCache{known: map[string]foundImage{}, busy: map[string]chan struct{}{}}
-}
+func newImageCache() *imageCache { return &imageCache{known: map[string]foundImage{}} }
 
-// get returns the image that is known for key, or the result of find. One find a key runs at a
-// time. If ctx ends before it has ended, get returns the cause.
-func (c *imageCache) get(ctx context.Context, key string, find func() (foundImage, error)) (foundImage, error) {
-	for {
-		found, mine, others := c.claim(key)
-		switch {
-		case others != nil:
-			select {
-			case <-others:
-				continue
-			case <-ctx.Done():
-				return foundImage{}, context.Cause(ctx)
-			}
-		case !mine:
-			return found, nil
-		}
-		found, err := find()
-		c.settle(key, found, err)
-		return found, err
-	}
-}
-
-// claim returns the known image, or lets the caller find it (mine), or returns the channel to
-// wait for.
-func (c *imageCache) claim(key string) (found foundImage, mine bool, others chan struct{}) {
+// get returns the image that is known for key.
+func (c *imageCache) get(key string) (foundImage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found, ok := c.known[key]; ok {
-		return found, false, nil
-	}
-	if others := c.busy[key]; others != nil {
-		return foundImage{}, false, others
-	}
-	c.busy[key] = make(chan struct{})
-	return foundImage{}, true, nil
+	found, ok := c.known[key]
+	return found, ok
 }
 
-func (c *imageCache) settle(key string, found foundImage, err error) {
+func (c *imageCache) put(key string, found foundImage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil {
-		c.known[key] = found
-	}
-	close(c.busy[key])
-	delete(c.busy, key)
+	c.known[key] = found
 }
 
 // forget drops an image that the engine doesn't have any more.
@@ -76,4 +38,15 @@ func (c *imageCache) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.known, key)
+}
+
+// forgetRef drops an image by its reference.
+func (c *imageCache) forgetRef(ref string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, found := range c.known {
+		if found.ref == ref {
+			delete(c.known, key)
+		}
+	}
 }

@@ -277,11 +277,10 @@ func TestWhatAContainerDoesAfterItsProgramsGoodEndIsAWarning(t *testing.T) {
 		if err != nil || result.Outcome != api.Success {
 			t.Fatalf("%+v, %v", result, err)
 		}
-		x.Settle(t.Context())
+		b.ends(x)
 		if w := strings.Join(x.Record.Warnings, "\n"); !strings.Contains(w, "exit code 9, after its program had ended well") {
 			t.Errorf("durable %v: warnings %q", durable, w)
 		}
-		b.ends(x)
 	}
 }
 

@@ -27,6 +27,9 @@ const (
 func (x *execution) Settle(ctx context.Context) {
 	a := x.attempt
 	if a == nil {
+		if x.uncertain && x.State() != api.Cleanup {
+			x.readLastLines(ctx)
+		}
 		return
 	}
 	switch a.ending {
@@ -41,7 +44,7 @@ func (x *execution) settlePosted(ctx context.Context) {
 	a := x.attempt
 	over := a.log.ShareEnded()
 	whole := a.waitFor(ctx, lastLineTime, func() bool { return closed(over) })
-	a.noteLog()
+	x.noteLog(a.log)
 	if !whole || a.shared == nil || x.Record.Outcome != api.Success {
 		return
 	}

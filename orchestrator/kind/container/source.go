@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -20,7 +21,7 @@ type source struct{ *Containers }
 // an isolation runtime they can't: the init may be unable to reach AOD.
 func canWait(u *unit.Unit) bool {
 	_, err := capsuleOf(u)
-	return err == nil && u.Policy.Isolation == "" && u.Policy.Refusal == nil
+	return err == nil && u.Kind != unit.MCP && u.Policy.Isolation == "" && u.Policy.Refusal == nil
 }
 
 // Wants implements pool.Source.
@@ -35,7 +36,7 @@ func (s source) Wants(u *unit.Unit) int {
 func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool) (*pool.Sandbox, error) {
 	r := &run.Run{ID: id, Unit: u}
 	r.LedBy(noHost{}, nil)
-	image, err := s.ensureImage(ctx, r)
+	image, err := s.readyImage(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +52,35 @@ func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool)
 		return nil, errors.Join(err, safefs.RemoveTree(waiting.Layout.Dir))
 	}
 	return waiting, waiting.Start(ctx, s.life, s.startSandbox, s.logger)
+}
+
+// readyImage returns the image of the unit if there is one. It has a missing one built beside
+// the pool, which goes on with other units.
+func (s source) readyImage(ctx context.Context, r *run.Run) (runtime.Image, error) {
+	if _, known := s.images.get(pool.Key(r.Unit)); known {
+		return s.ensureImage(ctx, r)
+	}
+	recipe, err := s.recipeOf(r.Unit)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	if _, err := s.engine.Image(ctx, recipe.Tag()); !fault.Is(err, fault.NotFound) {
+		return s.ensureImage(ctx, r)
+	}
+	s.buildAhead(r.Unit, recipe)
+	return runtime.Image{}, pool.ErrBuilding
+}
+
+// buildAhead has an image built for which no run waits, until the kind is closed.
+func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
+	if s.builds.has(recipe.Tag()) {
+		return
+	}
+	s.builds.tasks.Go(func() {
+		if _, err := s.buildMissing(s.life, u, recipe, func(runtime.BuildEvent) {}); err != nil && s.life.Err() == nil {
+			s.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
+		}
+	})
 }
 
 func (s source) place(waiting *pool.Sandbox, image runtime.Image) error {

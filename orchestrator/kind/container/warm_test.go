@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ type world struct{ unit *unit.Unit }
 func (w world) Units(context.Context) []*unit.Unit               { return []*unit.Unit{w.unit} }
 func (w world) Unit(context.Context, string) (*unit.Unit, error) { return w.unit, nil }
 func (w world) Busy() (int, map[string]int)                      { return 0, nil }
+func (w world) Room() int64                                      { return math.MaxInt64 }
 
 // shelf is a bench with one sandbox that waits, and no other that comes.
 type shelf struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -42,7 +43,7 @@ func New(opts Options) *Agents {
 	if opts.Data != "" {
 		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
 	}
-	return &Agents{clients: newClients(secrets{dir: dir, files: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
+	return &Agents{clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
 }
 
 // Open implements run.Opener: there is nothing to open.

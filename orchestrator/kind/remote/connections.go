@@ -12,12 +12,13 @@ import (
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 // clients makes a client for each call of an agent. It keeps the connections of each unit for
 // the next call. The secret is read anew for each call.
 type clients struct {
-	secrets secrets
+	secrets secrets.Files
 	logger  *slog.Logger
 
 	mu    sync.Mutex
@@ -31,7 +32,7 @@ type connections struct {
 	transport *http.Transport
 }
 
-func newClients(s secrets, logger *slog.Logger) *clients {
+func newClients(s secrets.Files, logger *slog.Logger) *clients {
 	return &clients{secrets: s, logger: logger, known: map[string]*connections{}}
 }
 
@@ -45,7 +46,7 @@ func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Lim
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(unit, remote)}, Log: c.logger,
 	}
 	if auth := remote.Auth; auth != nil {
-		if secret, err = c.secrets.read(auth.Secret); err != nil {
+		if secret, err = c.secrets.Read(auth.Secret); err != nil {
 			return nil, "", err
 		}
 		opts.Token, opts.TokenHeader = secret, auth.Header

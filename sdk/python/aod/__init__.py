@@ -18,22 +18,39 @@ Other units that tools.yaml names are run by a handoff:
 
     report = aod.handoff("csv-report", {"title": "May"}, files={"source": path})
     with open(report.path("report")) as text: ...
+
+Servers of tools that mcp.json names are called by the Model Context Protocol:
+
+    found = aod.mcp("notes").call("search", query="ferry").text
+
+A model works with them until its answer keeps the contract (src/ai has the instructions):
+
+    return aod.agent().output
 """
 
-from aod.errors import CapsuleError, ContractError, HandoffError, HandoffRefused, HandoffUnavailable
+from aod.errors import (
+    AgentError, CapsuleError, ContractError, HandoffError, HandoffRefused, HandoffUnavailable, MCPError,
+    ToolError,
+)
 from aod.paths import input_path, output_path, workspace
 
 __all__ = [
+    "AgentError",
     "CapsuleError",
     "ContractError",
     "HandoffError",
     "HandoffRefused",
     "HandoffUnavailable",
+    "MCPError",
+    "ToolError",
+    "agent",
     "as_completed",
+    "ask",
     "capsules",
     "handoff",
     "input_path",
     "log",
+    "mcp",
     "output_path",
     "progress",
     "run",
@@ -101,6 +118,53 @@ def as_completed(handoffs, timeout=None):
     from aod import calls
 
     return calls.as_completed(handoffs, timeout)
+
+
+def agent(
+    task=None, *, system=None, values=None, tools=None, output=None, model=None, images=(),
+    max_turns=None, parallel=None, repairs=None,
+):
+    """Have a model work with tools until its answer keeps the contract, and return an Answer:
+    output, text, turns, usage, messages.
+
+    task and system are texts, src/ai/task.md and system.md by default; $names in these
+    are filled from values, the run's input by default, and $names in texts that are given
+    from values that are given. tools are names of tools.yaml, all by default, or entries as
+    there with "function". output is a JSON Schema of an object, by default schema.json's; str
+    asks for text alone. images are names of files, or paths. The numbers are by default those
+    of `loop` in agent.yaml, else 20, 8 and 2.
+
+    Raises AgentError, whose kind says why there is no answer.
+    """
+    from aod import loop
+
+    return loop.agent(task, system, values, tools, output, model, images, max_turns, parallel, repairs)
+
+
+def ask(task=None, *, system=None, values=None, output=None, model=None, images=(), repairs=None):
+    """Ask a model once, without tools, and return an Answer; see agent.
+
+    Without an output the answer is its text. With one, a JSON Schema of an object, it is
+    asked again `repairs` times while its answer breaks that.
+    """
+    from aod import loop
+
+    return loop.agent(task, system, values, (), output or str, model, images, 1, 1, repairs)
+
+
+def mcp(name):
+    """Return a server of tools (Model Context Protocol): of that name in mcp.json, or the unit
+    of kind mcp that tools.yaml grants under it.
+
+    aod.mcp("notes").call("search", {"query": "ferry"}, timeout="10s") returns what the tool
+    did: text, structured, content. tools() lists what there is. The server is started by the
+    first call, in a process beside this one, and ends with the run. Whatever keeps it from
+    answering is an MCPError, and so is a tool that says that it failed. A server that is dead
+    stays dead.
+    """
+    from aod import servers
+
+    return servers.get(name)
 
 
 def progress(percent=None, step=None, message=None):

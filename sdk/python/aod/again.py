@@ -31,6 +31,8 @@ class Origin:
 
         If not, nothing was given to AOD: the run has to end as one alone does.
         """
+        if "aod.servers" in sys.modules:
+            sys.modules["aod.servers"].end()
         if _threads() > self._threads or _has_children() and not self._parent:
             return False  # something of it goes on
         try:
@@ -42,9 +44,11 @@ class Origin:
                 _write(stream, END.format(run).encode())
         except (OSError, ValueError, AttributeError, RecursionError):
             return False
+        if "aod.model" in sys.modules:
+            sys.modules["aod.model"].forget()
         posted = invocation.post(document)
         gc.enable()
-        gc.collect()  # while nobody waits
+        _collect()
         return posted
 
     def _restore(self):
@@ -61,6 +65,16 @@ class Origin:
         if dict(os.environ) != self._environment:
             os.environ.clear()
             os.environ.update(self._environment)
+
+
+def _collect():
+    """Collect garbage while nobody waits. An exception in a destructor is lost, and so would be
+    what a signal raises there: signals wait for the end of it."""
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    try:
+        gc.collect()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
 
 
 def _umask():

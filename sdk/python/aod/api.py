@@ -28,7 +28,7 @@ class Exchange:
     """One request, whose answer can be waited for by its descriptor."""
 
     def __init__(self, method, path, body=None, headers=None, *, seconds=ANSWER_SECONDS):
-        self._connection = _connection(seconds)
+        self._connection = connect(seconds)
         try:
             self._connection.request(method, path, body, headers or {})
         except (OSError, http.client.HTTPException) as error:
@@ -106,6 +106,19 @@ class Retry:
         self._pause = min(2 * self._pause, PAUSES[1])
 
 
+def connect(seconds):
+    """Return a connection to the API, of http.client."""
+    path = os.environ.get("AOD_SOCKET") or SOCKET
+    url = os.environ.get("AOD_URL")
+    if os.path.exists(path) or (not url and "AOD_SOCKET" in os.environ):
+        return _UnixConnection(path, seconds)
+    if url:
+        return _connection_to(url, seconds)
+    raise HandoffUnavailable(
+        f"there is no capsule API here: neither {path} nor AOD_URL; run the capsule with aod, not by itself",
+    )
+
+
 def refusal(status, problem, target):
     """Return the exception for a problem document."""
     detail = text(problem, "detail") or text(problem, "title") or f"status {status}"
@@ -141,18 +154,6 @@ def _document(body):
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
-
-
-def _connection(seconds):
-    path = os.environ.get("AOD_SOCKET") or SOCKET
-    url = os.environ.get("AOD_URL")
-    if os.path.exists(path) or (not url and "AOD_SOCKET" in os.environ):
-        return _UnixConnection(path, seconds)
-    if url:
-        return _connection_to(url, seconds)
-    raise HandoffUnavailable(
-        f"there is no capsule API here: neither {path} nor AOD_URL; run the capsule with aod, not by itself",
-    )
 
 
 def _connection_to(url, seconds):

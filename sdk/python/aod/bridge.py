@@ -9,10 +9,14 @@ import sys
 from aod import invocation
 from aod.contract import Contract
 from aod.errors import CapsuleError, ContractError
-from aod.paths import io_dir
+from aod.paths import capsule_dir, io_dir
 
 MESSAGE_BYTES = 4096  # of an error's message in the result
 CO_COROUTINE = 0x80  # of a code object's flags, as in inspect, which takes 10 ms more
+
+TASK = "src/ai/task.md"
+
+payload = None  # the input of the run, for prompts
 
 
 class Terminated(BaseException):
@@ -22,7 +26,7 @@ class Terminated(BaseException):
 def run():
     """Serve one run and end the process; see aod.run."""
     signal.signal(signal.SIGTERM, _terminate)
-    _leave(serve(_capsule_dir()))
+    _leave(serve(capsule_dir()))
 
 
 def serve(capsule):
@@ -50,6 +54,7 @@ def serve(capsule):
 
 def work(contract, execute):
     """Return the result (bytes) for the input that is in /io."""
+    global payload
     payload = contract.check_input(read_input())
     return contract.check_output(call(execute, payload))
 
@@ -57,11 +62,15 @@ def work(contract, execute):
 def load_logic(capsule):
     """Import src/main.py and return its execute function.
 
-    The logic may import its neighbours as `utils` and as `src.utils`.
+    The logic may import its neighbours as `utils` and as `src.utils`. A capsule that
+    has a task for a model in its place is an agent without code.
     """
     source = os.path.join(capsule, "src")
     if not os.path.isfile(os.path.join(source, "main.py")):
-        raise ContractError("src/main.py is missing")
+        if os.path.isfile(os.path.join(capsule, TASK)):
+            from aod import loop
+            return loop.without_code()
+        raise ContractError(f"src/main.py is missing, and so is {TASK}, with which an agent does without code")
     sys.path[:0] = [capsule, source]
     __import__("src.main")
     execute = getattr(sys.modules["src.main"], "execute", None)
@@ -76,8 +85,21 @@ def warm_up(capsule, execute):
         __import__("asyncio")
     if os.path.exists(os.path.join(capsule, "tools.yaml")):  # it may call others
         __import__("aod.calls")
+    if os.path.exists(os.path.join(capsule, "mcp.json")):
+        __import__("aod.servers")
+        __import__("aod.mcpchild")
+    if _names_model(capsule):
+        __import__("aod.loop")
     gc.collect()
     gc.freeze()  # what is there stays there: no collection has to look at it again
+
+
+def _names_model(capsule):
+    try:
+        with open(os.path.join(capsule, "agent.yaml"), "rb") as file:
+            return any(line.startswith((b"model:", b"models:")) for line in file)
+    except OSError:
+        return False
 
 
 def read_input():
@@ -114,11 +136,6 @@ def write_output(document):
 def _origin():
     from aod.again import Origin  # is of no use to a process with one run
     return Origin()
-
-
-def _capsule_dir():
-    override = os.environ.get("AOD_CAPSULE_DIR")
-    return override or os.path.dirname(os.path.abspath(sys.modules["__main__"].__file__))
 
 
 def _terminate(_number, _frame):
@@ -188,6 +205,8 @@ def _log(line):
 
 
 def _leave(status):
+    if "aod.servers" in sys.modules:
+        sys.modules["aod.servers"].end()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

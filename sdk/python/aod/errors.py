@@ -54,3 +54,44 @@ class HandoffRefused(HandoffError):
 
 class HandoffUnavailable(HandoffError):
     """AOD can't be asked: there is no capsule API here, or it has been away too long."""
+
+
+class AgentError(CapsuleError):
+    """An agent that came to no answer.
+
+    kind says why: max_turns, invalid_output, no_progress, context_length, refusal, budget,
+    model (the gateway or the provider said no) or setup (something is missing before the
+    first question). findings are what was wrong with the last answer; rule, hint and status
+    are the gateway's. turns, usage and messages are what there was.
+    """
+
+    def __init__(self, kind, message, *, findings=(), rule="", hint="", status=0):
+        super().__init__(f"{kind}: {message}; {hint}" if hint else f"{kind}: {message}")
+        self.kind = kind
+        self.message = message
+        self.findings = list(findings)
+        self.rule = rule
+        self.hint = hint
+        self.status = status
+        self.turns = 0
+        self.usage = {}
+        self.messages = []
+
+
+class MCPError(CapsuleError):
+    """A server of tools that brought no result.
+
+    server is its name, kind says why: setup (it isn't declared, or has no such tool), start,
+    ended (it is dead, by itself or because it broke a bound), timeout, protocol (its answer is
+    none), refused (it, or AOD, said no) or tool (the tool itself says that it failed).
+    """
+
+    def __init__(self, kind, message, *, server=""):
+        super().__init__(f"{server}: {message}" if server else message)
+        self.kind = kind
+        self.message = message
+        self.server = server
+
+
+class ToolError(Exception):
+    """What a tool of an agent tells the model: a mistake that the model can mend."""

@@ -49,7 +49,7 @@ def with_files(args, files):
     for path in files:
         names[os.fspath(path)] = place(path)
         names.setdefault(os.path.basename(path), names[os.fspath(path)])
-    return _renamed(args, names) if names else args
+    return renamed(args, names) if names else args
 
 
 def _copy(path, base):
@@ -88,11 +88,12 @@ def _set(args, field, value):
     args[last] = value
 
 
-def _renamed(value, names):
+def renamed(value, names):
+    """Return a value with other names in the place of those that it has."""
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_renamed(item, names) for item in value]
+        return [renamed(item, names) for item in value]
     return value

@@ -6,6 +6,7 @@ stage's own absolute form, /io/output/x, is taken as x.
 
 import os
 import stat
+import sys
 
 from aod.errors import ContractError
 
@@ -17,6 +18,13 @@ SOCKET = "/run/aod/aod.sock"  # of the capsule API, or $AOD_SOCKET
 def io_dir():
     """Return the directory of the run: /io, or $AOD_IO_DIR outside a container."""
     return os.environ.get("AOD_IO_DIR", "/io")
+
+
+def capsule_dir():
+    """Return the capsule's directory: that of its run.py, or $AOD_CAPSULE_DIR."""
+    override = os.environ.get("AOD_CAPSULE_DIR")
+    program = getattr(sys.modules["__main__"], "__file__", None)  # there is none in python -c
+    return override or (os.path.dirname(os.path.abspath(program)) if program else os.getcwd())
 
 
 def input_path(name):
@@ -71,7 +79,7 @@ def file_problem(stage, name):
     """
     try:
         path = stage_path(stage, name)
-        mode = _mode_without_links(path, len(io_dir()) + 1 + len(stage))
+        mode = mode_without_links(path, len(io_dir()) + 1 + len(stage))
     except ContractError as error:
         return str(error)
     except (OSError, ValueError):
@@ -83,7 +91,8 @@ def file_problem(stage, name):
     return None
 
 
-def _mode_without_links(path, start):
+def mode_without_links(path, start):
+    """Return the mode of a path, or of the first link on the way to it below the start."""
     end = path.find("/", start + 1)
     while end != -1:
         mode = os.lstat(path[:end]).st_mode

@@ -17,9 +17,9 @@ def progress(percent, step, message):
         pass
 
 
-def capsules():
-    """See aod.capsules."""
-    _, answer = api.request("GET", "/capsules")
+def capsules(schema=None):
+    """See aod.capsules. With "json" as the schema, contracts are plain JSON Schema."""
+    _, answer = api.request("GET", f"/capsules?schema={schema}" if schema else "/capsules")
     named = answer.get("capsules")
     return named if isinstance(named, dict) else {}
 

@@ -6,6 +6,7 @@ from unittest import mock
 from aod import again, invocation
 from fakeapi import APITest, problem
 from test_invocation import Handshake
+from test_mcp import config
 
 ECHO = "def execute(payload):\n    return payload"
 LEFT = 1 << 20
@@ -64,6 +65,15 @@ class Several(Handshake):
         self.assertEqual(["run 1\n", "run 2\n", "run 3\n", "", "", "", "", ""], self.streams(process, 3))
         self.assertEqual([{"n": n, "count": n} for n in (1, 2, 3)], self.posted)
         self.assertEqual((None, False), (self.read_output(), os.path.exists(self.io + "/input.json")))
+
+    def test_servers_of_tools_end_with_their_run(self):
+        self.api("{}", "{}")
+        self.write(self.capsule, "mcp.json", config(notes="new"))
+        process = self.park("import aod\ndef execute(payload):\n    return {'pid': aod.mcp('notes').call('pid').text}")
+        self.streams(process, 2)
+        first, second = (int(answer["pid"]) for answer in self.posted)
+        self.assertNotEqual(first, second)
+        self.assertRaises(ProcessLookupError, os.kill, first, 0)
 
     def test_the_next_run_finds_everything_as_the_first_one_did(self):
         self.api("{}", "{}")

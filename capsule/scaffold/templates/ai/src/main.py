@@ -3,7 +3,13 @@ rules can't tell, and its answer counts only if it is one that software can chec
 
 import aod
 
-from utils import model, rules
+from utils import rules
+
+ANSWER = {
+    "type": "object",
+    "properties": {"category": {"type": "string", "enum": rules.CATEGORIES}},
+    "required": ["category"],
+}
 
 
 def execute(payload: dict) -> dict:
@@ -20,13 +26,10 @@ def execute(payload: dict) -> dict:
 
 def ask_model(message: str) -> tuple:
     """The model's category, or "other" by the rules where no model gives a usable one."""
+    values = {"message": message, "categories": ", ".join(rules.CATEGORIES)}
     try:
-        answer = model.ask(message=message, categories=", ".join(rules.CATEGORIES))
-    except model.Unavailable as reason:
-        aod.log(f"no model was asked: {reason}")
+        answer = aod.ask(values=values, output=ANSWER)  # src/ai/task.md and system.md, filled
+    except aod.AgentError as error:
+        aod.log(f"no model answered: {error.kind}")
         return "other", "rules"
-    category = answer.strip().strip("\"'.").lower()
-    if category not in rules.CATEGORIES:
-        aod.log("the model's answer is no category and was dropped")
-        return "other", "rules"
-    return category, "model"
+    return answer.output["category"], "model"

@@ -1,0 +1,168 @@
+package capsule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/schemas"
+	"github.com/agent-on-demand/aod/strictjson"
+)
+
+const (
+	mcpFile       = "mcp.json"
+	maxServerName = 32
+	maxToolName   = 64 // of a model's tool: server__tool
+)
+
+var (
+	mcpShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schemas.MCP()), true) })
+
+	serverName = regexp.MustCompile(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
+	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+)
+
+// mcpServer is an entry of mcp.json, as far as it is looked at.
+type mcpServer struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	Tools   []string          `json:"tools"`
+}
+
+// checkServers checks mcp.json, which may be missing: the library in the sandbox reads it.
+func (d *Directory) checkServers(tools []Tool) {
+	raw, ok := d.readOptional(mcpFile)
+	if !ok {
+		return
+	}
+	d.findings = append(d.findings, checkMCP(raw, tools, d.has)...)
+}
+
+// checkMCP finds what is wrong with the text of an mcp.json, each with its file and line. has
+// reports whether something has a name in the capsule's directory.
+func checkMCP(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
+	findings := mcpFindings(raw, tools, has)
+	for i, f := range findings {
+		findings[i].File = mcpFile
+		if f.Line == 0 {
+			findings[i].Line = strictjson.LineAt(raw, strictjson.Path(f.Pointer))
+		}
+	}
+	return byLine(findings)
+}
+
+func mcpFindings(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
+	if _, err := strictjson.Decode(raw); err != nil {
+		at := fault.Finding{Line: 1, Message: "it is no JSON: " + err.Error(), Hint: "check the quotes, the commas and the brackets"}
+		var broken *strictjson.Error
+		if errors.As(err, &broken) {
+			at.Line, at.Message = broken.Line, "it is no JSON: "+broken.Message()
+		}
+		return []fault.Finding{at}
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		return []fault.Finding{{Message: "it is no JSON object", Hint: `write {"mcpServers": {"NAME": {"command": …}}}`}}
+	}
+	servers, _ := object["mcpServers"].(map[string]any)
+	var known []fault.Finding
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		known = append(known, checkServer(name, servers[name], tools, has)...)
+	}
+	return mcpShape().check(object, known)
+}
+
+// checkServer finds what the schema can't say, or says badly. What only servers elsewhere
+// have is taken out of the entry, so that nothing is said of it twice.
+func checkServer(name string, entry any, tools []Tool, has func(string) bool) []fault.Finding {
+	u := units{}
+	at := "/mcpServers/" + strictjson.Escape(name)
+	if len(name) > maxServerName || !serverName.MatchString(name) {
+		u.report(at, fault.Quote(name)+" is no name for a server", fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
+	}
+	object, _ := entry.(map[string]any)
+	var s mcpServer
+	if raw, err := json.Marshal(object); err == nil {
+		_ = json.Unmarshal(raw, &s) // a wrong type is the schema's to report
+	}
+	if _, remote := object["url"]; remote {
+		for _, key := range []string{"url", "headers", "type"} {
+			delete(object, key)
+		}
+		object["command"] = "url" // else it would be missed
+		u.report(at+"/url", "a sealed capsule reaches no server by a URL", "have the server's program in the image and name its command; or make it a unit of kind mcp, and grant it in tools.yaml")
+	}
+	u.duration(at+"/timeout", object["timeout"], time.Millisecond, 168*time.Hour)
+	u.checkTexts(at, s, has)
+	u.checkEnv(at+"/env", s.Env)
+	u.checkToolNames(at, name, s.Tools, tools)
+	return u.findings
+}
+
+// checkTexts looks for what other clients would fill in, and for programs that aren't there.
+func (u *units) checkTexts(at string, s mcpServer, has func(string) bool) {
+	texts := map[string]string{at + "/command": s.Command}
+	for i, arg := range s.Args {
+		texts[at+"/args/"+strconv.Itoa(i)] = arg
+	}
+	for name, text := range s.Env {
+		texts[at+"/env/"+strictjson.Escape(name)] = text
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(texts)) {
+		name := path.Clean(texts[pointer])
+		if strings.HasPrefix(name, "src/") && !strings.HasPrefix(pointer, at+"/env/") && !has(name) {
+			u.report(pointer, "there is no file "+fault.Quote(name), "add it, or mend the path: a server starts in the capsule's directory")
+		}
+		if strings.Contains(texts[pointer], "${") {
+			u.report(pointer, "${…} stands for nothing here", "write the value itself; a server has the capsule's environment anyway")
+		}
+	}
+}
+
+// checkEnv looks for names that no variable has, and for secrets: what is in the directory is
+// in the image.
+func (u *units) checkEnv(at string, env map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		pointer := at + "/" + strictjson.Escape(name)
+		switch value := env[name]; {
+		case name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00"):
+			u.report(pointer, fault.Quote(name)+" is no variable", "use a name without =, and texts without NUL")
+		case looksSecret(name, value):
+			u.report(pointer, "it looks like a secret, and whoever has the image can read it", "take it out: servers in a capsule have no network to use it in")
+		}
+	}
+}
+
+// checkToolNames finds tools that a model couldn't tell from one another.
+func (u *units) checkToolNames(at, server string, listed []string, tools []Tool) {
+	seen := map[string]int{}
+	for i, tool := range listed {
+		pointer, name := fmt.Sprintf("%s/tools/%d", at, i), server+"__"+notInNames.ReplaceAllString(tool, "_")
+		first, twice := seen[name]
+		switch {
+		case twice:
+			u.report(pointer, fmt.Sprintf("a model would have the tools %s and %s under one name", fault.Quote(listed[first]), fault.Quote(tool)), "list one of them")
+		case len(name) > maxToolName:
+			u.report(pointer, fmt.Sprintf("a model would have it as %s, which is longer than %d", fault.Quote(name), maxToolName), "give the server a shorter name")
+		default:
+			seen[name] = i
+		}
+	}
+	for _, tool := range tools {
+		_, taken := seen[tool.Name]
+		if taken || listed == nil && strings.HasPrefix(tool.Name, server+"__") {
+			u.report(at, "the tool "+fault.Quote(tool.Name)+" of "+toolsFile+" has, or may have, the name of one of this server", "give one of the two another name")
+		}
+	}
+}

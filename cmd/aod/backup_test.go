@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
+)
+
+// command runs one over the server's data directory.
+func (s *server) command(args ...string) (said string, code int) {
+	s.t.Helper()
+	return runAOD(s.t, s.data, args...)
+}
+
+func runAOD(t *testing.T, data string, args ...string) (said string, code int) {
+	t.Helper()
+	cmd := exec.Command("aod", append([]string{"--data", data}, args...)...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func (s *server) mustDo(args ...string) {
+	s.t.Helper()
+	if said, code := s.command(args...); code != 0 {
+		s.t.Fatalf("aod %s: %d, %s", strings.Join(args, " "), code, said)
+	}
+}
+
+// records are all runs of a server, by id.
+func (s *server) records() map[string]api.Record {
+	s.t.Helper()
+	all := map[string]api.Record{}
+	for listed, err := range s.client.Runs(s.t.Context(), api.Filter{}) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		record, err := s.client.Run(s.t.Context(), listed.ID)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all[listed.ID] = record
+	}
+	return all
+}
+
+func TestABackupUnderLoadHasAllThatWasTold(t *testing.T) {
+	s := newServer(t, "--concurrency", "4")
+	s.addWorker("worker", "")
+	s.start()
+	uploaded := filepath.Join(t.TempDir(), "uploaded")
+	writeWorker(t, uploaded, "uploaded", "")
+	if err := (&killing{server: s}).put(uploaded); err != nil {
+		t.Fatal(err)
+	}
+	doc := filepath.Join(t.TempDir(), "doc")
+	write(t, strings.Repeat("one line of many\n", 10_000), doc)
+	order := func(ctx context.Context, mark int) (api.Record, error) {
+		return s.submit(ctx, client.Submission{
+			Unit: "worker", Input: work{Mark: mark, Ticks: 1}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
+		})
+	}
+	told := map[string]api.Record{}
+	for mark := range 3 {
+		record, err := order(t.Context(), mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[record.ID] = s.await(record.ID)
+	}
+	waits := s.mustSubmit("worker", work{Mark: 100, Ticks: 20})
+	ctx, stop := context.WithCancel(t.Context())
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		for mark := 4; ctx.Err() == nil; mark++ {
+			if _, err := order(ctx, mark); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	}()
+	file := filepath.Join(t.TempDir(), "aod.tar.gz")
+	s.mustDo("backup", file)
+	stop()
+	<-loaded
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+
+	after := newServer(t, s.flags...)
+	after.units = s.units
+	if err := os.RemoveAll(after.home()); err != nil {
+		t.Fatal(err)
+	}
+	after.mustDo("restore", file)
+	write(t, after.token, after.home(), "token")
+	after.start()
+	got := after.records()
+	for id, want := range told {
+		if diff := cmp.Diff(want, got[id]); diff != "" {
+			t.Errorf("run %s: %s", id, diff)
+		}
+		for _, name := range []string{"copy", "starts"} {
+			before, err := s.file(want, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if restored, err := after.file(want, name); err != nil || !bytes.Equal(before, restored) {
+				t.Errorf("run %s: its file %s has %d bytes instead of %d: %v", id, name, len(restored), len(before), err)
+			}
+		}
+		if starts, err := after.startsOf(id); starts != 1 || err != nil {
+			t.Errorf("run %s: its log tells of %d starts, %v", id, starts, err)
+		}
+	}
+	for id := range got {
+		if record := after.await(id); record.Outcome != api.Success && id != waits && record.Retries == 0 && record.Error.Category != api.CategoryTransient {
+			t.Errorf("run %s comes to %s, %+v", id, record.Outcome, record.Error)
+		}
+	}
+	if record := after.await(after.mustSubmit("uploaded", work{Mark: 1})); record.Outcome != api.Success {
+		t.Errorf("the uploaded unit: %+v", record.Error)
+	}
+	for id := range s.records() {
+		s.await(id)
+	}
+}
+
+func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
+	s := newServer(t)
+	s.addWorker("worker", "")
+	s.start()
+	s.await(s.mustSubmit("worker", work{Mark: 1}))
+	big := filepath.Join(t.TempDir(), "doc")
+	write(t, strings.Repeat("0123456789abcdef", 4<<20), big) // 64 MiB
+	record, err := s.submit(t.Context(), client.Submission{
+		Unit: "worker", Input: work{Mark: 2}.input(), Files: []client.InputFile{{Field: "doc", Path: big}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.await(record.ID)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "aod.tar.gz")
+	s.mustDo("backup", file)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("aod", "--data", s.data, "backup", file)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a part of the backup is written", func() bool {
+		info, err := os.Stat(filepath.Join(dir, ".temp-aod.tar.gz", "archive"))
+		return err == nil && info.Size() > 0
+	})
+	_ = cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("it was quicker than the kill")
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the old file has %d bytes instead of %d, %v", len(after), len(before), err)
+	}
+	s.mustDo("backup", file)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	s := newServer(t)
+	s.addWorker("worker", "")
+	s.start()
+	id := s.mustSubmit("worker", work{Mark: 1})
+	s.await(id)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "aod.tar.gz")
+	s.mustDo("backup", file)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := func(name, want string, content []byte, data string, args ...string) {
+		t.Helper()
+		bad := filepath.Join(dir, "bad")
+		write(t, string(content), bad)
+		said, code := runAOD(t, data, append([]string{"restore", bad}, args...)...)
+		if code == 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: %d, %s", name, code, said)
+		}
+	}
+	refuses("while a server runs", "a server runs over", whole, s.data, "--force")
+	s.signal(syscall.SIGTERM)
+	s.exitCode()
+	refuses("over runs", "--force moves it aside", whole, s.data)
+	elsewhere := t.TempDir()
+	refuses("a part of a file", "no whole backup", whole[:len(whole)/2], elsewhere)
+	refuses("another file", "no whole backup", []byte("hello"), elsewhere)
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) != 0 {
+		t.Errorf("what was refused has left %v, %v", entries, err)
+	}
+
+	s.mustDo("restore", "--force", file)
+	s.start() // with the token that it had
+	if record, err := s.client.Run(t.Context(), id); err != nil || record.Outcome != api.Success {
+		t.Errorf("%+v, %v", record, err)
+	}
+	if aside, _ := filepath.Glob(s.home() + ".before-*"); len(aside) != 1 {
+		t.Errorf("moved aside: %v", aside)
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+)
+
+// withDockerfile are the files of a capsule that is built by further lines.
+func withDockerfile(lines string) map[string]string {
+	files := maps.Clone(policedFiles(""))
+	files["Dockerfile"] = lines + "\nCMD [\"/run\"]\n"
+	return files
+}
+
+func TestADockerfileMayNotFetch(t *testing.T) {
+	const from = "FROM " + dockertest.Image + "\n"
+	for name, c := range map[string]struct{ dockerfile, file, directory, upload string }{
+		"nothing":     {from + "ADD . /x", "", "", ""},
+		"an address":  {from + "ADD http://127.0.0.1:9/x /x", "", "policy.build_fetch", "policy.build_fetch"},
+		"a variable":  {"ARG U=http://127.0.0.1:9/x\n" + from + "ARG U\nADD $U /x", "", "policy.build_fetch", "policy.build_fetch"},
+		"a frontend":  {"# syntax=evil/frontend\n" + from, "", "policy.build_fetch", "policy.build_fetch"},
+		"for uploads": {from + "ADD http://127.0.0.1:9/x /x", "policy: {build_fetch: true}", "", "policy.uploads.build_fetch"},
+		"allowed":     {from + "ADD http://127.0.0.1:9/x /x", "unit: {u: {policy: {build_fetch: true}}}", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check := func(from, rule string, err error) {
+				t.Helper()
+				public := fault.Public(err)
+				switch {
+				case rule == "" && err != nil:
+					t.Errorf("%s: %v", from, err)
+				case rule != "" && (!fault.Is(err, fault.Forbidden) || !strings.Contains(public.Msg, rule+" doesn't allow it that its Dockerfile fetches from elsewhere: ") ||
+					!strings.Contains(public.Msg, "(Dockerfile:") || !strings.HasSuffix(public.Hint, "unit.u.policy.build_fetch: true")):
+					t.Errorf("%s: %v, %q", from, err, public.Hint)
+				}
+			}
+			service, _ := policed(t, c.file)
+			_, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, withDockerfile(c.dockerfile)))
+			check("upload", c.upload, err)
+
+			service, units := policed(t, c.file)
+			for name, text := range withDockerfile(c.dockerfile) {
+				write(t, text, units, "u", name)
+			}
+			_, _, err = service.Submit(t.Context(), orchestrator.Submission{Unit: "u"})
+			check("directory", c.directory, err)
+		})
+	}
+}
+
+func TestTheNetworkOfBuildsIsTold(t *testing.T) {
+	for name, c := range map[string]struct{ file, directory, upload string }{
+		"by default":    {"", "none", "none"},
+		"for all":       {"build_network: default", "default", "none"},
+		"for the unit":  {"build_network: default\nunit: {u: {policy: {build_networks: [none, default]}}}", "default", "default"},
+		"not directory": {"build_network: default\npolicy: {build_networks: [none]}", "none", "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service, _ := policed(t, c.file)
+			u, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
+			if err != nil || u.Policy.BuildNetwork != c.upload {
+				t.Errorf("upload: %+v, %v", u.Policy, err)
+			}
+			service, units := policed(t, c.file)
+			for name, text := range withDockerfile("FROM " + dockertest.Image) {
+				write(t, text, units, "u", name)
+			}
+			if u, err = service.Unit(t.Context(), "u"); err != nil || u.Policy.BuildNetwork != c.directory {
+				t.Errorf("directory: %+v, %v", u.Policy, err)
+			}
+		})
+	}
+}

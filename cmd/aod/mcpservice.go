@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/protocol/mcp"
+)
+
+// mcpService adapts a Service of this process to MCP.
+type mcpService struct {
+	*orchestrator.Service
+	fileBytes int64 // of one input file
+}
+
+// Submit implements mcp.Service.
+func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record, error) {
+	spool, err := s.spool(sub.Files)
+	if err != nil {
+		return api.Record{}, err
+	}
+	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{ // it owns the files from here
+		Unit: sub.Unit, Input: sub.Input, Files: spool, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
+	})
+	return record, err
+}
+
+// spool receives files under the names that the input has for them.
+func (s mcpService) spool(files []mcp.File) (*orchestrator.Spool, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	spool, err := s.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if err := spool.Add("", f.Name, f.Content, s.fileBytes); err != nil {
+			return nil, errors.Join(err, spool.Remove())
+		}
+	}
+	return spool, nil
+}
+
+// Events implements mcp.Service.
+func (s mcpService) Events(ctx context.Context, id string) iter.Seq2[api.Event, error] {
+	return s.Service.Events(ctx, id, 0)
+}
+
+// Cancel implements mcp.Service.
+func (s mcpService) Cancel(ctx context.Context, id, reason string) error {
+	_, err := s.Service.Cancel(ctx, id, reason)
+	return err
+}
+
+// Open implements mcp.Service.
+func (s mcpService) Open(ctx context.Context, id string, file api.File) (io.ReadCloser, error) {
+	content, _, err := s.OpenFile(ctx, id, file.Name)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway"
+	"github.com/agent-on-demand/aod/gateway/cassette"
+	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/gateway/script"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// modelFlags say whom the models are asked of that units of one command name.
+type modelFlags struct {
+	given  string // --models
+	record string
+	replay string
+
+	answered bool // test cases say what models answer
+}
+
+func (f *modelFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.given, "models", "", "a YAML file with providers and models (default: AOD_MODELS, else the provider whose key is in OPENAI_API_KEY or ANTHROPIC_API_KEY)")
+	flags.StringVar(&f.record, "record", "", "write what models are asked, and their answers, to this cassette")
+	flags.StringVar(&f.replay, "replay", "", "answer from this cassette and ask no model")
+}
+
+// refuseOnServer returns a fault if a flag is set that only means something here.
+func (f *modelFlags) refuseOnServer() error {
+	if *f == (modelFlags{}) {
+		return nil
+	}
+	return fault.New(fault.Input, "--models, --record and --replay are for runs on this machine").
+		WithHint("a server's operator writes providers and models in the server's file, see docs/models.md")
+}
+
+// treeTokens bounds the runs of one command, as the server's model_tokens does.
+const treeTokens = 2_000_000
+
+// open returns what the runs of a unit may ask of models, and a function that closes it.
+func (f *modelFlags) open(a *app, u *unit.Unit, find finder) (orchestrator.Models, error) {
+	known, key, err := f.catalog(a, namedModels(u, find, map[string]bool{}))
+	if err != nil {
+		return orchestrator.Models{}, err
+	}
+	gw, err := gateway.New(known, gateway.Options{Key: key})
+	return orchestrator.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
+}
+
+// namedModels are the models that a unit names, and those that it may call.
+func namedModels(u *unit.Unit, find finder, seen map[string]bool) []string {
+	names := slices.Clone(u.Policy.Models)
+	seen[u.Name] = true
+	for _, name := range u.Policy.Grants {
+		if seen[name] {
+			continue
+		}
+		if callee, err := find(context.Background(), name); err == nil { // the call says what is wrong
+			names = append(names, namedModels(callee, find, seen)...)
+		}
+	}
+	return names
+}
+
+// keyReader returns a secret by its name.
+type keyReader func(name string) (secrets.Secret, error)
+
+// file is that of the flag, else that of the environment; "" is none.
+func (f *modelFlags) file() string { return cmp.Or(f.given, os.Getenv("AOD_MODELS")) }
+
+// catalog returns the models of the file, else those of the providers whose keys are in the
+// environment.
+func (f *modelFlags) catalog(a *app, names []string) (catalog.Catalog, keyReader, error) {
+	path := f.file()
+	switch {
+	case path != "":
+	case f.replay != "" || f.answered && f.record == "":
+		return anyCatalog(names), nil, nil
+	default:
+		known := ownCatalog(names)
+		a.sayWherePromptsGo(known)
+		return known, ownKey, nil
+	}
+	known, err := readCatalog(path)
+	return known, secrets.Files{Dir: filepath.Join(a.data, "secrets")}.Read, err
+}
+
+func readCatalog(path string) (catalog.Catalog, error) {
+	raw, err := readModels(path)
+	if err != nil {
+		return catalog.Catalog{}, fault.Wrap(fault.Input, err, "the models in %q can't be read", path).WithHint("name a YAML file with providers and models")
+	}
+	known, findings := catalog.Read(path, raw)
+	if len(findings) > 0 {
+		return known, fault.New(fault.Input, "the models in %q are not valid", path).WithFindings(findings)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	return known.Under(dir), err
+}
+
+// maxModels bounds a file of models, in bytes.
+const maxModels = 1 << 20
+
+func readModels(path string) ([]byte, error) {
+	file, _, err := safefs.OpenNamed(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // read only
+	return io.ReadAll(io.LimitReader(file, maxModels))
+}
+
+// ownProviders are those whose key a person has in the environment.
+var ownProviders = []struct {
+	name, variable string
+	kind           catalog.Kind
+	prefix         string // of its models' names, where both are there
+}{
+	{"anthropic", "ANTHROPIC_API_KEY", catalog.Anthropic, "claude"},
+	{"openai", "OPENAI_API_KEY", catalog.OpenAI, ""},
+}
+
+// anyCatalog has the models that units name, at nobody who could be asked.
+func anyCatalog(names []string) catalog.Catalog {
+	known := catalog.Catalog{Providers: map[string]catalog.Provider{
+		"nobody": {Kind: catalog.Compatible, BaseURL: "https://nobody.invalid", Dialects: catalog.Dialects(), AnyField: true},
+	}, Models: map[string]catalog.Model{}}
+	for _, name := range names {
+		known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: "nobody", Model: name}}, Price: &catalog.Price{}}
+	}
+	return known
+}
+
+// ownCatalog has the models that units name, at the providers whose keys are in the
+// environment.
+func ownCatalog(names []string) catalog.Catalog {
+	known := catalog.Catalog{Providers: map[string]catalog.Provider{}, Models: map[string]catalog.Model{}}
+	for _, p := range ownProviders {
+		if os.Getenv(p.variable) == "" {
+			continue
+		}
+		known.Providers[p.name] = catalog.Provider{Kind: p.kind, Key: p.variable, Dialects: p.kind.Dialects()}
+		for _, name := range names {
+			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
+				known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: p.name, Model: name}}}
+			}
+		}
+	}
+	return known
+}
+
+// ownKey returns a key that is in the environment.
+func ownKey(variable string) (secrets.Secret, error) {
+	value := os.Getenv(variable)
+	if value == "" {
+		return "", fault.New(fault.NotFound, "there is no %s in the environment", variable)
+	}
+	return secrets.Secret(value), nil
+}
+
+func (a *app) sayWherePromptsGo(known catalog.Catalog) {
+	for _, name := range slices.Sorted(maps.Keys(known.Models)) {
+		provider := known.Models[name].Use[0].Provider
+		a.note("what is asked of the model %s goes to %s, with the key of your environment", name, provider)
+	}
+}
+
+// touch makes the file of a cassette that is to be recorded, so that a test case may name it
+// already.
+func (f *modelFlags) touch() error {
+	if f.record == "" {
+		return nil
+	}
+	file, err := os.OpenFile(f.record, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fault.Wrap(fault.Input, err, "the cassette %q can't be written", f.record)
+	}
+	return file.Close()
+}
+
+// source opens the cassettes of the flags.
+func (f *modelFlags) source() (source orchestrator.ModelSource, done func() error, err error) {
+	done = func() error { return nil }
+	if f.replay != "" {
+		if source.Replay, err = readCassette(f.replay); err != nil {
+			return source, done, err
+		}
+	}
+	if f.record == "" {
+		return source, done, nil
+	}
+	file, err := os.OpenFile(f.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return source, done, fault.Wrap(fault.Input, err, "the cassette %q can't be written", f.record)
+	}
+	source.Record = cassette.NewRecorder(file)
+	return source, file.Close, nil
+}
+
+// ofCase returns what a test case says that models answer, else what the flags say. A case is
+// recorded anew though it has answers.
+func (f *modelFlags) ofCase(test capsule.Case, usual orchestrator.ModelSource) (source orchestrator.ModelSource, err error) {
+	switch {
+	case usual != (orchestrator.ModelSource{}):
+		return usual, nil
+	case test.Cassette != "":
+		source.Replay, err = readCassette(test.Cassette)
+	case test.Models != nil:
+		var findings []fault.Finding
+		if source.Script, findings = script.Read(test.File, test.Models); len(findings) > 0 {
+			for i := range findings {
+				findings[i].Line, findings[i].Pointer = 0, "/models"+findings[i].Pointer
+			}
+			err = fault.New(fault.Capsule, "the answers of models in %s are not valid", test.File).WithFindings(findings)
+		}
+	case f.file() == "" && f.record == "" && f.answered:
+		source.Script = script.None(fmt.Sprintf("%s has no answers of models, as other cases have: give it \"models\", a list of answers or the file that `aod test --case %s --record FILE` writes",
+			test.File, test.Name))
+	}
+	return source, err
+}
+
+func readCassette(path string) (player *cassette.Player, err error) {
+	file, _, err := safefs.OpenNamed(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "the cassette %q can't be read", path).WithHint("record it with --record %s", path)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return cassette.Read(path, file)
+}

@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// Catalog is what a gateway may ask. The zero Catalog is nothing.
+type Catalog struct {
+	Providers map[string]Provider
+	Models    map[string]Model // by the names that units ask for
+}
+
+// Dialect is a way to speak with a model.
+type Dialect string
+
+// The dialects.
+const (
+	Chat       Dialect = "chat"       // /chat/completions
+	Responses  Dialect = "responses"  // /responses
+	Messages   Dialect = "messages"   // /messages
+	Embeddings Dialect = "embeddings" // /embeddings
+)
+
+// Dialects are all dialects.
+func Dialects() []Dialect { return []Dialect{Chat, Responses, Messages, Embeddings} }
+
+// Kind is a kind of provider.
+type Kind string
+
+// The kinds.
+const (
+	OpenAI     Kind = "openai"
+	Anthropic  Kind = "anthropic"
+	Compatible Kind = "compatible" // another server that speaks some of the dialects
+	Script     Kind = "script"     // a file with answers
+)
+
+// Provider is who answers.
+type Provider struct {
+	Kind        Kind
+	Key         string // the name of a secret; "" sends none
+	BaseURL     string // without a slash at its end; "" is the vendor's own
+	PlainHTTP   bool   // that the address may be plain http, though it isn't loopback's
+	Dialects    []Dialect
+	Concurrency int    // requests at once; 0 bounds nothing
+	AnyField    bool   // that fields which nobody knows are passed on
+	NoUsage     bool   // that the provider can't be asked for the usage of a stream
+	Answers     string // the file of a script
+}
+
+// Speaks reports whether the provider has a dialect.
+func (p Provider) Speaks(d Dialect) bool { return slices.Contains(p.Dialects, d) }
+
+// Use is a model of a provider, by the provider's own name for it.
+type Use struct{ Provider, Model string }
+
+// Model is what a unit can ask for by a name.
+type Model struct {
+	Use       []Use  // the first that answers is taken
+	Price     *Price // nil: nobody knows
+	MaxOutput int64  // tokens of an answer at most; 0 is DefaultMaxOutput
+	RPM       int    // requests a minute; 0 bounds nothing
+	TPM       int64  // tokens a minute; 0 bounds nothing
+	Allow     []string
+	Images    bool // it takes them: agents show it those that their tools return
+}
+
+// DefaultMaxOutput is the cap of an answer where nobody gives one, in tokens: without any, the
+// worst that a request can cost would have no bound.
+const DefaultMaxOutput = 8192
+
+// OutputCap returns the most tokens that an answer may have.
+func (m Model) OutputCap() int64 {
+	if m.MaxOutput > 0 {
+		return m.MaxOutput
+	}
+	return DefaultMaxOutput
+}
+
+// Price is what a million tokens cost, in billionths of the currency.
+type Price struct {
+	Input, Cached, CacheWrite, Output int64
+}
+
+// Dialects returns the dialects in which a model can be asked, in their usual order.
+func (c Catalog) Dialects(m Model) []Dialect {
+	return slices.DeleteFunc(Dialects(), func(d Dialect) bool {
+		return !slices.ContainsFunc(m.Use, func(u Use) bool { return c.Providers[u.Provider].Speaks(d) })
+	})
+}
+
+// Under makes the paths of scripts absolute: they begin at a directory.
+func (c Catalog) Under(dir string) Catalog {
+	for name, p := range c.Providers {
+		if p.Answers != "" && !filepath.IsAbs(p.Answers) {
+			p.Answers = filepath.Join(dir, p.Answers)
+			c.Providers[name] = p
+		}
+	}
+	return c
+}

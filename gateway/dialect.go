@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/agent-on-demand/aod/gateway/catalog"
+)
+
+// dialect is what the gateway knows of a way to speak with a model.
+type dialect struct {
+	name  catalog.Dialect
+	path  string   // below /v1
+	known []string // fields at the top of a request that a vendor has and that reach no further
+	caps  []string // of them, those that bound the answer
+	parts []string // of them, those with parts that are looked through
+}
+
+// dialects are all of them. A vendor's new field is refused until it stands here, or until an
+// operator allows it.
+var dialects = []*dialect{
+	{
+		name: catalog.Chat, path: "/chat/completions",
+		caps:  []string{"max_tokens", "max_completion_tokens"},
+		parts: []string{"messages", "tools", "prediction"},
+		known: words(`model messages stream stream_options max_tokens max_completion_tokens n stop temperature top_p
+			frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed tools tool_choice parallel_tool_calls
+			functions function_call response_format reasoning_effort verbosity user safety_identifier prompt_cache_key
+			metadata modalities audio prediction store`),
+	},
+	{
+		name: catalog.Responses, path: "/responses",
+		caps:  []string{"max_output_tokens"},
+		parts: []string{"input", "tools", "instructions"},
+		known: words(`model input instructions stream stream_options max_output_tokens max_tool_calls temperature top_p
+			top_logprobs tools tool_choice parallel_tool_calls text reasoning include metadata user safety_identifier
+			prompt_cache_key truncation store background`),
+	},
+	{
+		name: catalog.Messages, path: "/messages",
+		caps:  []string{"max_tokens"},
+		parts: []string{"messages", "tools", "system"},
+		known: words(`model messages system stream max_tokens stop_sequences temperature top_k top_p tools tool_choice
+			thinking metadata output_config cache_control`),
+	},
+	{
+		name: catalog.Embeddings, path: "/embeddings",
+		parts: []string{"input"},
+		known: words(`model input dimensions encoding_format user`),
+	},
+}
+
+// sealed are fields at the top with which a provider would fetch, run, keep or look up
+// something, take another model, price or key, or answer without a bound.
+var sealed = words(`mcp_servers container service_tier web_search_options betas previous_response_id conversation prompt
+	best_of n_predict num_predict options inference_geo speed plugins models route provider transforms fallbacks preset
+	api_base api_key base_url custom_llm_provider extra_body skills files file_ids data_sources
+	search_parameters`)
+
+// harmless are values with which some fields do nothing.
+var harmless = map[string]string{"store": "false", "background": "false"}
+
+func words(text string) []string { return strings.Fields(text) }
+
+// dialectAt returns the dialect of a path, and whether there is one.
+func dialectAt(path string) (*dialect, bool) {
+	path = strings.TrimPrefix(path, "/v1")
+	for _, d := range dialects {
+		if d.path == path {
+			return d, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/gateway/script"
+	"github.com/agent-on-demand/aod/secrets"
+)
+
+// canary is the key of every provider of the tests: it must be seen by providers alone.
+const canary = "sk-canary-0123456789"
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bench is a gateway before providers of the tests, and a server for one run.
+type bench struct {
+	t       testing.TB
+	catalog catalog.Catalog
+	opts    Options
+	session Session
+	gw      *Gateway
+	server  *httptest.Server
+	told    told
+}
+
+// told remembers exchanges.
+type told struct {
+	mu  sync.Mutex
+	all []Exchange
+}
+
+func (r *told) Record(e Exchange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, e)
+}
+
+func (r *told) last(t testing.TB, n int) Exchange {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		r.mu.Lock()
+		if len(r.all) >= n {
+			defer r.mu.Unlock()
+			return r.all[len(r.all)-1]
+		}
+		r.mu.Unlock()
+		if time.Now().After(deadline) {
+			t.Fatalf("%d exchanges were not told", n)
+		}
+	}
+}
+
+// newBench has a model m of one provider p, a compatible one at the address.
+func newBench(t testing.TB, address string) *bench {
+	b := &bench{t: t, catalog: catalog.Catalog{
+		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, BaseURL: address, Key: "k", AnyField: true, Dialects: catalog.Dialects()}},
+		Models: map[string]catalog.Model{"m": {
+			Use: []catalog.Use{{Provider: "p", Model: "up"}}, MaxOutput: 100,
+			Price: &catalog.Price{Input: 1e9, Cached: 5e8, CacheWrite: 2e9, Output: 3e9},
+		}},
+	}}
+	b.opts = Options{
+		Key:     func(string) (secrets.Secret, error) { return canary, nil },
+		Connect: 5 * time.Second, FirstByte: 20 * time.Second, Silence: 20 * time.Second, Backoff: time.Millisecond,
+	}
+	b.session = Session{Run: "run", Root: "run", Unit: "unit", Models: []string{"m"}, Recorder: &b.told, Content: true}
+	return b
+}
+
+// serve starts what was set up.
+func (b *bench) serve() *bench {
+	b.t.Helper()
+	var err error
+	b.gw, err = New(b.catalog, b.opts)
+	must(b.t, err)
+	b.server = httptest.NewServer(b.gw.Handler(b.session))
+	b.t.Cleanup(b.server.Close)
+	b.t.Cleanup(b.gw.Close)
+	return b
+}
+
+// answered is an answer as a test sees it.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *bench) ask(method, path, body string, headers ...string) answered {
+	b.t.Helper()
+	return askAt(b.t, b.server.URL, method, path, body, headers...)
+}
+
+func askAt(t testing.TB, server, method, path, body string, headers ...string) answered {
+	t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), method, server+path, strings.NewReader(body))
+	must(t, err)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	must(t, err)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	must(t, err)
+	return answered{answer.StatusCode, answer.Header, string(raw)}
+}
+
+// problem is an error in any envelope.
+type problem struct {
+	Type  string
+	Error struct{ Type, Message, Rule, Hint, Code string }
+}
+
+func (a answered) problem(t testing.TB, status int, rule string) problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != status || p.Error.Rule != rule || p.Error.Message == "" || p.Error.Hint == "" {
+		t.Fatalf("%d %s: want %d %s (%v)", a.status, a.body, status, rule, err)
+	}
+	if a.header.Get("X-Should-Retry") != "false" {
+		t.Errorf("clients would ask again: %v", a.header)
+	}
+	return p
+}
+
+// books is a ledger as an orchestrator makes one.
+type books struct {
+	tree *ledger.Tree
+	id   string
+
+	mu      sync.Mutex
+	settled []Spent
+}
+
+func newBooks(limit ledger.Amount) *books {
+	b := &books{tree: ledger.New(), id: "run"}
+	b.tree.Open("run", "", limit)
+	return b
+}
+
+type entry struct {
+	books *books
+	hold  *ledger.Hold
+}
+
+func (b *books) Reserve(ctx context.Context, _ Call, worst ledger.Amount) (Hold, error) {
+	h, err := b.tree.Reserve(ctx, b.id, worst)
+	if err != nil {
+		return nil, err
+	}
+	return entry{b, h}, nil
+}
+
+func (e entry) Settle(_ context.Context, _ Call, s Spent) error {
+	e.hold.Settle(s.Amount)
+	e.books.mu.Lock()
+	defer e.books.mu.Unlock()
+	e.books.settled = append(e.books.settled, s)
+	return nil
+}
+
+func (b *books) spent() (spent, reserved ledger.Amount) { return b.tree.Spent(b.id) }
+
+func scriptOf(t testing.TB, text string) *script.Script {
+	t.Helper()
+	s, findings := script.Read("script.yaml", []byte(text))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return s
+}
+
+var _ = fault.Input

@@ -1,0 +1,295 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// seen is what counts for the size of a request.
+type seen struct {
+	messages   int64
+	images     int64 // that stand in the body
+	imageBytes int64
+	remote     int64 // that a provider fetches
+}
+
+func (s *seen) add(other seen) {
+	s.messages += other.messages
+	s.images += other.images
+	s.imageBytes += other.imageBytes
+	s.remote += other.remote
+}
+
+// Names in messages and parts. What nobody interprets is left alone: the arguments of a tool
+// call, schemas, what a model has cited.
+var (
+	urlNames = words("url image_url file_url video_url audio_url document_url server_url")
+	idNames  = words("file_id file_ids container_id container vector_store_id vector_store_ids connector_id previous_response_id")
+	free     = words("parameters input_schema input_examples schema annotations citations")
+	texts    = words(`text content arguments input output name title context thinking reasoning reasoning_content refusal signature
+		data id call_id tool_call_id tool_use_id description role status encrypted_content summary instructions`)
+	// partTypes are those in which nothing is fetched, run or looked up. An address in them is
+	// found by its own name.
+	partTypes = words(`text input_text output_text refusal image_url input_image image input_audio file input_file document
+		search_result thinking redacted_thinking tool_use tool_result message function custom function_call
+		function_call_output custom_tool_call custom_tool_call_output reasoning summary_text reasoning_text
+		base64 content url ephemeral text_editor_result`)
+	toolTypes = words("function custom")
+)
+
+// outermost is the name of what has none: a text there is content, like any other.
+const outermost = "text"
+
+// scan goes once through a JSON text that was checked, and looks for breaches.
+type scan struct {
+	text  []byte
+	pos   int
+	allow []string
+	tools bool // the text is a list of tools
+	depth int
+	odd   error // a name in another case
+	seen  seen
+}
+
+// all returns the first breach. The error is a *Refusal.
+func (s *scan) all() (*breach, error) {
+	found := s.value(outermost)
+	return found, s.odd
+}
+
+// next skips white space and returns the byte there, 0 at the end.
+func (s *scan) next() byte {
+	for ; s.pos < len(s.text); s.pos++ {
+		if c := s.text[s.pos]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return c
+		}
+	}
+	return 0
+}
+
+// value goes through a value that isn't a member of an object by itself.
+func (s *scan) value(name string) *breach {
+	switch s.next() {
+	case '{':
+		return s.object(name)
+	case '[':
+		return s.array(name)
+	case '"':
+		raw := s.quoted()
+		return s.textBreach(name, raw)
+	}
+	for s.pos < len(s.text) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(s.text[s.pos])) {
+		s.pos++
+	}
+	return nil
+}
+
+func (s *scan) array(name string) (found *breach) {
+	s.depth++
+	defer func() { s.depth-- }()
+	for s.pos++; s.next() != ']' && s.pos < len(s.text); {
+		if s.depth == 1 && !s.tools {
+			s.seen.messages++
+		}
+		if b := s.value(name); found == nil {
+			found = b
+		}
+		if s.next() == ',' {
+			s.pos++
+		}
+	}
+	s.pos++
+	return found
+}
+
+// part is an object that is being read: its type may come last.
+type part struct {
+	typ, media string
+	data       int // bytes of its content
+	breaches   []named
+}
+
+type named struct {
+	name string
+	*breach
+}
+
+func (s *scan) object(name string) *breach {
+	var p part
+	before := s.seen
+	for s.pos++; s.next() == '"'; {
+		key := unquote(s.quoted())
+		s.checkCase(key)
+		s.next()
+		s.pos++ // the colon
+		s.member(&p, key)
+		if s.next() == ',' {
+			s.pos++
+		}
+	}
+	s.pos++
+	if p.typ == "base64" && strings.HasPrefix(p.media, "image/") {
+		s.seen.images++
+		s.seen.imageBytes += int64(p.data)
+	}
+	switch {
+	case s.tools && name == outermost:
+		s.seen = before
+		return s.toolBreach(p)
+	case s.tools:
+		return p.first()
+	}
+	return s.partBreach(p)
+}
+
+func (s *scan) member(p *part, key string) {
+	start := s.next()
+	at := s.pos
+	b := s.value(key)
+	if b != nil {
+		p.breaches = append(p.breaches, named{key, b})
+	}
+	if start != '"' {
+		return
+	}
+	switch raw := s.text[at:s.pos]; key {
+	case "type":
+		p.typ = unquote(raw)
+	case "media_type":
+		p.media = unquote(raw)
+	case "data":
+		p.data = len(raw)
+	}
+}
+
+// toolBreach looks at one of the tools that the request offers.
+func (s *scan) toolBreach(p part) *breach {
+	if p.typ != "" && !slices.Contains(toolTypes, p.typ) {
+		if allowsTool(s.allow, p.typ) {
+			return nil
+		}
+		return &breach{RuleTool, p.typ, openTool(p.typ)}
+	}
+	return p.first()
+}
+
+// openTool leaves out a version: what is left opens all of them.
+func openTool(typ string) string {
+	if i := strings.LastIndex(typ, "_20"); i > 0 {
+		typ = typ[:i]
+	}
+	return strings.TrimSuffix(typ, "_preview")
+}
+
+// partBreach looks at a message, or at a part of one.
+func (s *scan) partBreach(p part) *breach {
+	if p.typ != "" && !slices.Contains(partTypes, p.typ) {
+		if allows(s.allow, "part:"+p.typ) {
+			return nil
+		}
+		return &breach{RulePart, p.typ, "part:" + p.typ}
+	}
+	switch p.typ {
+	case "tool_use":
+		return p.first("input") // what a model has said to a tool
+	case "search_result":
+		return p.first("source") // where a text is from, for citations
+	}
+	return p.first()
+}
+
+// first returns the first breach of an object, but for those in what nobody interprets.
+func (p part) first(also ...string) *breach {
+	for _, b := range p.breaches {
+		if !slices.Contains(free, b.name) && !slices.Contains(also, b.name) {
+			return b.breach
+		}
+	}
+	return nil
+}
+
+// textBreach looks at a text, and at the ids and addresses that stand in place of content.
+func (s *scan) textBreach(name string, raw []byte) *breach {
+	inline := bytes.HasPrefix(raw, []byte(`"data:`))
+	switch {
+	case slices.Contains(idNames, name):
+		return s.unless("files", RuleFile, name)
+	case inline && bytes.HasPrefix(raw, []byte(`"data:image/`)):
+		s.seen.images++
+		s.seen.imageBytes += int64(len(raw))
+	case inline || slices.Contains(texts, name):
+	case slices.Contains(urlNames, name) || isAddress(raw):
+		s.seen.remote++
+		return s.unless("remote_urls", RuleURL, name)
+	}
+	return nil
+}
+
+func (s *scan) unless(word, rule, what string) *breach {
+	if allows(s.allow, word) {
+		return nil
+	}
+	return &breach{rule, what, word}
+}
+
+// isAddress reports whether a text in quotes begins like one, after spaces.
+func isAddress(raw []byte) bool {
+	const most = 64
+	head := raw[1 : len(raw)-1]
+	if bytes.IndexByte(head[:min(len(head), most)], '\\') >= 0 {
+		head = []byte(unquote(raw))
+	}
+	head = bytes.TrimSpace(head[:min(len(head), most)])
+	scheme, rest, ok := bytes.Cut(bytes.ToLower(head), []byte(":"))
+	if !ok || len(scheme) == 0 {
+		return false
+	}
+	return bytes.HasPrefix(rest, []byte("//")) || string(scheme) == "file"
+}
+
+// checkCase refuses names that a reader which doesn't look at their case takes for one that
+// matters.
+func (s *scan) checkCase(key string) {
+	if s.odd != nil || !strings.ContainsFunc(key, func(c rune) bool { return c < 'a' || c > 'z' }) {
+		return
+	}
+	for _, names := range [][]string{urlNames, idNames, {"type", "source", "data"}} {
+		for _, name := range names {
+			if name != key && strings.EqualFold(name, key) {
+				s.odd = refuseCase(key, name)
+			}
+		}
+	}
+}
+
+// quoted returns the string that begins here, with its quotes.
+func (s *scan) quoted() []byte {
+	start := s.pos
+	for s.pos++; s.pos < len(s.text); s.pos++ {
+		i := bytes.IndexAny(s.text[s.pos:], `"\`)
+		if i < 0 {
+			s.pos = len(s.text)
+			break
+		}
+		s.pos += i
+		if s.text[s.pos] == '"' {
+			s.pos++
+			break
+		}
+		s.pos++ // what is escaped
+	}
+	return s.text[start:s.pos]
+}
+
+func unquote(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/secrets"
+)
+
+// upstream is an answer of a provider that may be given to the run.
+type upstream struct {
+	status int
+	header http.Header
+	media  string
+	key    secrets.Secret
+	meter  meter
+
+	body   []byte       // of a plain answer; nil for a stream
+	events *eventReader // of a stream; nil for a plain answer
+	head   []byte       // what came before its first real event
+	held   []byte       // the event that is to be passed on next
+	kind   what         // of that one
+
+	source io.ReadCloser
+	watch  *watch
+	leave  func() // the provider's gate
+	extra  func() // memory of a large plain answer
+}
+
+func (u *upstream) close() {
+	u.watch.stop(nil)
+	u.source.Close()
+	if u.leave != nil {
+		u.leave()
+	}
+	if u.extra != nil {
+		u.extra()
+	}
+}
+
+var errSilent = errors.New("the provider is silent")
+
+// watch ends a request when its provider says nothing for too long.
+type watch struct {
+	timer *time.Timer
+	end   context.CancelCauseFunc
+}
+
+func newWatch(ctx context.Context, d time.Duration) (context.Context, *watch) {
+	ctx, end := context.WithCancelCause(ctx)
+	return ctx, &watch{time.AfterFunc(d, func() { end(errSilent) }), end}
+}
+
+func (w *watch) stop(cause error) {
+	w.timer.Stop()
+	w.end(cause)
+}
+
+// watched is a body whose reads put the silence off.
+type watched struct {
+	io.Reader
+	watch   *watch
+	silence time.Duration
+}
+
+func (r watched) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.watch.timer.Reset(r.silence)
+	return n, err
+}
+
+// vendors are the addresses of the kinds that have one.
+var vendors = map[catalog.Kind]string{
+	catalog.OpenAI:    "https://api.openai.com/v1",
+	catalog.Anthropic: "https://api.anthropic.com/v1",
+}
+
+// open sends the request to a provider, and reads what begins the answer.
+func (c *call) open(ctx context.Context, r route) (*upstream, *failure) {
+	key, f := c.key(r)
+	if f != nil {
+		return nil, f
+	}
+	u := &upstream{key: key, meter: meter{dialect: c.dialect.name}}
+	request, watch := newWatch(ctx, c.gw.opts.FirstByte)
+	u.watch = watch
+	var sent atomic.Bool
+	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	response, err := c.send(traced, r, key) //nolint:bodyclose // upstream.close does
+	if err != nil {
+		watch.stop(nil)
+		f := c.lost(ctx, request, r, err)
+		f.billed = sent.Load()
+		return nil, f
+	}
+	watch.timer.Reset(c.gw.opts.Silence)
+	u.status, u.header, u.source = response.StatusCode, response.Header, response.Body
+	u.media = httpwire.MediaType(response.Header)
+	from := watched{response.Body, watch, c.gw.opts.Silence}
+	if f := c.begin(request, r, u, from); f != nil {
+		if ctx.Err() != nil {
+			f = &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody, billed: f.billed}
+		}
+		u.close()
+		return nil, f
+	}
+	return u, nil
+}
+
+// key reads the key of a provider.
+func (c *call) key(r route) (secrets.Secret, *failure) {
+	if r.provider.Key == "" {
+		return "", nil
+	}
+	key, err := c.gw.opts.Key(r.provider.Key)
+	if err == nil && strings.ContainsFunc(string(key), func(c rune) bool { return c < ' ' || c >= 0x7f }) {
+		err = errors.New("the key holds characters that no key has")
+	}
+	if err != nil {
+		f := failed502(another, RuleKey, "the key of the provider %s can't be used", r.use.Provider)
+		_ = f.refusal.hint("whoever runs this server sees why with: aod models").because(err)
+		return "", f
+	}
+	return key, nil
+}
+
+// send makes the request. No redirect is followed.
+func (c *call) send(ctx context.Context, r route, key secrets.Secret) (*http.Response, error) {
+	body := c.q.edit(c.q.changes(r.use, r.provider))
+	if s := c.scripted(r); s != nil {
+		return s.Answer(ctx, c.s.Run, string(c.dialect.name), bytes.Join(body, nil))
+	}
+	address := cmp.Or(r.provider.BaseURL, vendors[r.provider.Kind]) + c.dialect.path
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	c.server = u.Hostname()
+	request := (&http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.header.Clone(), ContentLength: body.size(), Body: body.reader(),
+		GetBody: func() (io.ReadCloser, error) { return body.reader(), nil },
+	}).WithContext(ctx)
+	authorise(request.Header, c.dialect.name, r.provider.Kind, key)
+	return c.gw.opts.Transport.RoundTrip(request)
+}
+
+func authorise(h http.Header, d catalog.Dialect, kind catalog.Kind, key secrets.Secret) {
+	if d == catalog.Messages && h.Get("Anthropic-Version") == "" {
+		h.Set("Anthropic-Version", "2023-06-01")
+	}
+	if key == "" {
+		return
+	}
+	if kind == catalog.Anthropic || d == catalog.Messages {
+		h.Set("X-Api-Key", string(key))
+	}
+	if kind != catalog.Anthropic {
+		h.Set("Authorization", "Bearer "+string(key))
+	}
+}
+
+// forwarded are the headers of a request that a provider gets.
+func forwarded(from http.Header) http.Header {
+	h := http.Header{"Content-Type": {typeJSON}, "Accept-Encoding": {"identity"}, "User-Agent": {"aod"}}
+	for _, name := range []string{"Anthropic-Version", "Anthropic-Beta", "Openai-Beta"} {
+		if value := from.Get(name); value != "" && len(value) <= 1024 {
+			h.Set(name, value)
+		}
+	}
+	return h
+}
+
+// passedOn are the headers of an answer that the run gets.
+var passedOn = []string{"X-Request-Id", "Request-Id", "Openai-Processing-Ms", "Openai-Version"}
+
+// lost is the failure of a request without an answer.
+func (c *call) lost(ctx, request context.Context, r route, err error) *failure {
+	switch {
+	case ctx.Err() != nil:
+		return &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody}
+	case errors.Is(context.Cause(request), errSilent):
+		return silent(r)
+	}
+	f := failed502(same, RuleProvider, "the provider %s can't be reached", r.use.Provider)
+	_ = f.refusal.hint("whoever runs this server sees what it is with: aod models").because(err)
+	return f
+}
+
+func silent(r route) *failure {
+	refusal := refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s doesn't answer in time", r.use.Provider).
+		hint("stream the answer, or ask for less").because(errSilent)
+	return &failure{refusal: refusal, next: another, billed: true}
+}

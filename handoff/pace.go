@@ -1,0 +1,63 @@
+package handoff
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	// paceRate is how many requests a second one run may make, after the first paceBurst of
+	// them. Each costs this process about 0.2 ms of a processor, and the run much less.
+	paceRate  = 200
+	paceBurst = 400
+	// paceWait is how long a request over that waits at most. It is refused then, and not
+	// before: a refusal costs as much as an answer.
+	paceWait = 2 * time.Second
+)
+
+// pace bounds how much of our time a program takes by asking.
+type pace struct{ limiter *rate.Limiter }
+
+func newPace() pace { return pace{rate.NewLimiter(paceRate, paceBurst)} }
+
+// await waits for the turn of a request. The error is a Busy fault, or the cause of ctx's end.
+func (p pace) await(ctx context.Context) error {
+	turn := p.limiter.Reserve()
+	delay := turn.Delay()
+	if delay == 0 {
+		return nil
+	}
+	timer := time.NewTimer(min(delay, paceWait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		turn.Cancel()
+		return context.Cause(ctx)
+	}
+	if delay <= paceWait {
+		return nil
+	}
+	turn.Cancel()
+	return fault.New(fault.Busy, "this run makes more than %d requests a second", paceRate).
+		WithHint("ask less often: GET /handoff/{id} and GET /invocation wait by themselves")
+}
+
+// rest waits for the next turn. Whoever calls it alone waits for a few milliseconds at most.
+func (p pace) rest() { time.Sleep(p.limiter.Reserve().Delay()) }
+
+// paced lets a request have its turn before it is answered.
+func (s responder) paced(p pace, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := p.await(r.Context()); err != nil {
+			s.answer(w, r, err)
+			return
+		}
+		next(w, r)
+	}
+}

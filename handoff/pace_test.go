@@ -1,0 +1,126 @@
+package handoff
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestManyRequestsTakeTheirTime(t *testing.T) {
+	const requests = paceBurst + paceRate // the last of them has its turn after a second
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		handler http.Handler
+		path    string
+		reuse   bool
+	}{
+		"over one connection":                {w.h, "/run", true},
+		"each over a connection of its own":  {w.h, "/run", false},
+		"of a sandbox that waits for a run":  {NewDispatcher(nil), "/health", true},
+		"and those that it is refused there": {NewDispatcher(nil), "/capsules", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.renew()
+			if c.path == "/run" {
+				c.handler = w.h
+			}
+			s := serveAs(t, w, c.handler)
+			began := time.Now()
+			conn, answers := s.connect(t)
+			for range requests {
+				if !c.reuse {
+					conn.Close()
+					conn, answers = s.connect(t)
+				}
+				s.ask(t, conn, answers, c.path)
+			}
+			if took := time.Since(began); took < 900*time.Millisecond {
+				t.Errorf("%d requests took %v only", requests, took)
+			}
+		})
+	}
+}
+
+func (s *served) connect(t *testing.T) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("unix", s.socket)
+	must(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn, bufio.NewReader(conn)
+}
+
+func (s *served) ask(t *testing.T, conn net.Conn, answers *bufio.Reader, path string) {
+	t.Helper()
+	_, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: aod\r\n\r\n")
+	must(t, err)
+	resp, err := http.ReadResponse(answers, nil)
+	must(t, err)
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	must(t, err)
+	if resp.StatusCode == http.StatusTooManyRequests {
+		t.Error("a request was refused")
+	}
+}
+
+// A refusal that came at once would let a flood go on as it was.
+func TestRequestsBeyondAllPaceAreRefusedSlowly(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		w.t = t
+		w.renew()
+		began := time.Now()
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		refused := 0
+		for range paceBurst + 3*paceRate {
+			all.Go(func() {
+				rec := httptest.NewRecorder()
+				w.h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run", http.NoBody))
+				if rec.Code == http.StatusOK {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				refused++
+				if p := answered[problem](t, rec, http.StatusTooManyRequests); p.Code != "busy" || rec.Header().Get("Retry-After") == "" || time.Since(began) < paceWait {
+					t.Errorf("%+v after %v", p, time.Since(began))
+				}
+			})
+		}
+		all.Wait()
+		if refused < paceRate/2 || refused > paceRate {
+			t.Errorf("%d requests were refused", refused)
+		}
+	})
+}
+
+// endless is a listener to which a program connects for ever, without asking anything.
+type endless struct{ net.Listener }
+
+func (endless) Accept() (net.Conn, error) {
+	here, there := net.Pipe()
+	there.Close()
+	return here, nil
+}
+
+func TestConnectionsAloneTakeTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{Listener: endless{}, slots: make(chan struct{}, 1), pace: newPace()}
+		began := time.Now()
+		for range paceBurst + paceRate {
+			conn, err := b.Accept()
+			must(t, err)
+			must(t, conn.Close())
+		}
+		if took := time.Since(began); took < 900*time.Millisecond || took > 1100*time.Millisecond {
+			t.Errorf("%d connections took %v", paceBurst+paceRate, took)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+)
+
+// A clock may jump: a machine without a battery begins in the past, and somebody types a
+// wrong year. Runs don't grow old by that.
+
+const (
+	// longAway is how long a server may be away before its clock is doubted.
+	longAway = 24 * time.Hour
+	// doubt is how long runs aren't too old then: enough for a time server to be heard.
+	doubt = time.Hour
+)
+
+// now is the time by which runs grow old: what the clock says, but never more than has passed
+// since the service was opened.
+func (s *Service) now() time.Time { return steady(s.opened, time.Now(), time.Since(s.opened)) }
+
+// steady returns the earlier one of what the clock says now and what it said at the start with
+// the time that has passed since.
+func steady(opened, now time.Time, passed time.Duration) time.Time {
+	counted := opened.Round(0).Add(passed)
+	if now.Round(0).Before(counted) {
+		return now
+	}
+	return counted
+}
+
+// holdAge keeps runs for a while if the clock says that all of them are too old. The server may
+// have been away for so long; or the clock is wrong, and it would remove them all at once.
+func (s *Service) holdAge(ctx context.Context) {
+	last, err := s.store.LastEnd(ctx)
+	if err != nil || last.IsZero() || s.opts.RetentionAge <= 0 || s.opened.Sub(last) <= max(s.opts.RetentionAge, longAway) {
+		return
+	}
+	s.ageHeld = s.opened.Add(doubt)
+	s.logger.Warn("all runs are older than retention_age: none is removed for now, the clock may be wrong",
+		"last_end", last, "hold_seconds", doubt.Seconds())
+}

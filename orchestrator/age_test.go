@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/store"
+)
+
+const week = 7 * 24 * time.Hour
+
+func (w *fixture) isKept(id string) bool {
+	w.t.Helper()
+	if err := w.service.pruneOnce(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	_, err := w.service.Get(w.t.Context(), id)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// A clock that is a year ahead is the same as runs that ended a year earlier.
+func TestAClockThatIsAheadAtTheStartRemovesNoRuns(t *testing.T) {
+	w := newFixture(t, func(s *settings) { s.RetentionAge = week })
+	id := w.await(w.submit(orders{Mark: "a"})).ID
+	w.stop()
+	w.spoil(id, func(r *store.Run) { r.FinishedAt = r.FinishedAt.AddDate(-1, 0, 0) })
+	w.start()
+	if !w.isKept(id) {
+		t.Fatal("all runs were removed at the start of a server with another clock")
+	}
+	w.service.ageHeld = time.Now() // the hour of doubt is over
+	if w.isKept(id) {
+		t.Error("it is kept for ever")
+	}
+}
+
+func TestOldRunsAreRemovedAtOnceWhereThereAreNewOnes(t *testing.T) {
+	w := newFixture(t, func(s *settings) { s.RetentionAge = week })
+	id, young := w.await(w.submit(orders{Mark: "a"})).ID, w.await(w.submit(orders{Mark: "b"})).ID
+	w.stop()
+	w.spoil(id, func(r *store.Run) { r.FinishedAt = r.FinishedAt.AddDate(-1, 0, 0) })
+	w.start()
+	if w.isKept(id) || !w.isKept(young) {
+		t.Error("the wrong runs were removed")
+	}
+}
+
+func TestRunsGrowOldByTheTimeThatPasses(t *testing.T) {
+	opened := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct{ says, want time.Duration }{
+		"a clock that goes":        {time.Hour, time.Hour},
+		"a clock that jumps on":    {365 * 24 * time.Hour, time.Hour},
+		"a clock that is set back": {-time.Hour, -time.Hour},
+	} {
+		if got := steady(opened, opened.Add(c.says), time.Hour); !got.Equal(opened.Add(c.want)) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

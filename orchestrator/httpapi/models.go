@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func (a *API) listModels(c echo.Context) error {
+	return reply(c, http.StatusOK, map[string]any{"models": a.svc.Models()})
+}
+
+func (a *API) listModelCalls(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	calls, err := a.svc.ModelCalls(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, map[string]any{"calls": calls})
+}
+
+func (a *API) getModelCall(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	text, err := param(c, "n")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return fault.New(fault.NotFound, "the run has no such model call").WithHint("GET /v1/runs/ID/models lists them")
+	}
+	exchange, err := a.svc.ModelExchange(c.Request().Context(), id, n)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, exchange)
+}

@@ -1,0 +1,15 @@
+package container
+
+import "context"
+
+// Memory implements run.Measurer: it waits until the engine answers.
+func (c *Containers) Memory(ctx context.Context) int64 {
+	if c.awaitEngine(ctx) != nil {
+		return 0
+	}
+	info, err := c.engine.Probe(ctx)
+	if err != nil {
+		return 0
+	}
+	return info.MemoryBytes
+}

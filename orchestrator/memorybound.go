@@ -1,0 +1,73 @@
+package orchestrator
+
+import (
+	"context"
+	"math"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/quantity"
+)
+
+// memoryShare is the part of the machine's memory, in percent, that runs may take together
+// where the operator says nothing.
+const memoryShare = 80
+
+// place is what the queue has to know of a job.
+func (l *loop) place(j *job) queue.Run {
+	return queue.Run{Unit: j.Record.Unit, Limit: j.private.Concurrency, Bytes: l.memoryOf(j)}
+}
+
+// memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.
+func (l *loop) memoryOf(j *job) int64 {
+	if kind, err := l.kinds.Of(j.Unit); err == nil {
+		if _, measures := kind.(run.Measurer); measures {
+			return j.Limits.MemoryBytes
+		}
+	}
+	return 0
+}
+
+// checkMemory refuses a run that would never have its turn.
+func (l *loop) checkMemory(j *job) error {
+	total, _ := l.queue.Memory()
+	needs := l.memoryOf(j)
+	if total == 0 || needs <= total {
+		return nil
+	}
+	rule := "the setting memory"
+	if l.opts.MemoryBytes == 0 {
+		rule = "80 % of the machine's memory"
+	}
+	return fault.New(fault.Forbidden, "a run of %q may take %s of memory, and all runs together %s (%s)",
+		j.Record.Unit, quantity.SizeText(needs), quantity.SizeText(total), rule).
+		WithHint("lower %s, or set `memory: %s` in the server's file where the machine has it",
+			j.Unit.PlaceOfLimit("memory"), quantity.SizeText(needs))
+}
+
+// learnMemory bounds the memory of all runs by that of the machine, as soon as it is known.
+func (s *Service) learnMemory(ctx context.Context) {
+	for kind := range s.kinds.Each() {
+		measurer, ok := kind.(run.Measurer)
+		if !ok {
+			continue
+		}
+		if has := measurer.Memory(ctx); has > 0 {
+			s.queue.SetMemory(partOf(has))
+			return
+		}
+	}
+}
+
+// partOf returns the part of a machine's memory that runs may take, in whole MiB.
+func partOf(machine int64) int64 { return machine / 100 * memoryShare / quantity.MiB * quantity.MiB }
+
+// Room implements run.World.
+func (w world) Room() int64 {
+	total, used := w.queue.Memory()
+	if total == 0 {
+		return math.MaxInt64
+	}
+	return total - used
+}

@@ -1,0 +1,151 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// A request of the tests can take 195 tokens at most, and takes 10.
+func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
+	given := func(b capsule.Budgets) func(*settings) {
+		return func(o *settings) { o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{Budgets: b}}} }
+	}
+	for name, c := range map[string]struct {
+		agent  string
+		change func(*settings)
+	}{
+		"tokens in agent.yaml":     {agent: "budgets: {tokens: 200}\n"},
+		"a cost in agent.yaml":     {agent: "budgets: {cost: 0.0002}\n"},
+		"model_tokens":             {change: func(o *settings) { o.Models.Budget.Tokens = 200 }},
+		"model_cost":               {change: func(o *settings) { o.Models.Budget.Cost = 200_000 }},
+		"unit.caller.model_tokens": {change: given(capsule.Budgets{Tokens: 200})},
+		"unit.caller.model_cost":   {change: given(capsule.Budgets{Cost: 200_000})},
+		"the smaller one":          {agent: "budgets: {tokens: 100000}\n", change: func(o *settings) { o.Models.Budget.Tokens = 200 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.change == nil {
+				c.change = func(*settings) {}
+			}
+			w := newModelWorld(t, c.agent, c.change)
+			record := w.await(w.submitScript(script{Mark: "a", Asks: asks(6)}))
+			got := w.told("a")
+			if !slices.Contains(got, "200") || !slices.Contains(got, "402") || got[len(got)-1] != "402" {
+				t.Errorf("%q", w.answers["a"])
+			}
+			if paid := int64(w.double.requests()) * billedEach; record.Models == nil || record.Models.Charged != paid || record.Models.Tree != nil {
+				t.Errorf("%d were paid: %+v", paid, record.Models)
+			}
+			keepsSchema(t, record)
+		})
+	}
+}
+
+func TestWithoutAPriceNothingIsAskedUnderABudgetOfCost(t *testing.T) {
+	w := newModelWorld(t, "budgets: {cost: 1}\n")
+	c := w.double.catalog()
+	m := c.Models["m"]
+	m.Price = nil
+	c.Models["m"] = m
+	if err := w.opts.Models.Gateway.Configure(c); err != nil {
+		t.Fatal(err)
+	}
+	w.await(w.submitScript(script{Mark: "a", Asks: asks(1)}))
+	if got := w.told("a"); !cmp.Equal(got, times("402", 1)) || w.double.requests() > 0 {
+		t.Errorf("%q", w.answers["a"])
+	}
+}
+
+// One caller and 5 below it ask 4 times each, at once: what is set aside and spent together is
+// never over the budget, and all that can't fit is refused.
+func TestATreeOfRunsIsNeverOverItsBudget(t *testing.T) {
+	const budget = 700
+	w := newModelWorld(t, "budgets: {tokens: 700}\n", func(o *settings) { o.Concurrency = 10 })
+	s := script{Mark: "root", AtOnce: true}
+	for n := range 5 {
+		s.Calls = append(s.Calls, script{Mark: fmt.Sprint("callee", n), AtOnce: true, Asks: asks(20)})
+	}
+	id := w.submitScript(s)
+	w.double.mu.Lock()
+	w.double.looks = func() {
+		spent, reserved := w.service.ledger.Spent(id)
+		if sum := spent.Plus(reserved); sum.Tokens > budget {
+			t.Errorf("%d tokens are spent or set aside", sum.Tokens)
+		}
+	}
+	w.double.mu.Unlock()
+	root := w.await(id)
+	statuses := map[string]int{}
+	for n := range 5 {
+		for _, status := range w.told(fmt.Sprint("callee", n)) {
+			statuses[status]++
+		}
+	}
+	paid := int64(w.double.requests()) * billedEach
+	if statuses["200"] != w.double.requests() || statuses["402"] == 0 || statuses["200"]+statuses["402"] != 100 || paid > budget || paid < budget/2 {
+		t.Errorf("%v, %d requests", statuses, w.double.requests())
+	}
+	w.wantTree(root, 0, paid)
+	var below int64
+	for _, call := range root.Calls {
+		record := w.await(call.ID)
+		if record.Models == nil { // all that it asked was refused
+			continue
+		}
+		if record.Models.Tree != nil {
+			t.Errorf("callee %+v", record.Models)
+		}
+		below += record.Models.Charged
+	}
+	if below != paid {
+		t.Errorf("the callees spent %d of %d", below, paid)
+	}
+}
+
+// wantTree wants that a run spent so many tokens itself, and so many with those below it.
+func (w *modelWorld) wantTree(record api.Record, own, all int64) {
+	w.t.Helper()
+	want := &api.ModelTotal{Charged: all, Cost: api.Cost(all * 1000)}
+	if m := record.Models; m == nil || m.Charged != own || !cmp.Equal(m.Tree, want) {
+		w.t.Errorf("%+v, not %d and %d", m, own, all)
+	}
+	keepsSchema(w.t, record)
+}
+
+func TestTheRecordsOfATreeHaveItsTotals(t *testing.T) {
+	w := newModelWorld(t, "")
+	leaf := script{Mark: "leaf", Asks: asks(3)}
+	id := w.submitScript(script{Mark: "root", Asks: asks(1), Calls: []script{{Mark: "knot", Asks: asks(2), Calls: []script{leaf}}}})
+	root := w.await(id)
+	knot := w.await(root.Calls[0].ID)
+	end := w.await(knot.Calls[0].ID)
+	w.wantTree(root, 10, 60)
+	w.wantTree(knot, 20, 50)
+	if end.Models == nil || end.Models.Charged != 30 || end.Models.Tree != nil {
+		t.Errorf("%+v", end.Models)
+	}
+}
+
+// Of three at once only one has room, and the others take their turns.
+func TestWhatHasRoomWhenOthersAreDoneWaitsForThem(t *testing.T) {
+	w := newModelWorld(t, "budgets: {tokens: 300}\n")
+	release := w.double.holds()
+	defer release()
+	id := w.submitScript(script{Mark: "a", AtOnce: true, Asks: asks(3)})
+	within(t, func() bool { return w.double.now() == 1 }, func() string { return "nobody asks" })
+	if spent, reserved := w.service.ledger.Spent(id); spent != (ledger.Amount{}) || reserved.Tokens <= 150 {
+		t.Errorf("%+v %+v: the test has no point", spent, reserved)
+	}
+	release()
+	w.await(id)
+	if got := w.told("a"); !cmp.Equal(got, times("200", 3)) || w.double.most != 1 {
+		t.Errorf("%q, %d at once", w.answers["a"], w.double.most)
+	}
+}

@@ -1,0 +1,147 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/gateway"
+	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// modelLedger implements gateway.Ledger for a run: what is reserved is stored before the
+// request is forwarded.
+type modelLedger struct{ job *job }
+
+// booking is what the books say of a request, beside what it takes.
+type booking struct {
+	ID    string        `json:"id"`              // of the call; those of its attempts are alike
+	Again bool          `json:"again,omitempty"` // an earlier attempt of the call was charged for
+	Call  api.ModelCall `json:"call"`
+}
+
+// Reserve implements gateway.Ledger.
+func (m modelLedger) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
+	held, err := m.job.loop.ledger.Reserve(ctx, m.job.ID, worst)
+	if err != nil {
+		return nil, err
+	}
+	row := store.ModelCall{At: time.Now().UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
+	booked := booking{ID: c.ID, Again: c.Again, Call: api.ModelCall{
+		At: row.At, Dialect: string(c.Dialect), Model: c.Model, Provider: c.Provider, Upstream: c.Upstream,
+		Source: string(gateway.FromProvider), Stream: c.Stream,
+	}}
+	row.Data, _ = json.Marshal(booked) // none of it can fail
+	if row.N, err = m.job.loop.journal.AddModelCall(ctx, m.job.ID, row); err != nil {
+		held.Settle(ledger.Amount{})
+		return nil, err
+	}
+	return &modelHold{job: m.job, held: held, row: row, booked: booked}, nil
+}
+
+// modelHold implements gateway.Hold.
+type modelHold struct {
+	job    *job
+	held   *ledger.Hold
+	row    store.ModelCall
+	booked booking
+}
+
+// Settle implements gateway.Hold. What can't be stored is charged in full after a restart.
+func (h *modelHold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) error {
+	h.held.Settle(spent.Amount)
+	h.row.Tokens, h.row.Cost = spent.Amount.Tokens, spent.Amount.Cost
+	h.row.Settled, h.row.Estimated = true, spent.Estimated
+	h.booked.Call.Tokens = tokensOf(spent.Usage)
+	h.row.Data, _ = json.Marshal(h.booked) // none of it can fail
+	h.job.spending.add(h.booked, h.row)
+	return h.job.loop.journal.SaveModelCall(ctx, h.job.ID, h.row)
+}
+
+func tokensOf(u gateway.Usage) api.ModelTokens {
+	return api.ModelTokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output, Reasoning: u.Reasoning}
+}
+
+// spending is what a run itself has spent on models.
+type spending struct {
+	mu    sync.Mutex
+	usage api.ModelUsage
+	free  int // calls that are listed though nobody charged for them
+}
+
+// add counts a request that a provider got. One whose process died before it was over is
+// charged in full.
+func (s *spending) add(b booking, row store.ModelCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.Add(charged(b, row))
+	if b.Again { // the call is counted, and what was charged for its first attempt is estimated
+		s.usage.Calls--
+		if row.Estimated || !row.Settled {
+			s.usage.Estimated--
+		}
+	}
+}
+
+// charged returns what the books say of a request.
+func charged(b booking, row store.ModelCall) api.ModelCall {
+	c := b.Call
+	c.Charged, c.Cost, c.Estimated = row.Tokens, api.Cost(row.Cost), row.Estimated || !row.Settled
+	return c
+}
+
+// maxFree is how many calls of a run are listed that nobody charged for: no budget ends them.
+const maxFree = 1000
+
+// lists reports whether a call is listed with the run, and else counts it.
+func (s *spending) lists(c api.ModelCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Charged > 0 || c.Cost > 0 {
+		return true
+	}
+	if s.free++; s.free > maxFree {
+		s.usage.Unlisted++
+	}
+	return s.free <= maxFree
+}
+
+func (s *spending) get() api.ModelUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage
+}
+
+// openAccount lets the run spend on models, within its own budgets and those above it.
+func (j *job) openAccount() {
+	path := j.Lineage.Path
+	own := path[len(path)-1].Budgets
+	limit := ledger.Amount{Tokens: own.Tokens, Cost: int64(own.Cost)}
+	if j.Lineage.Parent == "" {
+		limit = smaller(limit, j.loop.opts.Models.Budget)
+	}
+	j.loop.ledger.Open(j.ID, j.Lineage.Parent, limit)
+}
+
+// smaller returns the smaller of two limits, of which 0 is none.
+func smaller(a, b ledger.Amount) ledger.Amount {
+	return ledger.Amount{Tokens: quantity.Smaller(a.Tokens, b.Tokens), Cost: quantity.Smaller(a.Cost, b.Cost)}
+}
+
+// noteModels puts what the run and all below it spent into its record, before that is final.
+func (j *job) noteModels() {
+	usage := j.spending.get()
+	below, _ := j.loop.ledger.Spent(j.ID)
+	tree := api.ModelTotal{Charged: below.Tokens, Cost: api.Cost(below.Cost)}
+	if usage == (api.ModelUsage{}) && tree == (api.ModelTotal{}) {
+		return
+	}
+	if tree.Charged != usage.Charged || tree.Cost != usage.Cost {
+		usage.Tree = &tree
+	}
+	j.Record.Models = &usage
+}

@@ -1,0 +1,289 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/store"
+)
+
+func TestARestartBeforeAModelCallChangesNothing(t *testing.T) {
+	w := newModelWorld(t, "")
+	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}, {After: "go"}}})
+	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
+	w.stop()
+	w.start()
+	w.open("go")
+	record := w.await(id)
+	if m := record.Models; record.Outcome != api.Success || m == nil || m.Calls != 2 || m.Charged != 20 || m.Estimated != 0 {
+		t.Errorf("%+v", record.Models)
+	}
+	w.wantCalls(id, 2)
+}
+
+// The books say of a request that was under way as much as it could have cost.
+func TestARequestThatARestartCutOffIsChargedInFull(t *testing.T) {
+	w := newModelWorld(t, "")
+	release := w.double.holds()
+	defer release()
+	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}}})
+	within(t, func() bool { return w.double.now() == 1 }, func() string { return "nobody asks" })
+	_, worst := w.service.ledger.Spent(id)
+	w.stop()
+	release()
+	w.start()
+	record := w.await(id)
+	m := record.Models
+	if record.Outcome != api.Success || !cmp.Equal(w.told("a"), times("200", 1)) {
+		t.Fatalf("%q: %s", w.answers["a"], show(record))
+	}
+	if m == nil || m.Estimated != 1 || m.Charged != worst.Tokens+billedEach || int64(m.Cost) != worst.Cost+billedEach*1000 || m.Tokens.Input != 7 {
+		t.Errorf("%+v, of which %+v in full", m, worst)
+	}
+	if paid := int64(w.double.requests()) * billedEach; m.Charged < paid {
+		t.Errorf("%d were paid, %d charged", paid, m.Charged)
+	}
+	keepsSchema(t, record)
+	w.wantListed(id, m)
+}
+
+// wantListed wants the calls that are listed with a run to be those in its record.
+func (w *modelWorld) wantListed(id string, want *api.ModelUsage) {
+	w.t.Helper()
+	kept, err := w.service.ModelCalls(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var told []api.ModelCall
+	for _, event := range w.events(id, 0) {
+		if data, _ := event.Decode(); event.Type == api.EventModel {
+			told = append(told, data.(api.ModelCall))
+		}
+	}
+	if diff := cmp.Diff(kept, told); diff != "" {
+		w.t.Error("the events are others: ", diff)
+	}
+	sum := api.ModelUsage{Tree: want.Tree}
+	for i, c := range kept {
+		if sum.Add(c); c.N != int64(i+1) || c.Model != "m" || c.Provider != "p" {
+			w.t.Errorf("call %d: %+v", i+1, c)
+		}
+	}
+	if diff := cmp.Diff(*want, sum); diff != "" {
+		w.t.Errorf("%+v: %s", kept, diff)
+	}
+}
+
+// An attempt whose answer broke off may be charged, and so may the next one, which a restart
+// cuts off.
+func TestTheAttemptsOfACallAreOneCall(t *testing.T) {
+	for name, restart := range map[string]bool{"in one process": false, "across a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newModelWorld(t, "")
+			second := make(chan struct{})
+			w.double.answer = func(n int, rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				switch {
+				case n == 1:
+					rw.Header().Set("Content-Length", "100")
+					fmt.Fprint(rw, "{")
+					return
+				case n == 2 && restart:
+					close(second)
+					<-r.Context().Done()
+					return
+				}
+				fmt.Fprint(rw, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+			}
+			id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}}})
+			want := int64(1)
+			if restart {
+				<-second
+				w.stop()
+				w.start()
+				want = 2
+			}
+			record := w.await(id)
+			m := record.Models
+			if m == nil || m.Calls != want || m.Estimated != 1 || m.Tokens.Input != 7 {
+				t.Fatalf("%d answers, %+v", len(w.told("a")), m)
+			}
+			w.wantListed(id, m)
+		})
+	}
+}
+
+// A process that died had no time to say so.
+func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
+	w := newModelWorld(t, "budgets: {tokens: 1000}\n")
+	leaf := script{Mark: "leaf", Asks: []modelAsk{{After: "go"}, {}}}
+	root := w.submitScript(script{Mark: "root", Asks: asks(1), Calls: []script{leaf}, Until: "end"})
+	var callee string
+	within(t, func() bool {
+		if w.starts("leaf") == 1 {
+			callee = w.callee(root)
+		}
+		return callee != ""
+	}, func() string { return "no call" })
+	w.stop()
+	w.setAside(callee, booking{ID: "x"}, store.ModelCall{Tokens: 300, Settled: true, Estimated: true})
+	w.setAside(callee, booking{ID: "y"}, store.ModelCall{Tokens: 5, Settled: true})
+	w.setAside(callee, booking{ID: "x", Again: true}, store.ModelCall{Tokens: 600})
+	w.start()
+	w.open("go")
+	w.open("end")
+	record := w.await(root)
+	leafs := w.await(callee)
+	// 1000 are in the root's budget; 10 + 900 + 5 are gone, and a request can take 185.
+	if got := w.told("leaf"); !cmp.Equal(got, times("402", 2)) {
+		t.Errorf("%q", w.answers["leaf"])
+	}
+	w.wantTree(record, 10, 915)
+	if m := leafs.Models; m == nil || m.Charged != 905 || m.Calls != 2 || m.Estimated != 1 {
+		t.Errorf("%+v", m)
+	}
+	listed, err := w.service.ModelCalls(t.Context(), callee)
+	if err != nil || len(listed) != 4 || listed[0].Charged != 900 || !listed[0].Estimated || listed[0].Attempts != 2 || listed[1].Charged != 5 || listed[1].Estimated {
+		t.Errorf("%+v %v", listed, err)
+	}
+}
+
+// callee returns the latest run that a run called, "" while there is none.
+func (w *modelWorld) callee(id string) string {
+	page, err := w.service.store.Runs(w.t.Context(), store.Filter{Parent: id})
+	if err != nil || len(page.Runs) == 0 {
+		return ""
+	}
+	return page.Runs[0].ID
+}
+
+// setAside writes to the books of a service that is down.
+func (w *modelWorld) setAside(id string, b booking, row store.ModelCall) {
+	w.t.Helper()
+	s, err := w.opts.service(w.engine)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	row.At, row.Cost = time.Now(), row.Tokens*1000
+	if row.Data, err = json.Marshal(b); err != nil {
+		w.t.Fatal(err)
+	}
+	if row.N, err = s.store.AddModelCall(w.t.Context(), id, row); err != nil {
+		w.t.Fatal(err)
+	}
+	if row.Settled {
+		if err := s.store.SaveModelCall(w.t.Context(), id, row); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAnAnsweredCallIsNeverPaidTwice(t *testing.T) {
+	w := newModelWorld(t, "")
+	again := modelAsk{Key: "one", After: "go"}
+	other := modelAsk{Key: "one", Said: []string{"something else"}}
+	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}, again, other}})
+	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
+	w.stop()
+	w.start()
+	w.open("go")
+	record := w.await(id)
+	if w.double.requests() != 1 || w.answers["a"][0] != w.answers["a"][1] || !cmp.Equal(w.told("a"), []string{"200", "200", "422"}) {
+		t.Errorf("%d requests, %q", w.double.requests(), w.answers["a"])
+	}
+	if m := record.Models; m == nil || m.Calls != 1 || m.Charged != billedEach {
+		t.Errorf("%+v", m)
+	}
+	if exists(w.service.runPath(id), answersDir) {
+		t.Error("the answers are left")
+	}
+}
+
+func TestTheKeptAnswersOfARunHaveAnEnd(t *testing.T) {
+	w := newModelWorld(t, "")
+	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}, {Key: "two", After: "go"}}, Until: "end"})
+	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
+	w.stop()
+	w.start()
+	j := w.service.job(id)
+	if kept := j.answered.Load(); kept == 0 || kept != treeBytes(filepath.Join(j.Dir, answersDir)) {
+		t.Errorf("%d bytes are known to be kept", kept)
+	}
+	j.answered.Store(maxAnswers)
+	w.open("go")
+	within(t, func() bool { return len(w.told("a")) == 2 }, func() string { return "no answer" })
+	if files, _ := filepath.Glob(filepath.Join(j.Dir, answersDir, "*")); len(files) != 1 {
+		t.Errorf("kept: %q", files)
+	}
+	w.open("end")
+	w.await(id)
+}
+
+// onMessage has a logger do something before it goes on.
+type onMessage struct {
+	slog.Handler
+	message string
+	do      func(slog.Record)
+}
+
+func (h onMessage) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.do(r)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// A caller goes on as soon as its process is back, and others below it may have spent.
+func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
+	var w *modelWorld
+	recovered, early := 0, false
+	handler := onMessage{slog.NewTextHandler(io.Discard, nil), "run recovered", func(slog.Record) {
+		recovered++
+		early = early || strings.Contains(stacks(), "(*job).goOn")
+	}}
+	w = newModelWorld(t, "budgets: {tokens: 1000}\n", func(o *settings) { o.Logger = slog.New(handler) })
+	root := w.submitScript(script{
+		Mark: "root", AtOnce: true, Asks: []modelAsk{{After: "go"}},
+		Calls: []script{{Mark: "one", Until: "end"}, {Mark: "two", Until: "end"}},
+	})
+	within(t, func() bool { return w.programs() == 3 }, func() string { return "not all run" })
+	last := w.callee(root)
+	w.stop()
+	w.setAside(last, booking{ID: "x"}, store.ModelCall{Tokens: 950})
+	recovered, early = 0, false
+	w.open("go")
+	w.start()
+	if recovered != 3 || early {
+		t.Errorf("%d are recovered, and one went on before the others were known: %v", recovered, early)
+	}
+	w.open("end")
+	w.await(root)
+	if got := w.told("root"); got[0] != "200" || got[2] != "402" || w.double.requests() > 0 {
+		t.Errorf("%q", w.answers["root"])
+	}
+}
+
+// stacks returns what every goroutine does, and who started it.
+func stacks() string {
+	for size := 1 << 20; ; size *= 2 {
+		text := make([]byte, size)
+		if n := goruntime.Stack(text, true); n < size {
+			return string(text[:n])
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package orchestrator
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+)
+
+// ModelCalls returns the model calls of a run, in their order.
+func (s *Service) ModelCalls(ctx context.Context, id string) ([]api.ModelCall, error) {
+	if _, err := s.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	return readCalls(filepath.Join(s.runPath(id), layout.Transcript))
+}
+
+// ModelExchange returns what a run asked with its n-th model call, and the answer. The error
+// is a NotFound fault where that isn't kept.
+func (s *Service) ModelExchange(ctx context.Context, id string, n int64) (api.ModelExchange, error) {
+	if _, err := s.Get(ctx, id); err != nil {
+		return api.ModelExchange{}, err
+	}
+	return readExchange(filepath.Join(s.runPath(id), layout.Transcript), n)
+}
+
+// Models returns the models that units can ask for, by name.
+func (s *Service) Models() []api.Model { return s.opts.Models.list() }
+
+// ModelCalls returns the model calls of a run, in their order.
+func (h *History) ModelCalls(id string) ([]api.ModelCall, error) {
+	if _, err := h.Get(id); err != nil {
+		return nil, err
+	}
+	return readCalls(filepath.Join(h.dir, id, layout.Transcript))
+}
+
+// ModelExchange returns what a run asked with its n-th model call, and the answer. The error
+// is a NotFound fault where that isn't kept.
+func (h *History) ModelExchange(id string, n int64) (api.ModelExchange, error) {
+	if _, err := h.Get(id); err != nil {
+		return api.ModelExchange{}, err
+	}
+	return readExchange(filepath.Join(h.dir, id, layout.Transcript), n)
+}
+
+func (m Models) list() []api.Model {
+	if m.Gateway == nil {
+		return []api.Model{}
+	}
+	return m.Gateway.Models()
+}

@@ -1,0 +1,48 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// pruneImages removes the images that no unit and no live run needs, and returns how many they
+// are.
+func (s *Service) pruneImages(ctx context.Context, dryRun bool) (total int, err error) {
+	for kind := range s.kinds.Each() {
+		pruner, ok := kind.(run.ImagePruner)
+		if !ok {
+			continue
+		}
+		removed, failed := pruner.PruneImages(ctx, func() ([]*unit.Unit, error) { return s.unitsInUse(ctx) }, dryRun)
+		total, err = total+removed, errors.Join(err, failed)
+	}
+	if total > 0 {
+		s.logger.Info("images pruned", "count", total, "dry_run", dryRun)
+	}
+	return total, err
+}
+
+// unitsInUse returns the units that can be run, and those of live runs, in their versions.
+func (s *Service) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
+	s.mu.Lock()
+	var all []*unit.Unit
+	for _, j := range s.live {
+		if j.Unit.Definition != nil { // else it can't go on after a restart
+			all = append(all, j.Unit)
+		}
+	}
+	s.mu.Unlock()
+	listed, err := s.units.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listed {
+		if l.Unit != nil {
+			all = append(all, l.Unit)
+		}
+	}
+	return all, nil
+}

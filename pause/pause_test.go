@@ -1,0 +1,26 @@
+package pause
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAPauseTakesItsTimeOrEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		why := errors.New("enough")
+		ctx, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { end(why) })
+		began := time.Now()
+		for _, c := range []struct {
+			wait, until time.Duration
+			want        error
+		}{{0, 0, nil}, {-1, 0, nil}, {time.Second, time.Second, nil}, {time.Hour, time.Minute, why}, {0, time.Minute, why}} {
+			if err := For(ctx, c.wait); !errors.Is(err, c.want) || time.Since(began) != c.until {
+				t.Errorf("%s: %v after %s", c.wait, err, time.Since(began))
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+// Package programtest builds aod for tests, as the Makefile does: its packages are compiled
+// already then.
+package programtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Program is aod as users have it, built once for the tests of a package. The zero value is
+// ready; TestMain calls Remove in the end.
+type Program struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// Path returns where the program is.
+func (p *Program) Path(t testing.TB) string {
+	t.Helper()
+	p.once.Do(func() {
+		if p.dir, p.err = os.MkdirTemp("", "aod-program-"); p.err == nil {
+			p.err = Build(p.name())
+		}
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p.name()
+}
+
+func (p *Program) name() string { return filepath.Join(p.dir, "aod") }
+
+// Remove removes the program, if it was built.
+func (p *Program) Remove() {
+	if p.dir != "" {
+		_ = os.RemoveAll(p.dir) // a temporary directory
+	}
+}
+
+// Build builds the program of this module into a file. More flags go to `go build`.
+func Build(file string, flags ...string) error {
+	args := append([]string{"build", "-trimpath", "-o", file}, flags...)
+	build := exec.CommandContext(context.Background(), "go", append(args, "github.com/agent-on-demand/aod/cmd/aod")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}

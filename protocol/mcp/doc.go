@@ -1,0 +1,15 @@
+// Package mcp serves units to clients of the Model Context Protocol: every unit is a tool,
+// and a call of a tool is a run.
+//
+// The main path, in call order:
+//
+//	New            makes a Server of a Service
+//	Server.ServeHTTP, Server.ServeStdio
+//	               speak the protocol, each revision as it wants
+//	catalogue      makes tools of units
+//	callTool       makes a run of a call: files in, progress, the result
+//	getTask        tells of a long call later, by the run's id
+//
+// It is the only importer of the protocol's SDK. It knows the orchestrator by the Service
+// that it declares, and nothing of tokens and origins: those belong to who mounts it.
+package mcp

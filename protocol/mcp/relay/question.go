@@ -1,0 +1,108 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// question is a request of the client's that waits for its answer.
+type question struct {
+	id    []byte
+	tool  string // that it calls; "" is none
+	list  bool   // of the tools
+	asked time.Time
+	timer *time.Timer // of a call; nil: it has no limit
+}
+
+func (q *question) stop() {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+}
+
+const (
+	maxPending = 1000 // questions of one session
+	maxCalls   = 1000 // that are remembered one by one
+)
+
+// tally is what is remembered of calls.
+type tally struct {
+	calls       []api.ToolCall
+	all, failed int
+}
+
+// enter remembers a question. It returns why that can't be.
+func (s *Session) enter(q *question) *failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := string(q.id)
+	switch {
+	case s.err != nil:
+		return &failure{Code: codeServer, Message: "the session is over: " + reason(s.err)}
+	case s.pending[key] != nil:
+		return &failure{Code: codeRequest, Message: "a request with this id waits for its answer already"}
+	case len(s.pending) >= maxPending:
+		return &failure{Code: codeServer, Message: fmt.Sprintf("%d requests wait for their answers already", maxPending)}
+	}
+	q.asked = time.Now()
+	if q.tool != "" && s.opts.Timeout > 0 {
+		q.timer = time.AfterFunc(s.opts.Timeout, func() { s.expire(q) })
+	}
+	s.pending[key] = q
+	return nil
+}
+
+// leave returns the question of an answer, which is over then; nil: nobody asked.
+func (s *Session) leave(m message) *question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.pending[string(m.id)]
+	if q == nil {
+		return nil
+	}
+	failed := m.failure != nil || string(field(m.result, "isError")) == "true"
+	s.over(q, failed)
+	return q
+}
+
+// over counts the end of a question. The lock is held.
+func (s *Session) over(q *question, failed bool) {
+	delete(s.pending, string(q.id))
+	q.stop()
+	select {
+	case s.answer <- struct{}{}:
+	default: // the last one is not noticed yet
+	}
+	if q.tool == "" {
+		return
+	}
+	s.tally.all++
+	if failed {
+		s.tally.failed++
+	}
+	if len(s.tally.calls) < maxCalls {
+		ms := math.Round(float64(time.Since(q.asked).Microseconds())) / 1000
+		s.tally.calls = append(s.tally.calls, api.ToolCall{Tool: cut(q.tool), MS: ms, Error: failed})
+	}
+}
+
+// expire answers a call that took too long, and tells the server.
+func (s *Session) expire(q *question) {
+	s.mu.Lock()
+	waits := s.pending[string(q.id)] == q
+	if waits {
+		s.over(q, true)
+	}
+	s.mu.Unlock()
+	if !waits {
+		return
+	}
+	_ = s.toClient(refusal(q.id, failure{Code: codeTimeout, Message: fmt.Sprintf("the call took more than %v", s.opts.Timeout)})) // a client that left needs none
+	ctx, cancel := context.WithTimeout(context.Background(), lastTime)
+	defer cancel()
+	_ = s.pass(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"timeout"}}`, q.id)) // a deaf server hears nothing
+}

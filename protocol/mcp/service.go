@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"log/slog"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// Service makes the runs. Errors are faults, or the cause of ctx's end.
+type Service interface {
+	// Units lists the units, also those with a problem.
+	Units(context.Context) ([]api.Unit, error)
+	// Schema returns a unit's schema.json, or a NotFound fault.
+	Schema(ctx context.Context, unit string) ([]byte, error)
+	// Submit accepts a run and returns at once. It reads the files before it returns.
+	Submit(context.Context, Submission) (api.Record, error)
+	// Get returns a run as it stands. One that the client may not know is a NotFound fault.
+	Get(ctx context.Context, id string) (api.Record, error)
+	// Await returns the run at its end, or as it stands when ctx ends.
+	Await(ctx context.Context, id string) (api.Record, error)
+	// Events yields the events of a run, until its end.
+	Events(ctx context.Context, id string) iter.Seq2[api.Event, error]
+	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
+	Cancel(ctx context.Context, id, reason string) error
+	// Open opens a file of a run.
+	Open(ctx context.Context, id string, file api.File) (io.ReadCloser, error)
+}
+
+// Submission asks for one run of a unit.
+type Submission struct {
+	Unit        string
+	Input       json.RawMessage // its file fields hold the names of Files
+	Files       []File
+	Metadata    map[string]string // what is kept with the run
+	TraceParent string            // the caller's W3C trace context; "" for none
+}
+
+// File is an input file. Its name is unique in its submission.
+type File struct {
+	Pointer string // where the input names it
+	Name    string
+	Content io.Reader
+}
+
+// Tool is a unit under a name of its own.
+type Tool struct {
+	Name, Unit  string
+	Description string // "": the unit's
+}
+
+// Options are the settings of a Server.
+type Options struct {
+	Tools   []Tool   // just these; nil: all units, under their own names
+	Units   []string // of all units just these; nil: all
+	Files   string   // a directory below which clients name files; "": none
+	Out     string   // a directory for the files of results; "": they stay with their runs
+	URL     string   // of the server that has the files of runs, for what is too large; "": none
+	Version string   // of the program
+	Logger  *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

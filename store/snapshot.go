@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+)
+
+// Snapshot makes a new file with the database at path as it is at one moment. Any process may
+// write to the database meanwhile. The new file is not synced. Errors are those of Open; a
+// damaged database is an Unavailable fault.
+func Snapshot(ctx context.Context, path, to string) error {
+	s := &Store{name: filepath.Base(path)}
+	return s.explain(ctx, "copy database", snapshot(ctx, path, to))
+}
+
+func snapshot(ctx context.Context, path, to string) (err error) {
+	db, err := connect(path, 1, "rw")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return patiently(func() error {
+		if _, err := versionOf(ctx, db); err != nil {
+			return err
+		}
+		_, err := db.ExecContext(ctx, "VACUUM INTO ?", to)
+		return err
+	})
+}
