@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -149,30 +150,37 @@ func parseTime(s string) time.Time {
 }
 
 // Remove kills and removes a container with its anonymous volumes. Where the engine removes it
-// already, Remove waits for that, but not for long: it was asked before.
+// already, Remove waits for that, and asks again: the engine's own removal may fail, and only
+// its log says so.
 func (e *Engine) Remove(ctx context.Context, id string) error {
-	err := e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	switch {
-	case cerrdefs.IsNotFound(err):
-		return nil
-	case isGoing(err):
-		e.awaitRemoval(ctx, id)
-		return nil
+	patience, cancel := context.WithTimeout(ctx, removalTime)
+	defer cancel()
+	for {
+		err := e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		switch {
+		case cerrdefs.IsNotFound(err):
+			return nil
+		case !isGoing(err) || patience.Err() != nil:
+			return e.faultOf(ctx, onContainer("remove", id), err)
+		}
+		e.awaitRemoval(patience, id)
 	}
-	return e.faultOf(ctx, onContainer("remove", id), err)
 }
 
-// removalTime bounds the wait for a removal that somebody else asked for.
-const removalTime = 10 * time.Second
+// removalTime bounds the wait for a removal that somebody else asked for, and removalPause is
+// the least time of it: the engine tells of a failure a moment before another may begin.
+const (
+	removalTime  = 10 * time.Second
+	removalPause = 20 * time.Millisecond
+)
 
 func (e *Engine) awaitRemoval(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(ctx, removalTime)
-	defer cancel()
 	gone, failed := e.cli.ContainerWait(ctx, id, container.WaitConditionRemoved)
 	select {
 	case <-gone:
-	case <-failed: //nolint:errcheck // it is gone by now, or nobody knows
+	case <-failed: //nolint:errcheck // the next request says whether it is gone
 	}
+	_ = pause.For(ctx, removalPause)
 }
 
 // ContainersByLabel lists containers in any state that carry all the labels.
