@@ -28,13 +28,12 @@ says "$work/printed" '"unread": ?1'
 [ "$(find "$work/charts" -type f | wc -l)" -eq 2 ] || { ls -lR "$work"; exit 1; }
 
 echo "== $flows/letter, which is never good enough, and a person's word"
-{
-    for _ in 1 2 3; do
-        echo '- text: The ferry!'
-        echo '- tool_calls: [{name: final_answer, arguments: {mark: 2, remarks: [greet them first]}}]'
-    done
-} >"$work/answers.yaml"
-printf 'providers: {made-up: {kind: script, answers: answers.yaml}}\nmodels: {gpt-4o-mini: {use: [made-up/any]}, gpt-4o: {use: [made-up/any]}}\n' >"$work/models.yaml"
+printf '{repeat: true, answers: [{text: The ferry!}]}\n' >"$work/drafts.yaml"
+echo '{repeat: true, answers: [{tool_calls: [{name: final_answer, arguments: {mark: 2, remarks: [greet them first]}}]}]}' >"$work/marks.yaml"
+cat >"$work/models.yaml" <<'END'
+providers: {writer: {kind: script, answers: drafts.yaml}, critic: {kind: script, answers: marks.yaml}}
+models: {gpt-4o-mini: {use: [writer/any]}, gpt-4o: {use: [critic/any]}}
+END
 bin/aod run --quiet --units examples/capsules "$flows/letter" --models "$work/models.yaml" --set topic="the late ferry" \
     --answer approve=approve >"$work/printed"
 says "$work/printed" '"decided_by": ?"a person"'
