@@ -76,7 +76,7 @@ func (r *reader) flow(object map[string]any) *Flow {
 
 // scope reads a graph. What its expressions see is handed down.
 func (r *reader) scope(at fields, vars seen, depth int) *Scope {
-	s := &Scope{Nodes: map[string]*Node{}, MaxSteps: at.whole("max_steps", 1, MaxSteps, DefaultSteps)}
+	s := &Scope{Nodes: map[string]*Node{}, MaxSteps: at.whole("max_steps", MaxSteps, DefaultSteps)}
 	if depth > MaxDepth {
 		r.report(at.pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth), "make a unit of a part: a flow can run flows")
 		return s

@@ -107,13 +107,14 @@ func (f fields) texts(key string) []string {
 	return texts
 }
 
-func (f fields) whole(key string, least, most, otherwise int) int {
+// whole reads a number from 1.
+func (f fields) whole(key string, most, otherwise int) int {
 	if !f.has(key) {
 		return otherwise
 	}
 	n, ok := f.values[key].(int64)
-	if !ok || n < int64(least) || n > int64(most) {
-		f.r.report(f.at(key), fmt.Sprintf("%s must be a whole number from %d to %d", key, least, most), "")
+	if !ok || n < 1 || n > int64(most) {
+		f.r.report(f.at(key), fmt.Sprintf("%s must be a whole number from 1 to %d", key, most), "")
 		return otherwise
 	}
 	return int(n)

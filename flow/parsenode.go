@@ -101,8 +101,8 @@ func (r *reader) readMap(n *Node, at fields, vars seen) (inside seen) {
 	m := &Map{
 		Over:     at.shaped("map", "a list", isList),
 		As:       "item",
-		Parallel: at.whole("parallel", 1, MaxParallel, DefaultParallel),
-		Max:      at.whole("max", 1, maxItems, DefaultItems),
+		Parallel: at.whole("parallel", MaxParallel, DefaultParallel),
+		Max:      at.whole("max", maxItems, DefaultItems),
 		Tolerate: at.tolerance("tolerate"),
 		Collect:  at.template("collect"),
 	}
@@ -112,7 +112,7 @@ func (r *reader) readMap(n *Node, at fields, vars seen) (inside seen) {
 	}
 	inside = vars.with(m.As, "index")
 	r.variables(m.Over, vars.names)
-	r.variables(m.Collect, inside.with("out", "run").names)
+	r.variables(m.Collect, inside.with("out", "errors", "run", "error").names)
 	n.Map = m
 	return inside
 }
@@ -185,7 +185,10 @@ func (r *reader) readFlow(n *Node, at fields, vars seen, depth int) {
 	if !ok {
 		return
 	}
-	n.Flow = r.scope(r.fields(at.at("flow"), object, scopeKeys), vars.without("visits"), depth+1)
+	if n.Scoping == Isolated {
+		vars = seen{names: []string{"input", "state"}}
+	}
+	n.Flow = r.scope(r.fields(at.at("flow"), object, scopeKeys), vars, depth+1)
 }
 
 func (r *reader) readBranches(n *Node, at fields, vars seen, depth int) {
@@ -211,7 +214,7 @@ func (r *reader) readBranches(n *Node, at fields, vars seen, depth int) {
 				r.report(below+"/"+key, key+" has no meaning in a branch", "the node around the branches has it; what a branch gives is out."+name+" there")
 			}
 		}
-		n.Branches[name] = r.node(name, below, branches[name], vars.without("visits"), depth+1)
+		n.Branches[name] = r.node(name, below, branches[name], vars, depth+1)
 	}
 }
 
@@ -266,7 +269,7 @@ func (r *reader) readEnds(n *Node, at fields, before, inside seen) {
 	n.Action = at.shaped("action", "a text", isText)
 	n.Fallback = at.template("fallback")
 	n.Timeout = at.duration("timeout", time.Millisecond, maxWait)
-	n.Visits = at.whole("max_visits", 1, MaxSteps, 0)
+	n.Visits = at.whole("max_visits", MaxSteps, 0)
 	n.Retry = r.retry(at)
 	n.Next = r.next(at)
 	after := before.with("out", "errors", "run", "error")
@@ -283,14 +286,14 @@ func (r *reader) retry(at fields) Retry {
 	}
 	object, long := at.values["retry"].(map[string]any)
 	if !long {
-		return Retry{Tries: at.whole("retry", 1, maxTries, 0)}
+		return Retry{Tries: at.whole("retry", maxTries, 0)}
 	}
 	f := r.fields(at.at("retry"), object, []string{"tries", "wait", "factor", "max_wait", "on"})
 	if !f.has("tries") {
 		r.report(f.pointer, "retry doesn't say how many tries there are in all", "add tries: 3")
 	}
 	return Retry{
-		Tries:   f.whole("tries", 1, maxTries, 0),
+		Tries:   f.whole("tries", maxTries, 0),
 		Wait:    f.duration("wait", 0, maxWait),
 		Factor:  f.number("factor", 1, 100),
 		MaxWait: f.duration("max_wait", 0, maxWait),

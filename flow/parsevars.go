@@ -16,10 +16,6 @@ func (s seen) with(names ...string) seen {
 	return seen{slices.Concat(s.names, names)}
 }
 
-func (s seen) without(name string) seen {
-	return seen{slices.DeleteFunc(slices.Clone(s.names), func(n string) bool { return n == name })}
-}
-
 // taken can't be the name of a map's item.
 var taken = []string{
 	"input", "state", "index", "visits", "error", "out", "errors", "run",

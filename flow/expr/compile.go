@@ -112,7 +112,7 @@ var options = sync.OnceValue(makeOptions)
 func makeOptions() []lang.Option {
 	all := []lang.Option{
 		lang.Env(map[string]any{}), lang.AllowUndefinedVariables(), lang.AsAny(),
-		lang.Optimize(false), lang.MaxNodes(maxNodes), lang.DisableAllBuiltins(),
+		lang.Optimize(false), lang.MaxNodes(maxNodes), lang.DisableAllBuiltins(), //nolint:misspell // a name of the library's
 	}
 	for _, name := range upstream {
 		all = append(all, lang.EnableBuiltin(name))
