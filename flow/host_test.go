@@ -118,12 +118,12 @@ func (h *fakeHost) Ask(ctx context.Context, q Question) (Answer, error) {
 func (h *fakeHost) revive() { h.dead, h.dieAt, h.keeps = false, 0, 0 }
 
 // failingUnit is the error of a unit that failed.
-func failingUnit(kind string) error {
+func failingUnit(kind string) *CallError {
 	return &CallError{Run: "r", Failure: Failure{Category: "Transient", Kind: kind, Message: "it broke"}}
 }
 
-// parsed reads a flow of a test.
-func parsed(t testing.TB, text string) *Flow {
+// flowOf reads a flow of a test.
+func flowOf(t testing.TB, text string) *Flow {
 	t.Helper()
 	f, findings := Parse([]byte(text))
 	for _, finding := range findings {
@@ -136,7 +136,7 @@ func parsed(t testing.TB, text string) *Flow {
 
 func walked(t testing.TB, text string, input map[string]any, h *fakeHost) Ended {
 	t.Helper()
-	ended, err := parsed(t, text).Walk(t.Context(), input, h.steps, h)
+	ended, err := flowOf(t, text).Walk(t.Context(), input, h.steps, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func (s *scope) begin(ctx context.Context, input map[string]any) (string, error)
 	if !s.state.fits(first) {
 		return "", overLimit("")
 	}
-	s.input = first.values
+	s.input = maps.Collect(maps.All(first.values)) // never nil
 	s.state.apply(first)
 	return s.run(ctx)
 }

@@ -34,7 +34,7 @@ func (f frame) join(ctx context.Context, address string, j joint) (*results, err
 			rest = append(rest, i)
 			continue
 		}
-		given, err := taken(step)
+		given, err := kept(step)
 		if err := r.add(i, given, err, j.bears); err != nil {
 			return nil, at(address, err)
 		}
@@ -61,10 +61,13 @@ func at(address string, err error) error {
 	return err
 }
 
-// taken reads the kept end of an item or a branch.
-func taken(step Step) (gift, error) {
+// kept reads the kept end of an item or a branch.
+func kept(step Step) (gift, error) {
 	if step.State == Failed {
 		return gift{}, failureOf(step)
+	}
+	if step.Value == nil {
+		return gift{}, nil
 	}
 	value, err := Decode(step.Value)
 	return gift{value, len(step.Value)}, err

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // state is the object that the nodes of a scope share. It may be read at the same time.
@@ -73,7 +75,7 @@ func newPatch(values map[string]any) (patch, error) {
 		}
 		members[escapedKey(key)] = text
 	}
-	raw, err := json.Marshal(members)
+	raw, err := strictjson.Encode(members)
 	if err != nil {
 		return patch{}, err
 	}
@@ -95,9 +97,7 @@ func readPatch(raw json.RawMessage) (patch, error) {
 		if err != nil {
 			return patch{}, err
 		}
-		if marked(key) {
-			key = key[1:]
-		}
+		key = strings.TrimPrefix(key, mark)
 		p.values[key], p.sizes[key] = value, len(key)+len(text)+len(`"":,`)
 	}
 	return p, nil

@@ -9,9 +9,6 @@ import (
 	"github.com/agent-on-demand/aod/quantity"
 )
 
-// MaxWait is the longest duration that a `wait` can have.
-const MaxWait = 720 * time.Hour
-
 // open returns until when a node waits, as it was first kept. A zero time is no end.
 func (f frame) open(ctx context.Context, o *outcome, until func() (time.Time, error)) (time.Time, error) {
 	if step, ok := f.kept[o.step.Address]; ok && step.State == Open {
@@ -80,7 +77,7 @@ func (f frame) waitsUntil(ctx context.Context, node *Node, o *outcome) (time.Tim
 	if until, err := time.Parse(time.RFC3339, text); err == nil {
 		return until.UTC(), nil
 	}
-	duration, err := quantity.ParseDuration(text, 0, MaxWait)
+	duration, err := quantity.ParseDuration(text, 0, maxWait)
 	if err != nil {
 		return time.Time{}, failed(o.step.Address, KindExpression, "wait: %s", err).
 			withHint("write a duration such as 30s or 12h, or a time such as 2027-01-31T09:00:00Z")
