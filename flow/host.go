@@ -18,7 +18,8 @@ type Host interface {
 	// returns.
 	Keep(ctx context.Context, s Step) error
 	// Ask opens a question, or finds it as it was opened, and returns its answer. When ctx ends
-	// it is open no more, and the error is the cause.
+	// it is open no more, and the error is the cause; an answer that was stored before that is
+	// returned all the same. The error of a question that nobody can be asked is a *CallError.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
@@ -37,6 +38,7 @@ type Result struct {
 	Run    string // its id
 	Output any    // JSON values, and Files where the unit's contract has files
 	Cached bool
+	Action string // the last one of its walk, where the unit is a flow
 }
 
 // CallError is why a call gave nothing.

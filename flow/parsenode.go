@@ -36,7 +36,7 @@ var nodeKeys = map[string][]string{
 	"cache":    {"run"},
 	"scope":    {"flow"},
 	"timeout":  {"run", "flow", "branches", "ask"},
-	"retry":    {"run", "flow", "branches"},
+	"retry":    {"run"},
 	"fallback": {"run", "flow", "branches", "ask"},
 	"show":     {"ask"}, "form": {"ask"}, "answers": {"ask"},
 	"as": {"map"}, "parallel": {"map"}, "max": {"map"}, "tolerate": {"map"}, "collect": {"map"},

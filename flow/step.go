@@ -28,6 +28,10 @@ type Step struct {
 	Began, Ended time.Time // Ended is zero while it is open
 }
 
+// final reports whether the step is the end of its node, item or branch. A try that is followed
+// by another one is none: it has failed, and Until is when the next one begins.
+func (s Step) final() bool { return s.State != Open && s.Until.IsZero() }
+
 // StepState is how a step stands.
 type StepState string
 
@@ -59,4 +63,6 @@ const (
 	KindTimeout    = "timeout"
 	KindTolerance  = "tolerance" // more items failed than a map bears
 	KindTooMany    = "too_many_items"
+	KindExhausted  = "exhausted" // a node was visited as often as it may
+	KindTooDeep    = "too_deep"  // an address is longer than MaxAddress
 )
