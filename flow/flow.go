@@ -30,6 +30,8 @@ type Flow struct {
 	Scope
 	State  map[string]any            // types of state keys, in the words of schema.json; nil: inferred
 	Output map[string]*expr.Template // what the run gives, by field
+
+	lineAt func(pointer string) int // in flow.yaml; nil: it comes from elsewhere
 }
 
 // Scope is a graph over a state: that of a flow, or of a node with `flow`.
@@ -37,6 +39,8 @@ type Scope struct {
 	Start    string // the first node
 	Nodes    map[string]*Node
 	MaxSteps int // visits of nodes, at least 1
+
+	pointer string // into flow.yaml
 }
 
 // Node is one node of a graph. What it does is one of Run, Flow, Branches, Ask and Wait; a
@@ -65,6 +69,8 @@ type Node struct {
 	Fallback *expr.Template // nil: none
 	Cache    time.Duration  // 0: never
 	Visits   int            // how often it may be visited in its scope; 0: as often as MaxSteps allows
+
+	pointer string // into flow.yaml
 }
 
 // Scoping is how the state of a sub-flow belongs to the state around it.

@@ -37,6 +37,7 @@ func Parse(raw []byte) (*Flow, []fault.Finding) {
 	}
 	r := &reader{doc: doc, source: expr.Source{File: FileName, LineAt: doc.LineAt}}
 	f := r.flow(object)
+	f.lineAt = doc.LineAt
 	slices.SortStableFunc(r.findings, func(a, b fault.Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return f, r.findings
 }
@@ -76,7 +77,7 @@ func (r *reader) flow(object map[string]any) *Flow {
 
 // scope reads a graph. What its expressions see is handed down.
 func (r *reader) scope(at fields, vars seen, depth int) *Scope {
-	s := &Scope{Nodes: map[string]*Node{}, MaxSteps: at.whole("max_steps", MaxSteps, DefaultSteps)}
+	s := &Scope{pointer: at.pointer, Nodes: map[string]*Node{}, MaxSteps: at.whole("max_steps", MaxSteps, DefaultSteps)}
 	if depth > MaxDepth {
 		r.report(at.pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth), "make a unit of a part: a flow can run flows")
 		return s

@@ -46,7 +46,7 @@ var nodeKeys = map[string][]string{
 var branchKeys = []string{"set", "action", "next", "max_visits"}
 
 func (r *reader) node(name, pointer string, value any, vars seen, depth int) *Node {
-	n := &Node{Name: name, Line: r.doc.LineAt(pointer)}
+	n := &Node{Name: name, Line: r.doc.LineAt(pointer), pointer: pointer}
 	if r.nodes++; r.nodes > MaxNodes {
 		if r.nodes == MaxNodes+1 {
 			r.report(pointer, fmt.Sprintf("the flow has more than %d nodes", MaxNodes), "make a unit of a part: a flow can run flows")

@@ -42,7 +42,7 @@ func init() {
 		"toPairs":   {toPairs, 1, 1, "toPairs(object) gives lists of a key and a value"},
 		"fromPairs": {fromPairs, 1, 1, "fromPairs(list) takes lists of a key and a value"},
 		"split":     {splitText, 2, 2, "split(text, separator)"},
-		"join":      {join, 1, 2, "join(list, separator)"},
+		"join":      {joinTexts, 1, 2, "join(list, separator)"},
 		"replace":   {replace, 3, 3, "replace(text, old, new)"},
 		"repeat":    {repeat, 2, 2, "repeat(text, n)"},
 		"trim":      {trim, 1, 2, "trim(text), or trim(text, characters)"},

@@ -38,7 +38,7 @@ func splitText(m *meter, args []any) (any, error) {
 	return list, nil
 }
 
-func join(m *meter, args []any) (any, error) {
+func joinTexts(m *meter, args []any) (any, error) {
 	list, err := listOf(m, "join", args[0])
 	if err != nil {
 		return nil, err
