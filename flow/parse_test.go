@@ -164,6 +164,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if len(findings) == 0 {
 			walkable(t, &flow.Scope)
+			comesBack(t, flow)
+			flow.Check(Terms{})
+			flow.Bounds()
 		}
 	})
 }

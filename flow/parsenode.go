@@ -42,6 +42,9 @@ var nodeKeys = map[string][]string{
 	"as": {"map"}, "parallel": {"map"}, "max": {"map"}, "tolerate": {"map"}, "collect": {"map"},
 }
 
+// usualAnswers are those of a question that names none.
+var usualAnswers = []string{"approve", "reject"}
+
 // branchKeys can't stand in a branch: it ends with its work, and writes nothing outside.
 var branchKeys = []string{"set", "action", "next", "max_visits"}
 
@@ -235,7 +238,7 @@ func (r *reader) readAsk(n *Node, at fields, vars seen) {
 		}
 	}
 	if n.Ask.Answers == nil {
-		n.Ask.Answers = []string{"approve", "reject"}
+		n.Ask.Answers = slices.Clone(usualAnswers)
 	}
 	if form, ok := at.object("form"); ok {
 		n.Ask.Form = form
@@ -294,9 +297,9 @@ func (r *reader) retry(at fields) Retry {
 	}
 	return Retry{
 		Tries:   f.whole("tries", maxTries, 0),
-		Wait:    f.duration("wait", 0, maxWait),
+		Wait:    f.duration("wait", time.Millisecond, maxWait),
 		Factor:  f.number("factor", 1, 100),
-		MaxWait: f.duration("max_wait", 0, maxWait),
+		MaxWait: f.duration("max_wait", time.Millisecond, maxWait),
 		On:      f.texts("on"),
 	}
 }

@@ -24,7 +24,7 @@ import (
 // Template is a value of flow.yaml whose texts may hold expressions. It is safe for concurrent
 // use.
 type Template struct {
-	raw     any    // as it was given
+	raw     any    // as it was given, numbers as expressions see them
 	pointer string // into the file
 	form    form
 }
@@ -72,31 +72,43 @@ func (s Source) Parse(value any, pointer string) (*Template, []fault.Finding) {
 		return t, s.parseList(t, v)
 	case map[string]any:
 		return t, s.parseObject(t, v)
-	case int:
-		t.form.literal = int64(v)
-	default:
-		t.form.literal = v
 	}
+	literal, err := Values(value)
+	if err != nil {
+		return t, []fault.Finding{{File: s.File, Line: s.line(pointer), Pointer: pointer, Message: err.Error()}}
+	}
+	t.raw, t.form.literal = literal, literal
 	return t, nil
+}
+
+func (s Source) line(pointer string) int {
+	if s.LineAt == nil {
+		return 0
+	}
+	return s.LineAt(pointer)
 }
 
 func (s Source) parseList(t *Template, list []any) (findings []fault.Finding) {
 	t.form.list = make([]*Template, len(list))
+	raw := make([]any, len(list))
 	for i, item := range list {
 		sub, problems := s.Parse(item, t.pointer+"/"+strconv.Itoa(i))
-		t.form.list[i] = sub
+		t.form.list[i], raw[i] = sub, sub.raw
 		findings = append(findings, problems...)
 	}
+	t.raw = raw
 	return findings
 }
 
 func (s Source) parseObject(t *Template, object map[string]any) (findings []fault.Finding) {
 	t.form.object = make(map[string]*Template, len(object))
+	raw := make(map[string]any, len(object))
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		sub, problems := s.Parse(object[key], t.pointer+"/"+strictjson.Escape(key))
-		t.form.object[key] = sub
+		t.form.object[key], raw[key] = sub, sub.raw
 		findings = append(findings, problems...)
 	}
+	t.raw = raw
 	return findings
 }
 

@@ -32,10 +32,7 @@ func (s Source) parseText(t *Template, text string) []fault.Finding {
 		t.form.literal = text
 		return nil
 	}
-	at := place{file: s.File, pointer: t.pointer}
-	if s.LineAt != nil {
-		at.line = s.LineAt(t.pointer)
-	}
+	at := place{file: s.File, pointer: t.pointer, line: s.line(t.pointer)}
 	parts, finding := split(text, at)
 	if finding == nil && len(parts) == 1 && parts[0].code == nil {
 		t.form.literal = parts[0].text
