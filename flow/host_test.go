@@ -27,6 +27,7 @@ type fakeHost struct {
 	dieAt   int  // dead with this Keep; 0: never
 	lose    bool // that one is lost
 	dead    bool
+	walks   int // that it died in
 }
 
 type ran struct {
@@ -115,7 +116,9 @@ func (h *fakeHost) Ask(ctx context.Context, q Question) (Answer, error) {
 }
 
 // revive makes the host live again, as a new process that finds what was kept.
-func (h *fakeHost) revive() { h.dead, h.dieAt, h.keeps = false, 0, 0 }
+func (h *fakeHost) revive() {
+	h.dead, h.lose, h.dieAt, h.keeps, h.walks = false, false, 0, 0, h.walks+1
+}
 
 // failingUnit is the error of a unit that failed.
 func failingUnit(kind string) *CallError {
