@@ -84,6 +84,18 @@ func (s *files) sync(added int) error {
 	return nil
 }
 
+// saveInput keeps the input of the flow.
+func (s *files) saveInput(input map[string]any) error {
+	raw, err := flow.Encode(input)
+	if err != nil {
+		return err
+	}
+	if err := safefs.Replace(filepath.Join(s.dir, run.FlowInputFile), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
+		return run.StorageFault(err)
+	}
+	return nil
+}
+
 // path returns where a file lies. A digest may come from a store that somebody changed.
 func (s *files) path(f flow.File) (string, error) {
 	if raw, err := hex.DecodeString(f.SHA256); err != nil || len(raw) != 32 {
@@ -93,9 +105,9 @@ func (s *files) path(f flow.File) (string, error) {
 }
 
 // open opens the files that have names, by those. After an error all are closed.
-func (s *files) open(n *names) (map[string]*os.File, error) {
+func (s *files) open(n *flow.Names) (map[string]*os.File, error) {
 	opened := map[string]*os.File{}
-	for _, f := range n.files {
+	for _, f := range n.Files() {
 		file, err := s.openOne(f)
 		if err != nil {
 			for _, file := range opened {
@@ -103,7 +115,7 @@ func (s *files) open(n *names) (map[string]*os.File, error) {
 			}
 			return nil, err
 		}
-		opened[n.of[f]] = file
+		opened[n.Of(f)] = file
 	}
 	return opened, nil
 }

@@ -65,8 +65,8 @@ func (h *host) Call(ctx context.Context, c flow.Call) (flow.Result, error) {
 
 // request returns the request for a call, with its files opened.
 func (h *host) request(c flow.Call) (handoff.Request, error) {
-	names := newNames()
-	input, err := names.plain(c.Input)
+	var names flow.Names
+	input, err := names.Plain(c.Input)
 	if err != nil {
 		return handoff.Request{}, err
 	}
@@ -75,7 +75,7 @@ func (h *host) request(c flow.Call) (handoff.Request, error) {
 		return handoff.Request{}, err
 	}
 	asked := handoff.Request{Target: c.Unit, Args: args.JSON(), Key: c.Key}
-	asked.Files, err = h.files.open(names)
+	asked.Files, err = h.files.open(&names)
 	return asked, err
 }
 

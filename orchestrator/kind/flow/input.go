@@ -10,8 +10,12 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// input returns the input of the flow: each file reference of its contract is a flow.File.
+// input returns the input of the flow: each file reference of its contract is a flow.File. It
+// is kept where it has files, so that the next process needn't read them, and others know them.
 func (h *host) input() (map[string]any, error) {
+	if kept, err := run.FlowInput(h.StateDir()); kept != nil || err != nil {
+		return kept, err
+	}
 	payload := h.Input.Payload
 	found := map[string]flow.File{}
 	var refs []contract.FileRef
@@ -32,7 +36,13 @@ func (h *host) input() (map[string]any, error) {
 		return nil, err
 	}
 	all, err := values(payload.Replaced(refs, func(ref contract.FileRef) any { return found[ref.Name] }))
+	if err != nil {
+		return nil, err
+	}
 	object, _ := all.(map[string]any)
+	if h.Durable && len(found) > 0 {
+		err = h.files.saveInput(object)
+	}
 	return object, err
 }
 

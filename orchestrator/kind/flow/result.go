@@ -26,9 +26,8 @@ func (x *execution) result(ctx context.Context, state *files, ended flow.Ended) 
 	if ended.Failure != nil {
 		return stepFailed(*ended.Failure), nil
 	}
-	names := newNames()
-	names.whole = true
-	output, err := names.plain(ended.Output)
+	names := &flow.Names{Whole: true}
+	output, err := names.Plain(ended.Output)
 	if err != nil {
 		return contractViolation(fault.Finding{Message: fault.Public(err).Msg}), nil
 	}
@@ -44,7 +43,7 @@ func (x *execution) result(ctx context.Context, state *files, ended flow.Ended) 
 	if findings = append(findings, texts(refs, names)...); len(findings) > 0 {
 		return contractViolation(findings...), nil
 	}
-	if over := x.tooMuch(names.files); over != nil {
+	if over := x.tooMuch(names.Files()); over != nil {
 		return *over, nil
 	}
 	given, err := x.deliver(state, names, refs)
@@ -76,9 +75,9 @@ func contractViolation(findings ...fault.Finding) run.Result {
 }
 
 // texts finds file references of the output that are texts.
-func texts(refs []contract.FileRef, names *names) (findings []fault.Finding) {
+func texts(refs []contract.FileRef, names *flow.Names) (findings []fault.Finding) {
 	for _, ref := range refs {
-		if ref.Err != nil || !names.taken[ref.Name] {
+		if ref.Err != nil || !names.Has(ref.Name) {
 			findings = append(findings, fault.Finding{
 				Pointer: ref.Pointer, Message: "it is a text, and the contract wants a file",
 				Hint: "give it a file of the state, such as ${{ state.report }} that was set from an output",
@@ -109,15 +108,15 @@ func (x *execution) tooMuch(given []flow.File) *run.Result {
 }
 
 // deliver puts the files of the output where the run's files belong.
-func (x *execution) deliver(state *files, names *names, refs []contract.FileRef) ([]api.File, error) {
+func (x *execution) deliver(state *files, names *flow.Names, refs []contract.FileRef) ([]api.File, error) {
 	pointers := map[string]string{}
 	for _, ref := range refs {
 		pointers[ref.Name] = ref.Pointer
 	}
 	dir := cmp.Or(x.OutDir, x.OutputDir())
-	given := make([]api.File, 0, len(names.files))
-	for _, f := range names.files {
-		name := names.of[f]
+	given := make([]api.File, 0, len(names.Files()))
+	for _, f := range names.Files() {
+		name := names.Of(f)
 		put := state.copyOut
 		if x.OutDir == "" {
 			put = state.linkOut

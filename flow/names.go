@@ -7,30 +7,39 @@ import (
 	"slices"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/flow"
 )
 
-// names gives the files in a value names that are clean and its own: of two files with one
-// name, the second lies in a directory. The same value gives the same names.
-type names struct {
-	of    map[flow.File]string
+// Names give the files in values names that are clean and each file's own: of two files with
+// one name, the second lies in a directory. The same values give the same names. The zero Names
+// have given none.
+type Names struct {
+	Whole bool // names keep their directories; else they are the last parts
+
+	of    map[File]string
 	taken map[string]bool
-	files []flow.File // in the order in which they were met
-	whole bool        // names keep their directories
+	files []File // in the order in which they were met
 }
 
-func newNames() *names { return &names{of: map[flow.File]string{}, taken: map[string]bool{}} }
+// Files returns the files that have names, in the order in which they got them.
+func (n *Names) Files() []File { return n.files }
 
-// plain returns an object with the names of its files in their places.
-func (n *names) plain(object map[string]any) (map[string]any, error) {
+// Of returns the name of a file that has one.
+func (n *Names) Of(f File) string { return n.of[f] }
+
+// Has reports whether a file has the name.
+func (n *Names) Has(name string) bool { return n.taken[name] }
+
+// Plain returns an object with the names of its files in their places. The error is an Input
+// fault: a file's name can't be made clean.
+func (n *Names) Plain(object map[string]any) (map[string]any, error) {
 	value, err := n.value(object)
 	plain, _ := value.(map[string]any)
 	return plain, err
 }
 
-func (n *names) value(value any) (any, error) {
+func (n *Names) value(value any) (any, error) {
 	switch v := value.(type) {
-	case flow.File:
+	case File:
 		return n.name(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -57,12 +66,12 @@ func (n *names) value(value any) (any, error) {
 }
 
 // name returns the name of a file, a new one for a file that was not met before.
-func (n *names) name(f flow.File) (string, error) {
+func (n *Names) name(f File) (string, error) {
 	if name, known := n.of[f]; known {
 		return name, nil
 	}
 	base := f.Name
-	if !n.whole {
+	if !n.Whole {
 		base = path.Base(base)
 	}
 	name := base
@@ -72,6 +81,9 @@ func (n *names) name(f flow.File) (string, error) {
 	clean, err := contract.CleanName(name, contract.AnyStage)
 	if err != nil {
 		return "", err
+	}
+	if n.of == nil {
+		n.of, n.taken = map[File]string{}, map[string]bool{}
 	}
 	n.of[f], n.taken[clean] = clean, true
 	n.files = append(n.files, f)
