@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
@@ -34,6 +35,7 @@ type accepted struct {
 	once    bool   // it is never tried again
 	observe func(run.Event)
 	source  ModelSource
+	answer  func(context.Context, flow.Question) (flow.Answer, error) // nil: as the journal does
 }
 
 // ready prepares a request and checks it against the unit's policy, its kind and its
@@ -127,7 +129,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
 	j := l.lead(r, asked.observe)
-	j.find, j.source = asked.find, asked.source
+	j.find, j.source, j.answer = asked.find, asked.source, asked.answer
 	j.private = l.privateOf(asked)
 	j.private.Path, j.private.Deadline = r.Lineage.Path, r.Lineage.Deadline
 	j.execution = asked.kind.Execution(r)
@@ -147,7 +149,7 @@ func (l *loop) privateOf(asked accepted) private {
 	if l.durable {
 		p.Retries = l.retries(asked.Unit)
 	}
-	if asked.once {
+	if asked.once || isFlow(asked.Unit) {
 		p.Retries = 0
 	}
 	return p

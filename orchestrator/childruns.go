@@ -125,7 +125,7 @@ func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source,
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source, answer: c.job.answer,
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
@@ -251,6 +251,9 @@ func (c *childRuns) End(cause error) {
 // resultOf tells a caller how its callee ended.
 func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output, ExitCode: r.ExitCode}
+	if r.Flow != nil {
+		result.Action = r.Flow.Action
+	}
 	for _, f := range r.Files {
 		out := handoff.Output{Name: f.Name, Path: path(f), SizeBytes: f.SizeBytes, SHA256: f.SHA256}
 		if f.Pointer != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -35,6 +36,7 @@ type job struct {
 	log           *logFile
 	noted         bool // that the log lacks lines
 	source        ModelSource
+	answer        func(context.Context, flow.Question) (flow.Answer, error) // nil: people answer what is stored
 	spending      spending
 	transcript    *transcript
 	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys

@@ -15,6 +15,7 @@ type memory struct {
 	runs map[string]store.Run
 	keys map[string]store.Taken
 	ids  []string // of the runs, in the order of their insertion
+	memorySteps
 }
 
 func newMemory() *memory {

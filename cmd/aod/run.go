@@ -242,8 +242,8 @@ func exitCode(record api.Record) int {
 		return fault.ExitCode(fault.New(fault.Cancelled, ""))
 	}
 	if record.ExitCode == nil {
-		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation {
-			return int(exitFindings) // a remote agent has no exit code
+		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation || record.Outcome == api.StepFailed {
+			return int(exitFindings) // remote agents and flows have no exit code
 		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))
 	}
