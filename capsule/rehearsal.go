@@ -74,12 +74,17 @@ func (r rehearsalJSON) rehearsal() *flow.Rehearsal {
 	return made
 }
 
-// object reads an object, whose numbers are json.Number.
+// object reads an object as a state has it; nil where it is none.
 func object(raw json.RawMessage) map[string]any {
 	v, err := strictjson.Decode(raw)
 	if err != nil {
 		return nil
 	}
+	encoded, err := flow.Encode(v)
+	if err != nil {
+		return nil
+	}
+	v, _ = flow.Decode(encoded)
 	o, _ := v.(map[string]any)
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
@@ -44,17 +46,24 @@ func (x *answers) answer(ctx context.Context, q flow.Question) (flow.Answer, err
 	node := flow.NodePath(q.Address)
 	if action, ok := x.given[node]; ok {
 		if !slices.Contains(q.Answers, action) {
-			return flow.Answer{}, fault.New(fault.Input, "%q is no answer to what %s asks", action, node).WithHint("it takes %s", strings.Join(q.Answers, ", "))
+			return flow.Answer{}, unanswered(q, fmt.Sprintf("%q is no answer to the question", action), "it takes "+strings.Join(q.Answers, ", "))
 		}
 		return flow.Answer{Action: action}, nil
 	}
 	if in, ok := x.app.stdin.(interface{ Fd() uintptr }); !ok || !x.app.stderr.terminal || !term.IsTerminal(int(in.Fd())) {
-		return flow.Answer{}, fault.New(fault.Input, "%s asks a person, and nobody is there: %s", node, q.Text).
-			WithHint("give the answer with --answer %s=%s, or run the flow on a server, which waits for it", node, q.Answers[0])
+		return flow.Answer{}, unanswered(q, "it asks a person, and nobody is there: "+q.Text,
+			fmt.Sprintf("give the answer with --answer %s=%s, or run the flow on a server, which waits for it", node, q.Answers[0]))
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.ask(ctx, q)
+}
+
+// unanswered is the failure of a node that gets no answer.
+func unanswered(q flow.Question, message, hint string) error {
+	return &flow.CallError{Refused: true, Failure: flow.Failure{
+		Node: q.Address, Category: string(api.CategoryPermanent), Kind: "unanswered", Message: message, Hint: hint,
+	}}
 }
 
 // ask asks at the terminal.

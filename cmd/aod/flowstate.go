@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 
-	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/spf13/cobra"
 )
 
@@ -39,27 +33,9 @@ func (a *app) flowState(ctx context.Context, id, out string) error {
 	if err := a.stdout.json(state.State); err != nil || out == "" {
 		return err
 	}
-	for _, f := range state.Files {
-		if err := saveStateFile(ctx, server, id, f, out); err != nil {
-			return err
-		}
-		a.note("%s %s", printable(filepath.Join(out, f.Name)), bytesText(f.SizeBytes))
+	files, err := server.DownloadState(ctx, id, state.Files, out)
+	for _, f := range files {
+		a.note("%s %s", printable(relative(f.Path)), bytesText(f.SizeBytes))
 	}
-	return nil
-}
-
-func saveStateFile(ctx context.Context, server *client.Client, id string, f api.File, dir string) (err error) {
-	if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-		return fault.New(fault.Internal, "the server names a file that can't be saved: %q", f.Name)
-	}
-	path := filepath.Join(dir, filepath.FromSlash(f.Name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fault.Wrap(fault.Input, err, "--out %q can't be written to", dir)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fault.Wrap(fault.Input, err, "%q can't be made", path).WithHint("name an empty directory with --out")
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return server.FlowStateFile(ctx, id, f, file)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/spf13/cobra"
 )

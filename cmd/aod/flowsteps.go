@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/spf13/cobra"
 )
 

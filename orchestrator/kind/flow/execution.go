@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,6 +22,9 @@ type execution struct {
 
 // Attempt implements run.Execution.
 func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
+	if wrong, err := x.check(ctx); wrong != nil || err != nil {
+		return *cmp.Or(wrong, &run.Result{}), err
+	}
 	if err := x.Enter(api.Starting, ""); err != nil {
 		return run.Result{}, err
 	}
@@ -122,5 +126,5 @@ func (h *host) walk(ctx context.Context, graph *flow.Flow) (flow.Ended, error) {
 	if err != nil {
 		return flow.Ended{}, err
 	}
-	return graph.Walk(ctx, input, kept, h)
+	return graph.Walk(ctx, input, kept, h.rehearsed())
 }
