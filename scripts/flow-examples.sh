@@ -23,7 +23,7 @@ done
 echo "== $flows/scans with three scans, of which one is broken"
 bin/aod run --quiet --units examples/capsules "$flows/scans" --out "$work/charts" --file scans="$flows/scans/input/notice.png" \
     --file scans="$flows/scans/input/truncated.png" --file tables="$flows/scans/input/sales.csv" \
-    --file tables="$flows/digest/input/sales.csv" >"$work/printed"
+    --file tables=examples/capsules/research-brief/input/crossings.csv >"$work/printed"
 says "$work/printed" '"unread": ?1'
 [ "$(find "$work/charts" -type f | wc -l)" -eq 2 ] || { ls -lR "$work"; exit 1; }
 
