@@ -10,8 +10,8 @@ import (
 
 // From returns the kept steps of an earlier walk that a rerun from an address takes over: in
 // each scope on the way to it those before it, and beside it the other branches and items. The
-// joins above it, all that came later, and what was open are left out. The error says from where the flow,
-// as it is now, could be rerun.
+// joins above it, what came later and what was open are left out. The error says from where
+// the flow, as it is now, could be rerun.
 func (f *Flow) From(kept []Step, address string) ([]Step, error) {
 	parts, ok := addressParts(address)
 	if !ok {
@@ -25,8 +25,8 @@ func (f *Flow) From(kept []Step, address string) ([]Step, error) {
 	return t.steps(kept), nil
 }
 
-// FromFailed returns the kept steps that a rerun takes over which is to run only what has failed or
-// is missing, and what came after that in its scope. Failures that were borne count, too.
+// FromFailed returns the kept steps that a rerun takes over which is to run what has failed
+// or is missing, and what comes after that in its scope. Failures that were borne count, too.
 func (f *Flow) FromFailed(kept []Step) []Step {
 	t := newTakeover(kept)
 	t.mend(&f.Scope, "")
@@ -198,7 +198,8 @@ func (t *takeover) into(node *Node, address string, parts []part) error {
 	return unreached(at+"/"+rest[0].visit, address)
 }
 
-// mend takes the ends of a scope up to the first that failed or is missing, and what is sound in that.
+// mend takes the ends of a scope up to the first that failed or is missing, and what is sound
+// in that.
 func (t *takeover) mend(g *Scope, prefix string) {
 	t.along(g, prefix, func(address string, node *Node) bool {
 		if t.sound(address) {
