@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -357,5 +359,40 @@ func TestAWalkThatIsCancelledKeepsNothingHalf(t *testing.T) {
 	ended, err := f.Walk(ctx, nil, nil, h)
 	if !errors.Is(err, why) || path(h.steps) != "a:done" || ended.State["x"] != int64(1) {
 		t.Errorf("%v, %s, %v", err, path(h.steps), ended.State)
+	}
+}
+
+func TestNothingIsKeptAfterTheHostHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHost{unit: func(_ context.Context, c Call) (any, error) {
+			time.Sleep(time.Duration(c.Input["x"].(int64)) * time.Second) // whatever becomes of ctx
+			return nil, nil
+		}}
+		once := &onceFailing{fakeHost: h}
+		f := flowOf(t, `{start: a, nodes: {a: {map: "${{ [1, 2, 3, 4] }}", parallel: 3, run: u, with: {x: "${{ item }}"}}}}`)
+		if _, err := f.Walk(t.Context(), nil, nil, once); !errors.Is(err, errKilled) || len(h.steps) > 0 || len(h.started) != 3 {
+			t.Errorf("%v, %v, %v", err, path(h.steps), h.started)
+		}
+	})
+}
+
+// onceFailing can't keep the first step.
+type onceFailing struct {
+	*fakeHost
+	failed atomic.Bool
+}
+
+func (h *onceFailing) Keep(ctx context.Context, s Step) error {
+	if h.failed.CompareAndSwap(false, true) {
+		return errKilled
+	}
+	return h.fakeHost.Keep(ctx, s)
+}
+
+func TestWhereTooMuchHasFailedAlreadyNothingBegins(t *testing.T) {
+	h := &fakeHost{steps: []Step{{Address: "a[2]", Try: 1, State: Failed, Failure: &Failure{Node: "a[2]", Kind: "broke"}}}}
+	ended := walked(t, `{start: a, nodes: {a: {map: "${{ [1, 2, 3, 4] }}", parallel: 1, run: u}}}`, nil, h)
+	if ended.Failure == nil || ended.Failure.Kind != "broke" || len(h.started) > 0 {
+		t.Errorf("%v, %v", ended.Failure, h.started)
 	}
 }

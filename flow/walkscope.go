@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/agent-on-demand/aod/flow/expr"
 )
@@ -122,11 +121,7 @@ func (s *scope) run(ctx context.Context) (string, error) {
 
 // arrive counts a visit and returns its address.
 func (s *scope) arrive(node *Node) (string, error) {
-	visit := s.count(node)
-	address := s.prefix + node.Name
-	if visit > 1 {
-		address += "#" + strconv.Itoa(visit)
-	}
+	address := visitAddress(s.prefix, node.Name, s.count(node))
 	if s.steps++; s.steps > s.graph.mostSteps() {
 		return "", failed(address, KindMaxSteps, "its scope has made %d steps, which is all that it may", s.graph.mostSteps()).
 			withHint("raise max_steps, or bound the loop with max_visits")
