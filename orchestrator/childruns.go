@@ -35,7 +35,7 @@ func newChildRuns(j *job) *childRuns {
 
 // Unit implements handoff.Runs.
 func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error) {
-	u, err := c.job.find(ctx, name)
+	u, err := c.job.callee(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 	if err := c.room(handedOver(call.Files)); err != nil {
 		return "", err
 	}
-	u, err := c.job.find(ctx, call.Target.Name)
+	u, err := c.job.callee(ctx, call.Target.Name)
 	if err != nil {
 		return "", err
 	}

@@ -460,3 +460,56 @@ func TestAFlowHasNoRetries(t *testing.T) {
 	}
 	_ = run.ErrTimeout
 }
+
+func TestAFlowStaysWithTheVersionsThatItBeganWith(t *testing.T) {
+	graph := `
+start: a
+nodes:
+  a: {run: worker, with: {mark: a}, next: b}
+  b: {run: worker, with: {mark: b, until: "${{ input.gate }}"}, next: c}
+  c: {run: worker, with: {mark: old}}
+`
+	w := newFlowFixture(t, graph)
+	first := w.submitTo("f", chainInput{Gate: "g"})
+	within(t, func() bool { return w.starts("b") == 1 }, func() string { return fmt.Sprint(w.steps(first)) })
+	before := w.until(first, func(r api.Record) bool { return r.Versions["worker"] != "" }).Versions["worker"]
+	edit := func(name, file, old, changed string) {
+		path := filepath.Join(w.opts.Sources[0], name, file)
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.ReplaceAll(string(raw), old, changed))
+	}
+	edit("f", "flow.yaml", "mark: old", "mark: new")
+	edit("worker", "agent.yaml", "timeout: 20s", "timeout: 21s")
+	w.stop()
+	w.start()
+	within(t, func() bool {
+		u, err := w.service.Unit(t.Context(), "worker")
+		return err == nil && u.Version != before
+	}, func() string { return "the edit isn't seen" })
+	w.open("g")
+	second := w.submitTo("f", chainInput{Gate: "g"})
+	for id, mark := range map[string]string{first: "old", second: "new"} {
+		record := w.await(id)
+		if record.Outcome != api.Success || w.starts(mark) != 1 || (record.Versions["worker"] == before) != (id == first) {
+			t.Errorf("%s: %d times, record %s", mark, w.starts(mark), show(record))
+		}
+		keepsSchema(t, record)
+		for _, step := range w.stepsIn(id) {
+			if call, err := w.service.Get(t.Context(), step.Run); err != nil || call.Version != record.Versions["worker"] {
+				t.Errorf("%s ran version %s, %v", step.Address, call.Version, err)
+			}
+		}
+	}
+}
+
+func (w *fixture) stepsIn(id string) []api.Step {
+	w.t.Helper()
+	page, err := w.service.StepList(w.t.Context(), id, StepFilter{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return page.Steps
+}

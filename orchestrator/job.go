@@ -29,10 +29,11 @@ type job struct {
 	private       private
 	permit        *queue.Permit // nil while it neither waits in the queue nor runs
 	find          finder        // finds the units that the run may call
-	unrecoverable error         // why this process can't go on with it; nil if it can
-	asked         error         // why it is to end, if an earlier process was asked for that
-	fault         error         // with which the last attempt ended; nil: with an outcome
-	keptAt        string        // where the attempt's directory was kept
+	pins          pins
+	unrecoverable error  // why this process can't go on with it; nil if it can
+	asked         error  // why it is to end, if an earlier process was asked for that
+	fault         error  // with which the last attempt ended; nil: with an outcome
+	keptAt        string // where the attempt's directory was kept
 	log           *logFile
 	noted         bool // that the log lacks lines
 	source        ModelSource

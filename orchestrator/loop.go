@@ -34,9 +34,11 @@ type loop struct {
 	recent     *recent
 	ledger     *ledger.Tree // of what runs spend on models
 	modelCache modelCache
-	answers    answers // of people
-	durable    bool    // another process may go on with the runs
-	kept       string  // where directories of attempts go that are to be kept; "" is nowhere
+	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
+	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
+	answers     answers // of people
+	durable     bool    // another process may go on with the runs
+	kept        string  // where directories of attempts go that are to be kept; "" is nowhere
 
 	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach context.CancelCauseFunc
