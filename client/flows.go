@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -36,6 +37,17 @@ func (c *Client) Steps(ctx context.Context, id string) iter.Seq2[api.Step, error
 			after = *page.Next
 		}
 	}
+}
+
+// Flow returns the graph of a flow's run as JSON, in the form of flow.yaml. A Conflict fault
+// says that the run is none of a flow.
+func (c *Client) Flow(ctx context.Context, id string) (json.RawMessage, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	var graph json.RawMessage
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "flow"}}, &graph)
+	return graph, err
 }
 
 // pageOf is the request for the part of a list that comes after a number.

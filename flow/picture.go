@@ -150,24 +150,24 @@ func (n *Node) does() (string, shape) {
 	what, shape := "", decides
 	switch {
 	case n.Run != nil:
-		what, shape = "run "+written(n.Run), runs
+		what, shape = "run "+asWritten(n.Run), runs
 	case n.Flow != nil:
 		what, shape = "flow", nests
 	case n.Branches != nil:
 		what, shape = "branches", nests
 	case n.Ask != nil:
-		what, shape = "ask "+written(n.Ask.Question), asks
+		what, shape = "ask "+asWritten(n.Ask.Question), asks
 	case n.Wait != nil:
-		what, shape = "wait "+written(n.Wait), waits
+		what, shape = "wait "+asWritten(n.Wait), waits
 	}
 	if n.Map != nil {
-		what += ", for each of " + written(n.Map.Over)
+		what += ", for each of " + asWritten(n.Map.Over)
 	}
 	return what, shape
 }
 
 // written is a template as it stands in the file, or its beginning, on one line.
-func written(t *expr.Template) string {
+func asWritten(t *expr.Template) string {
 	text, ok := t.Raw().(string)
 	if !ok {
 		return "a list"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -33,6 +34,30 @@ func (s *Service) FlowState(ctx context.Context, id string) (api.FlowState, erro
 	}
 	shown.State, err = flow.Encode(state)
 	return shown, err
+}
+
+// Flow returns the graph of a flow's run, in the version that runs. A run of another unit is a
+// Conflict fault.
+func (s *Service) Flow(ctx context.Context, id string) (*flow.Flow, error) {
+	record, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if record.Kind != string(unit.Flow) {
+		return nil, noFlow()
+	}
+	u, err := s.units.Version(ctx, record.Unit, record.Version)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Flow != nil {
+		return c.Flow, nil
+	}
+	return nil, noFlow()
+}
+
+func noFlow() error {
+	return fault.New(fault.Conflict, "the run is none of a flow").WithHint("only flows have a graph, a state and steps")
 }
 
 // OpenStateFile opens a file of a flow's state for reading, by the name that FlowState gives
@@ -66,7 +91,7 @@ func (s *Service) stateOf(ctx context.Context, id string) (map[string]any, error
 		return nil, err
 	}
 	if record.Kind != string(unit.Flow) {
-		return nil, fault.New(fault.Conflict, "the run is none of a flow").WithHint("only flows have a state and steps")
+		return nil, noFlow()
 	}
 	state, err := run.FlowInput(filepath.Join(s.runPath(id), layout.State))
 	if state == nil && err == nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/agent-on-demand/aod/flow"
 )
 
-// answers are the answers to the questions of a flow that runs here: those that were given
+// flowAnswers are the answers to the questions of a flow that runs here: those that were given
 // before, and those of whoever sits at the terminal.
-type answers struct {
+type flowAnswers struct {
 	app   *app
 	given map[string]string // actions by flow.NodePath
 
@@ -29,7 +29,7 @@ type answers struct {
 }
 
 // answerGiven parses --answer NODE=ACTION.
-func (a *app) answerGiven(flags []string) (*answers, error) {
+func (a *app) answerGiven(flags []string) (*flowAnswers, error) {
 	given := map[string]string{}
 	for _, assignment := range flags {
 		node, action, err := split("--answer", assignment, "NODE=ACTION")
@@ -38,11 +38,11 @@ func (a *app) answerGiven(flags []string) (*answers, error) {
 		}
 		given[node] = action
 	}
-	return &answers{app: a, given: given}, nil
+	return &flowAnswers{app: a, given: given}, nil
 }
 
 // answer answers one question.
-func (x *answers) answer(ctx context.Context, q flow.Question) (flow.Answer, error) {
+func (x *flowAnswers) answer(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	node := flow.NodePath(q.Address)
 	if action, ok := x.given[node]; ok {
 		if !slices.Contains(q.Answers, action) {
@@ -67,7 +67,7 @@ func unanswered(q flow.Question, message, hint string) error {
 }
 
 // ask asks at the terminal.
-func (x *answers) ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+func (x *flowAnswers) ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	out := x.app.stderr
 	out.line("%s", out.style(bold, printable(q.Text)))
 	x.app.showShown(out, q.Show)
@@ -85,7 +85,7 @@ func (x *answers) ask(ctx context.Context, q flow.Question) (flow.Answer, error)
 }
 
 // fill asks for each field of a form.
-func (x *answers) fill(ctx context.Context, form json.RawMessage) (map[string]any, error) {
+func (x *flowAnswers) fill(ctx context.Context, form json.RawMessage) (map[string]any, error) {
 	if len(form) == 0 {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (x *answers) fill(ctx context.Context, form json.RawMessage) (map[string]an
 
 // readLine reads a line of the terminal. The goroutine that reads on after ctx's end goes with
 // the process.
-func (x *answers) readLine(ctx context.Context, prompt string) (string, error) {
+func (x *flowAnswers) readLine(ctx context.Context, prompt string) (string, error) {
 	_, _ = io.WriteString(x.app.stderr, prompt+" ")
 	if x.lines == nil {
 		x.lines = bufio.NewReader(x.app.stdin)

@@ -74,6 +74,7 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
 		{http.MethodGet, "/v1/runs/:id/models", a.listModelCalls, 0},
 		{http.MethodGet, "/v1/runs/:id/models/:n", a.getModelCall, slow},
+		{http.MethodGet, "/v1/runs/:id/flow", a.getFlow, 0},
 		{http.MethodGet, "/v1/runs/:id/steps", a.listSteps, 0},
 		{http.MethodGet, "/v1/runs/:id/state", a.getState, 0},
 		{http.MethodGet, "/v1/runs/:id/state/files/*", a.getStateFile, slow},

@@ -39,6 +39,18 @@ func (q *query) limit() int {
 	return int(q.integer("limit", 1, maxPage, "a number from 1 to 1000"))
 }
 
+func (a *API) getFlow(c echo.Context) error {
+	id, err := runID(c)
+	if err != nil {
+		return err
+	}
+	graph, err := a.svc.Flow(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, graph)
+}
+
 func (a *API) getState(c echo.Context) error {
 	id, err := runID(c)
 	if err != nil {

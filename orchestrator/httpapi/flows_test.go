@@ -61,6 +61,9 @@ func TestAFlowOverHTTP(t *testing.T) {
 		t.Errorf("%+v", rest)
 	}
 
+	if graph := decode[map[string]any](t, s.do("GET", "/v1/runs/"+run+"/flow", "").wants(t, 200)); graph["nodes"] == nil {
+		t.Errorf("the graph is %v", graph)
+	}
 	state := decode[api.FlowState](t, s.do("GET", "/v1/runs/"+run+"/state", "").wants(t, 200))
 	var values map[string]any
 	must(t, json.Unmarshal(state.State, &values))
@@ -101,5 +104,6 @@ func TestAFlowOverHTTP(t *testing.T) {
 
 	actor := s.run(`{}`).ID
 	s.do("GET", "/v1/runs/"+actor+"/state", "").wants(t, 409)
+	s.do("GET", "/v1/runs/"+actor+"/flow", "").wants(t, 409)
 	s.do("GET", "/v1/runs/"+actor+"/steps", "").wants(t, 200)
 }
