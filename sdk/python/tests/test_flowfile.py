@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import unittest
 
 from aod import settings
@@ -140,6 +141,13 @@ class Documents(unittest.TestCase):
         }
         self.assertEqual(document, to_dict(Flow(first, max_steps=9)))
         self.same_both_ways(document)
+
+    def test_its_yaml_is_what_aod_is_known_to_take(self):
+        first = UnitNode("csv-report", {"group_by": "by"}, "report", files={"table": "table"}, timeout=30, max_retries=3, wait=1.5)
+        first >> AgentNode("writer", "task", "text") >> Scope(Flow(ModelNode("Say {x} $x ${{ y", ["x"], "y")), {"x": "text"}, {"z": "y"}) \
+            >> Flow(UnitNode("hello"), max_steps=2) >> Scope(Flow(ToolNode("search", {"o": "a-b"}, "found")), outputs=["found"]) >> End()
+        with open(os.path.join(os.path.dirname(__file__), "written.yaml")) as file:  # a test in Go reads it, too
+            self.assertEqual(file.read(), to_yaml(Flow(first, max_steps=9)))
 
     def test_code_goes_by_the_name_of_its_class(self):
         first = Twice(max_retries=2)
