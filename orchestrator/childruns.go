@@ -93,7 +93,7 @@ func (c *childRuns) Keys() []string {
 	if len(c.job.Grants) == 0 {
 		return nil
 	}
-	prefix := c.keyPrefix()
+	prefix := c.keyPrefix(c.job.Attempt)
 	stored, err := c.journal.Keys(c.life, prefix)
 	if err != nil { // then a call that is asked for again counts twice
 		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
@@ -105,17 +105,20 @@ func (c *childRuns) Keys() []string {
 	return keys
 }
 
-func (c *childRuns) keyPrefix() string {
-	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, c.job.Attempt)
+func (c *childRuns) keyPrefix(attempt int) string {
+	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, attempt)
 }
 
 // key keeps the caller's keys apart from those of others and of its other attempts.
-func (c *childRuns) key(call handoff.Call) store.Key {
+func (c *childRuns) key(call handoff.Call) store.Key { return c.keyIn(c.job.Attempt, call) }
+
+// keyIn is the key that the call has in one of the caller's attempts.
+func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
 	if call.Key == "" {
 		return store.Key{}
 	}
 	sum := sha256.Sum256([]byte(call.Target.Name + "\n" + string(call.Args.JSON())))
-	return store.Key{Value: c.keyPrefix() + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
+	return store.Key{Value: c.keyPrefix(attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
 func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
