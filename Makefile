@@ -78,8 +78,6 @@ test-short: init ## run the tests that need no engine
 examples: base ## validate and test every example
 	bin/aod validate --units examples/au examples/capsules/*
 	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
-	bin/aod validate --units examples/capsules examples/flows/python
-	@echo "== examples/flows/python"; bin/aod test --quiet --units examples/capsules examples/flows/python
 	@sh scripts/au-examples.sh
 	@sh scripts/remote-example.sh
 	@sh scripts/foreign-examples.sh
