@@ -166,7 +166,7 @@ func (n *Node) does() (string, shape) {
 	return what, shape
 }
 
-// written is a template as it stands in the file, or its beginning, on one line.
+// asWritten is a template as it stands in the file, or its beginning, on one line.
 func asWritten(t *expr.Template) string {
 	text, ok := t.Raw().(string)
 	if !ok {
