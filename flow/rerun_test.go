@@ -140,6 +140,19 @@ func TestARerunFromWhereTheFlowDoesntComeIsRefused(t *testing.T) {
 	}
 }
 
+func TestARerunDoesntComePastAFailure(t *testing.T) {
+	h := &fakeHost{unit: told}
+	text := `{start: a, nodes: {a: {run: u, with: {fail: broke}, next: b}, b: {}}}`
+	walked(t, text, nil, h)
+	f := flowOf(t, text)
+	if _, err := f.From(h.steps, "b"); err == nil || !strings.Contains(fault.Public(err).Hint, "from a") {
+		t.Error(err)
+	}
+	if kept := f.FromFailed(h.steps); len(kept) > 0 {
+		t.Errorf("%s is taken over", went(kept))
+	}
+}
+
 func FuzzAddresses(f *testing.F) {
 	for _, seed := range []string{"a", "a#2/b[3]/c", "a[", "a]", "a#0", "/", "a[[1]"} {
 		f.Add(seed)

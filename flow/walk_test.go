@@ -396,3 +396,16 @@ func TestWhereTooMuchHasFailedAlreadyNothingBegins(t *testing.T) {
 		t.Errorf("%v, %v", ended.Failure, h.started)
 	}
 }
+
+func TestACallThatFailedAsTheWalkWasCancelledIsLeftOpen(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h := &fakeHost{unit: func(context.Context, Call) (any, error) {
+		cancel(why)
+		return nil, failingUnit("cancelled")
+	}}
+	_, err := flowOf(t, `{start: a, nodes: {a: {run: u, next: {error: end}}}}`).Walk(ctx, nil, nil, h)
+	if !errors.Is(err, why) || len(h.steps) > 0 {
+		t.Errorf("%v, %s", err, went(h.steps))
+	}
+}
