@@ -62,7 +62,7 @@ const (
 func (f *Flow) draw(steps []Step) *picture {
 	p := &picture{counts: map[string]map[StepState]int{}}
 	for _, step := range steps {
-		if !step.final() && step.State != Open {
+		if !step.final() && step.State != Open || strings.HasSuffix(step.Address, patchMark) {
 			continue
 		}
 		at := NodePath(step.Address)
@@ -166,7 +166,7 @@ func (n *Node) does() (string, shape) {
 	return what, shape
 }
 
-// written is a template as it stands in the file, or its beginning, on one line.
+// asWritten is a template as it stands in the file, or its beginning, on one line.
 func asWritten(t *expr.Template) string {
 	text, ok := t.Raw().(string)
 	if !ok {

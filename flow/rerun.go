@@ -33,6 +33,40 @@ func (f *Flow) FromFailed(kept []Step) []Step {
 	return t.steps(kept)
 }
 
+// patchMark ends the address of a step that is no node's: what a rerun was told to set.
+const patchMark = "="
+
+// Set returns a step that a rerun takes over besides those of From: with it, the state has the
+// values, which are JSON values and Files, before the node at the address begins. It has to be
+// a node of a scope, since no other thing sets anything. The error is a BadRequest fault.
+func (f *Flow) Set(address string, values map[string]any) (Step, error) {
+	if parts, ok := addressParts(address); !ok || !f.inScope(parts) {
+		return Step{}, fault.New(fault.BadRequest, "nothing can be set before %s: it is no node of a scope", fault.Quote(address)).
+			WithHint("rerun from the node around it")
+	}
+	delta, err := newPatch(values)
+	if err != nil {
+		return Step{}, fault.New(fault.BadRequest, "what is to be set before %s: %s", fault.Quote(address), err)
+	}
+	return Step{Address: address + patchMark, Try: 1, State: Done, Delta: delta.raw, Began: now(), Ended: now()}, nil
+}
+
+// inScope reports whether an address is that of a node in a scope: no item, and no branch.
+func (f *Flow) inScope(parts []part) bool {
+	scope, branches := &f.Scope, map[string]*Node(nil)
+	for i, p := range parts {
+		node := branches[p.visit]
+		if scope != nil {
+			node = scope.Nodes[p.name]
+		}
+		if node == nil || i == len(parts)-1 {
+			return node != nil && scope != nil && p.item == ""
+		}
+		scope, branches = node.Flow, node.Branches
+	}
+	return false
+}
+
 // part is one place in an address: a visit of a node, or an item of a map.
 type part struct {
 	visit string // "review#2"
@@ -129,6 +163,7 @@ func (t *takeover) along(g *Scope, prefix string, here func(address string, node
 		if here(last, node) {
 			return last, true
 		}
+		t.taken[last+patchMark] = true
 		step, ended := t.ends[last]
 		if !ended || step.State == Failed && step.Action == "" {
 			return last, false
@@ -205,6 +240,7 @@ func (t *takeover) mend(g *Scope, prefix string) {
 		if t.sound(address) {
 			return false
 		}
+		t.taken[address+patchMark] = true
 		t.within(node, address)
 		return true
 	})

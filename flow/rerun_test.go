@@ -75,6 +75,51 @@ func TestARerunRunsWhatComesAfterAnAddress(t *testing.T) {
 	}
 }
 
+func TestARerunSetsWhatItIsToldTo(t *testing.T) {
+	text := `{start: a, nodes: {a: {set: {n: 1}, next: b}, b: {flow: {nodes: {i: {set: {m: "${{ state.n * 10 }}"}, next: j}, j: {set: {m: "${{ state.m + 1 }}"}}}}, set: {n: "${{ out.m }}"}, next: c}, c: {}}, output: {n: "${{ state.n }}"}}`
+	h := &fakeHost{}
+	walked(t, text, nil, h)
+	f := flowOf(t, text)
+	rerun := func(kept []Step, from string, values map[string]any) (*fakeHost, any) {
+		t.Helper()
+		kept, err := f.From(kept, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := f.Set(from, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &fakeHost{steps: append(kept, set)}
+		ended := walked(t, text, nil, h)
+		if ended.Counts.Steps != 5 {
+			t.Errorf("it counts %d steps", ended.Counts.Steps)
+		}
+		return h, ended.Output["n"]
+	}
+	if _, n := rerun(h.steps, "a", map[string]any{"n": int64(5)}); n != int64(11) {
+		t.Errorf("before the first: %v", n)
+	}
+	if _, n := rerun(h.steps, "c", map[string]any{"n": int64(5)}); n != int64(5) {
+		t.Errorf("before the last: %v", n)
+	}
+	inside, n := rerun(h.steps, "b/j", map[string]any{"m": int64(7), "$x": aFile})
+	if n != int64(8) {
+		t.Errorf("inside: %v", n)
+	}
+	if _, n := rerun(inside.steps, "b/j", map[string]any{"$x": nil}); n != int64(11) {
+		t.Errorf("a rerun of a rerun: %v", n)
+	}
+	if _, n := rerun(inside.steps, "c", map[string]any{"x": nil}); n != int64(8) {
+		t.Errorf("a rerun of a rerun from a later node: %v", n)
+	}
+	for _, none := range []string{"x", "", "b/x", "b[1]", "b/i=", "a/i"} {
+		if _, err := f.Set(none, nil); err == nil {
+			t.Errorf("it can be set before %q", none)
+		}
+	}
+}
+
 func TestARerunFromWhereTheFlowDoesntComeIsRefused(t *testing.T) {
 	h := &fakeHost{}
 	walked(t, `{start: a, nodes: {a: {next: b}, b: {flow: {nodes: {i: {}}}, next: c}, c: {}}}`, nil, h)
@@ -92,6 +137,19 @@ func TestARerunFromWhereTheFlowDoesntComeIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(fault.Public(err).Hint, c.hint) {
 			t.Errorf("%s: %v, %v", name, err, fault.Public(err).Hint)
 		}
+	}
+}
+
+func TestARerunDoesntComePastAFailure(t *testing.T) {
+	h := &fakeHost{unit: told}
+	text := `{start: a, nodes: {a: {run: u, with: {fail: broke}, next: b}, b: {}}}`
+	walked(t, text, nil, h)
+	f := flowOf(t, text)
+	if _, err := f.From(h.steps, "b"); err == nil || !strings.Contains(fault.Public(err).Hint, "from a") {
+		t.Error(err)
+	}
+	if kept := f.FromFailed(h.steps); len(kept) > 0 {
+		t.Errorf("%s is taken over", went(kept))
 	}
 }
 

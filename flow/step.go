@@ -12,7 +12,8 @@ import (
 //
 // An address is the path of nodes from the root: `review` is the first visit of a node,
 // `review#2` its second one, `read/texts` a branch, `read/texts[3]` an item of a map, from 0,
-// `research/plan` a node of a sub-flow.
+// `research/plan` a node of a sub-flow. `review#2=` is none of these: what a rerun was told to
+// set before that node.
 type Step struct {
 	Address string
 	Try     int // from 1

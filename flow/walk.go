@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ type Ended struct {
 type Counts struct{ Steps, Failed, Skipped int }
 
 func (c *Counts) add(s Step) {
-	if !s.final() {
+	if !s.final() || strings.HasSuffix(s.Address, patchMark) {
 		return
 	}
 	c.Steps++

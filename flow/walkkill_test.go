@@ -182,7 +182,10 @@ func (g generator) work(deep int) map[string]any {
 func (g generator) run() map[string]any {
 	node := map[string]any{"run": "u", "with": map[string]any{"a": "${{ state.s0 }}"}}
 	if g.IntN(2) == 0 {
-		node["retry"] = map[string]any{"tries": 3, "wait": []string{"0s", "1s"}[g.IntN(2)], "factor": 2}
+		node["retry"] = map[string]any{"tries": 3, "wait": []string{"1ms", "1s"}[g.IntN(2)], "factor": 2}
+		if g.IntN(3) == 0 {
+			node["retry"] = 2
+		}
 	}
 	if g.IntN(3) == 0 {
 		node["fallback"] = map[string]any{"x": "${{ error.kind }}"}

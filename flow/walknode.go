@@ -36,6 +36,9 @@ func (o *outcome) vars() expr.Vars {
 // visit does what a node has to do, unless that is kept, and returns its action. The error is
 // a failure that no edge of the node takes, or ends the walk.
 func (s *scope) visit(ctx context.Context, node *Node, address string) (string, error) {
+	if err := s.patched(address); err != nil {
+		return "", err
+	}
 	if step, ok := s.ended(address); ok {
 		return s.fold(step)
 	}
@@ -55,6 +58,23 @@ func (s *scope) visit(ctx context.Context, node *Node, address string) (string, 
 		return "", err
 	}
 	return s.end(ctx, o, delta, err)
+}
+
+// patched lets the state have what a rerun was told to set before the node; see Set.
+func (s *scope) patched(address string) error {
+	step, ok := s.kept[address+patchMark]
+	if !ok {
+		return nil
+	}
+	delta, err := readPatch(step.Delta)
+	if err != nil {
+		return err
+	}
+	if !s.state.fits(delta) {
+		return overLimit(address)
+	}
+	s.write(delta)
+	return nil
 }
 
 // fold takes over a kept end.
