@@ -234,7 +234,7 @@ var walks = []struct {
 	},
 }
 
-func path(steps []Step) string {
+func pathOf(steps []Step) string {
 	var out []string
 	for _, s := range steps {
 		at := s.Address
@@ -262,7 +262,7 @@ func TestWalks(t *testing.T) {
 			if failure != c.failure || output != c.output {
 				t.Errorf("it gave %s and failed with %q (%v), want %s and %q", output, failure, ended.Failure, c.output, c.failure)
 			}
-			if diff := cmp.Diff(sorted(c.path), sorted(path(h.steps))); diff != "" {
+			if diff := cmp.Diff(sorted(c.path), sorted(pathOf(h.steps))); diff != "" {
 				t.Errorf("the steps (-want +got):\n%s", diff)
 			}
 			if len(h.started) != c.calls {
@@ -357,8 +357,8 @@ func TestAWalkThatIsCancelledKeepsNothingHalf(t *testing.T) {
 	}}
 	f := flowOf(t, `{start: a, nodes: {a: {run: u, set: {x: 1}, next: b}, b: {run: u, retry: 3, fallback: 2, next: c}, c: {}}}`)
 	ended, err := f.Walk(ctx, nil, nil, h)
-	if !errors.Is(err, why) || path(h.steps) != "a:done" || ended.State["x"] != int64(1) {
-		t.Errorf("%v, %s, %v", err, path(h.steps), ended.State)
+	if !errors.Is(err, why) || pathOf(h.steps) != "a:done" || ended.State["x"] != int64(1) {
+		t.Errorf("%v, %s, %v", err, pathOf(h.steps), ended.State)
 	}
 }
 
@@ -371,7 +371,7 @@ func TestNothingIsKeptAfterTheHostHasStopped(t *testing.T) {
 		once := &onceFailing{fakeHost: h}
 		f := flowOf(t, `{start: a, nodes: {a: {map: "${{ [1, 2, 3, 4] }}", parallel: 3, run: u, with: {x: "${{ item }}"}}}}`)
 		if _, err := f.Walk(t.Context(), nil, nil, once); !errors.Is(err, errKilled) || len(h.steps) > 0 || len(h.started) != 3 {
-			t.Errorf("%v, %v, %v", err, path(h.steps), h.started)
+			t.Errorf("%v, %v, %v", err, pathOf(h.steps), h.started)
 		}
 	})
 }

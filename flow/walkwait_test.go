@@ -72,8 +72,8 @@ func TestTimes(t *testing.T) {
 				if ended.Failure != nil {
 					failure = ended.Failure.Kind
 				}
-				if took := time.Since(began); failure != c.failure || took != c.takes || path(h.steps) != c.path && !unordered(c.path, h.steps) {
-					t.Errorf("it took %s, failed with %q (%v), and went\n%s", took, failure, ended.Failure, path(h.steps))
+				if took := time.Since(began); failure != c.failure || took != c.takes || pathOf(h.steps) != c.path && !unordered(c.path, h.steps) {
+					t.Errorf("it took %s, failed with %q (%v), and went\n%s", took, failure, ended.Failure, pathOf(h.steps))
 				}
 			})
 		})
@@ -81,7 +81,7 @@ func TestTimes(t *testing.T) {
 }
 
 func unordered(want string, steps []Step) bool {
-	got := sorted(path(steps))
+	got := sorted(pathOf(steps))
 	for step := range sorted(want) {
 		if !got[step] {
 			return false
@@ -123,7 +123,7 @@ func TestTimesGoOnAcrossRestarts(t *testing.T) {
 				}
 				open := slices.IndexFunc(h.steps, func(s Step) bool { return s.State == Open && s.Until.Equal(began.Add(time.Minute)) })
 				if open < 0 {
-					t.Errorf("nothing says until when it waits: %s", path(h.steps))
+					t.Errorf("nothing says until when it waits: %s", pathOf(h.steps))
 				}
 				time.Sleep(10 * time.Second)
 				ended, err := f.Walk(t.Context(), nil, slices.Clone(h.steps), h)
@@ -168,8 +168,8 @@ func TestAPersonAnswers(t *testing.T) {
 	ended := walked(t, `{start: a, nodes: {a: {ask: "Publish ${{ input.n }}?", show: {n: "${{ input.n }}"}, form: {type: object}, set: {a: "${{ out }}"}, next: {approve: end, reject: b}}, b: {}}, output: {a: "${{ state.a }}"}}`,
 		map[string]any{"n": int64(1)}, h)
 	text, _ := Encode(ended.Output["a"])
-	if want := `{"at":"2027-01-31T12:00:00Z","by":"Ada","note":"sorry","why":"dull"}`; string(text) != want || path(h.steps) != "a:done b:done" {
-		t.Errorf("%s, %s", text, path(h.steps))
+	if want := `{"at":"2027-01-31T12:00:00Z","by":"Ada","note":"sorry","why":"dull"}`; string(text) != want || pathOf(h.steps) != "a:done b:done" {
+		t.Errorf("%s, %s", text, pathOf(h.steps))
 	}
 	q := asked[0]
 	if q.Text != "Publish 1?" || q.Show["n"] != int64(1) || string(q.Form) != `{"type":"object"}` || len(q.Answers) != 2 || !q.Until.IsZero() {
