@@ -226,7 +226,7 @@ func TestBounds(t *testing.T) {
 		nodes("a: {flow: {nodes: {b: {run: u}}}}"):                                                           {1, 1, 2},
 		nodes("a: {run: u, max_visits: 3, action: x, next: {x: a, y: end, exhausted: end}}"):                 {1, 3, 1},
 		"start: a\n" + nodes("a: {run: u, next: b}", "b: {run: u, action: x, next: {x: a, y: end}}"):         {2, 100, 1},
-		nodes("a: {map: [1], max: 100000, retry: 100, flow: {nodes: {b: {map: [1], max: 100000, run: u}}}}"): {0, manyCalls, 2},
+		nodes("a: {map: [1], max: 100000, flow: {nodes: {b: {map: [1], max: 100000, retry: 100, run: u}}}}"): {0, manyCalls, 2},
 	} {
 		if diff := cmp.Diff(want, parsed(t, text).Bounds()); diff != "" {
 			t.Errorf("%s%s", text, diff)

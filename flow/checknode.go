@@ -146,7 +146,7 @@ func (c *checker) subflow(n *Node, state env, seen types) (*expr.Type, ending) {
 	c.expects(n, "with", n.With, expr.Object, seen, state)
 	first := env{}
 	if n.With != nil {
-		first = written(n.With, seen)
+		first = keysOf(n.With, seen)
 	}
 	inside := types{}
 	for name, t := range seen {
@@ -161,13 +161,13 @@ func (c *checker) subflow(n *Node, state env, seen types) (*expr.Type, ending) {
 	}
 	end := c.scope(n.Flow, first, inside)
 	if n.Scoping == Shared && n.With != nil {
-		end.written = end.written.with(written(n.With, seen))
+		end.written = end.written.with(keysOf(n.With, seen))
 	}
 	return end.written.typ(), end
 }
 
-// written are the keys that a `set` or a `with` writes.
-func written(t *expr.Template, seen types) env {
+// keysOf are the keys that a `set` or a `with` writes.
+func keysOf(t *expr.Template, seen types) env {
 	of := t.Type(seen)
 	if of.Any() || of.Kinds&expr.Object == 0 {
 		return env{open: true, loose: true}
@@ -215,7 +215,7 @@ func (c *checker) set(n *Node, after types, state env) env {
 		return env{}
 	}
 	c.expects(n, "set", n.Set, expr.Object, after, state)
-	keys := written(n.Set, after)
+	keys := keysOf(n.Set, after)
 	types := declared(c.flow.State)
 	fresh := make(map[string]*expr.Type, len(keys.keys))
 	for key, t := range keys.keys {

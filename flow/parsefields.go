@@ -151,7 +151,7 @@ func (f fields) duration(key string, least, most time.Duration) time.Duration {
 			"write it with its unit, such as 30s, 5m or 1h30m")
 		return 0
 	}
-	return d
+	return d.Truncate(time.Millisecond) // what is finer can't be written
 }
 
 // template reads a value that may hold expressions; nil where it isn't there.

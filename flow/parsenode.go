@@ -297,9 +297,9 @@ func (r *reader) retry(at fields) Retry {
 	}
 	return Retry{
 		Tries:   f.whole("tries", maxTries, 0),
-		Wait:    f.duration("wait", time.Millisecond, maxWait),
+		Wait:    f.duration("wait", 0, maxWait),
 		Factor:  f.number("factor", 1, 100),
-		MaxWait: f.duration("max_wait", time.Millisecond, maxWait),
+		MaxWait: f.duration("max_wait", 0, maxWait),
 		On:      f.texts("on"),
 	}
 }

@@ -40,8 +40,12 @@ func TestWhatARehearsalGives(t *testing.T) {
 		t.Errorf("an answer that isn't one of the question's: %v", err)
 	}
 	for _, s := range []Step{
-		{Address: "draft", State: Done, Action: Default}, {Address: "review", State: Open}, {Address: "review", State: Failed}, {Address: "review", Try: 2, State: Done, Action: "again"},
-		{Address: "read/texts[0]", State: Done, Action: Default}, {Address: "draft#2", State: Skipped, Action: Default},
+		{Address: "draft", State: Done, Action: Default},
+		{Address: "review", State: Open},
+		{Address: "review", State: Failed},
+		{Address: "review", Try: 2, State: Done, Action: "again"},
+		{Address: "read/texts[0]", State: Done, Action: Default},
+		{Address: "draft#2", State: Skipped, Action: Default},
 	} {
 		if err := h.Keep(t.Context(), s); err != nil {
 			t.Fatal(err)

@@ -67,6 +67,8 @@ func (s Source) Parse(value any, pointer string) (*Template, []fault.Finding) {
 	t := &Template{raw: value, pointer: pointer}
 	switch v := value.(type) {
 	case string:
+		v = strings.ToValidUTF8(v, "\uFFFD")
+		t.raw = v
 		return t, s.parseText(t, v)
 	case []any:
 		return t, s.parseList(t, v)
