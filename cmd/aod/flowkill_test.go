@@ -46,7 +46,7 @@ nodes:
       right: {run: stamp, with: {doc: "${{ state.docs[5] }}"}}
     set: {left: "${{ out.left.doc }}", right: "${{ out.right.doc }}"}
     next: ask
-  ask: {ask: Enough?, next: {approve: end, reject: end}}
+  ask: {ask: "Enough?", next: {approve: end, reject: end}}
 output: {left: "${{ state.left }}", right: "${{ state.right }}", rounds: "${{ state.rounds }}"}
 `
 
