@@ -106,7 +106,7 @@ func (l *loop) isLive(id string) bool { return l.job(id) != nil }
 func (l *loop) register(j *job) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closing && !(l.draining && j.Lineage.Parent != "") {
+	if isCall := j.Lineage.Parent != ""; l.closing && (!l.draining || !isCall) {
 		return fault.New(fault.Unavailable, "the server is shutting down").WithHint("try again in a moment")
 	}
 	l.live[j.ID] = j

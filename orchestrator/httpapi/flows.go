@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -107,7 +106,7 @@ func (a *API) answerQuestion(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	answer.Form = json.RawMessage(f["form"])
+	answer.Form = f["form"]
 	if err := a.svc.Answer(c.Request().Context(), id, answer); err != nil {
 		return err
 	}

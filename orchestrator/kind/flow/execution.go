@@ -69,10 +69,7 @@ func (x *execution) walk(ctx context.Context) (run.Result, error) {
 	}
 	limited, stop := x.within(ctx)
 	defer stop()
-	h, err := x.newHost()
-	if err != nil {
-		return run.Result{}, err
-	}
+	h := x.newHost()
 	ended, err := h.walk(limited, graph)
 	h.calls.End(causeOf(limited))
 	if err != nil {

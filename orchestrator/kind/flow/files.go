@@ -17,13 +17,8 @@ import (
 // files are the bytes of the files in a state, each under its digest: links to files that
 // nobody writes to. What they were taken from may go.
 type files struct {
-	dir     string
-	durable bool // they have to be on the disk before a step speaks of them
-}
-
-// openFiles returns the files of a run. Their directory is made by the first of them.
-func openFiles(dir string, durable bool) (*files, error) {
-	return &files{dir: dir, durable: durable}, nil
+	dir     string // is made by the first of them
+	durable bool   // they have to be on the disk before a step speaks of them
 }
 
 // add keeps the bytes of a file that lies at a path.

@@ -24,14 +24,10 @@ type host struct {
 	files  *files
 }
 
-func (x *execution) newHost() (*host, error) {
-	files, err := openFiles(x.StateDir(), x.Durable)
-	if err != nil {
-		return nil, err
-	}
-	h := &host{execution: x, calls: x.Calls(), files: files}
+func (x *execution) newHost() *host {
+	h := &host{execution: x, calls: x.Calls(), files: &files{dir: x.StateDir(), durable: x.Durable}}
 	h.broker = x.Broker(h.calls, x.logger)
-	return h, nil
+	return h
 }
 
 // Keep implements flow.Host.
@@ -99,7 +95,8 @@ func (h *host) start(ctx context.Context, asked handoff.Request) (id string, err
 	asking := time.Now()
 	for wait := firstPause; ; wait = min(2*wait, longPause) {
 		id, err = h.broker.Start(ctx, asked)
-		if !isFull(err) && !(fault.Is(err, fault.Unavailable) && time.Since(asking) < patience) {
+		again := isFull(err) || fault.Is(err, fault.Unavailable) && time.Since(asking) < patience
+		if !again {
 			return id, err
 		}
 		if cause := pause.For(ctx, wait); cause != nil {
