@@ -88,7 +88,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(), a.mcpCommand(),
 		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
 		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(), a.mcpCommand(), a.pruneCommand(), a.backupCommand(), a.restoreCommand(), a.checkAgentCommand(),
+		a.unitsCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(), a.pruneCommand(), a.backupCommand(), a.restoreCommand(), a.checkAgentCommand(),
 	)
 	a.completeCommands(root)
 	return root
