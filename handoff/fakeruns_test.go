@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -124,6 +125,8 @@ func (f *fakeRuns) Progress(p Progress) {
 	defer f.mu.Unlock()
 	f.told = append(f.told, p)
 }
+
+func (f *fakeRuns) Told(context.Context, string) iter.Seq[Progress] { return func(func(Progress) bool) {} }
 
 func (f *fakeRuns) started() int {
 	f.mu.Lock()

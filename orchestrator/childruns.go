@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -224,6 +225,34 @@ func (c *childRuns) Cancel(ctx context.Context, id, reason string) error {
 
 // Progress implements handoff.Runs.
 func (c *childRuns) Progress(p handoff.Progress) { c.job.Tell(run.Event{Progress: &p}) }
+
+// Told implements handoff.Runs.
+func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progress] {
+	return func(yield func(handoff.Progress) bool) {
+		call := c.loop.job(id)
+		if call == nil || call.Lineage.Parent != c.job.ID {
+			return
+		}
+		var last *handoff.Progress
+		for {
+			news := call.news.after() // before the look, so that nothing comes between
+			if said := call.said.Load(); said != last {
+				if last = said; !yield(*said) {
+					return
+				}
+			}
+			select {
+			case <-news:
+			case <-call.ended:
+				return
+			case <-call.gone: // another process goes on with it
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
 
 // Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
 // model, as it does while it waits for a call.
