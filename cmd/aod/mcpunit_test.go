@@ -244,10 +244,10 @@ func TestHowSealedServersEnd(t *testing.T) {
 	}
 }
 
-// speaks has a client of the server's API say something to a unit.
+// speaks has a client of the server's API say something to a unit; "" are the server's own tools.
 func (s *server) speaks(method, unit, session, body string) (*http.Response, string) {
 	s.t.Helper()
-	request, err := http.NewRequest(method, s.url()+"/mcp/"+unit, strings.NewReader(body))
+	request, err := http.NewRequest(method, strings.TrimSuffix(s.url()+"/mcp/"+unit, "/"), strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -61,6 +61,7 @@ type Options struct {
 	Out     string   // a directory for the files of results; "": they stay with their runs
 	URL     string   // of the server that has the files of runs, for what is too large; "": none
 	Version string   // of the program
+	Spans   bool     // each call has a span, below which that of its run is
 	Logger  *slog.Logger
 }
 
