@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -81,7 +82,7 @@ func (c mcpCalls) Units(ctx context.Context) ([]api.Unit, error) {
 	units := make([]api.Unit, 0, len(granted))
 	for name, u := range granted {
 		version := sha256.Sum256(u.Schema)
-		units = append(units, api.Unit{Name: name, Kind: capsule.KindCapsule, Description: u.Description, Version: hex.EncodeToString(version[:])})
+		units = append(units, api.Unit{Name: name, Kind: cmp.Or(u.Kind, capsule.KindCapsule), Description: u.Description, Version: hex.EncodeToString(version[:])})
 	}
 	return units, nil
 }

@@ -29,7 +29,11 @@ func (r *anyRuns) Unit(_ context.Context, name string) (*handoff.Unit, error) {
 	if c == nil {
 		return nil, errors.New(fmt.Sprint(found))
 	}
-	return &handoff.Unit{Name: name, Description: "It is " + name + ".", Contract: c, Schema: []byte(schema)}, nil
+	u := &handoff.Unit{Name: name, Description: "It is " + name + ".", Contract: c, Schema: []byte(schema)}
+	if name == "server" {
+		u.Kind = capsule.KindMCP
+	}
+	return u, nil
 }
 
 func (r *anyRuns) Start(context.Context, handoff.Call) (string, error) {
@@ -130,6 +134,7 @@ func TestAToolThatIsNotGrantedIsNotThere(t *testing.T) {
 			t.Errorf("%s: %v, %d runs", tool, err, runs.started)
 		}
 	}
+	caller.Grants = append(caller.Grants, "server") // which is talked with
 	list, err := answerOf(askBroker(t, &anyRuns{}, caller, handoff.Limits{}, "tools/list", "", ""))
 	if err != nil || strings.Count(string(list), `"inputSchema"`) != 1 || !strings.Contains(string(list), `"name":"ask"`) {
 		t.Errorf("%s, %v", list, err)

@@ -57,7 +57,7 @@ func TestNoCanarySingsOfATool(t *testing.T) {
 	s := newServer(t, "--log-level", "debug", "--log-format", "json", "--concurrency", "2")
 	s.env = append(s.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+address)
 	s.addSinger()
-	s.addAsker("asker", "- {name: singer, capsule: singer}\n")
+	s.addAsker("- {name: singer, capsule: singer}\n")
 	sealed := uniqueUnit()
 	addMCP(t, s.units, sealed, "mcp: {tools: [count, noise, echo]}\n")
 	s.start()
@@ -149,7 +149,7 @@ func (s *server) singByStdio(run string, flags ...string) string {
 // singInACapsule has a capsule go through calls at its own /mcp.
 func (s *server) singInACapsule() {
 	s.t.Helper()
-	heard, _ := s.asks("asker", askStep{Name: "singer", Arguments: map[string]string{"say": mcpCanary}},
+	heard, _ := s.asks(askStep{Name: "singer", Arguments: map[string]string{"say": mcpCanary}},
 		askStep{Name: "singer", Arguments: map[string]string{"doc": "LINK"}},
 		askStep{Name: "singer", Arguments: map[string]string{"say": mcpCanary, "do": "fail"}},
 		askStep{Name: "singer", Arguments: map[string]string{"doc": "data:text/plain;name=Tweety;base64,VHdlZXR5"}},

@@ -30,29 +30,32 @@ type asked struct {
 	Text   string
 }
 
-// addAsker adds a unit that asks /mcp, with a tools.yaml.
-func (s *server) addAsker(name, tools string) {
+// addAsker adds a unit "asker" that asks /mcp, with a tools.yaml.
+func (s *server) addAsker(tools string) { s.addPython("asker", "", tools) }
+
+// addPython adds a unit whose program is that of its name in testdata/mcpserver.
+func (s *server) addPython(name, agent, tools string) {
 	s.t.Helper()
-	program, err := os.ReadFile("testdata/mcpserver/asker.py")
+	program, err := os.ReadFile(filepath.Join("testdata", "mcpserver", name+".py"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	dir := filepath.Join(s.units, name)
-	write(s.t, string(program), dir, "asker.py")
-	write(s.t, "FROM aod/base\nCOPY asker.py /asker.py\nENTRYPOINT [\"python3\", \"/asker.py\"]\nCMD []\n", dir, "Dockerfile")
-	write(s.t, "name: "+name+"\n", dir, "agent.yaml")
+	write(s.t, string(program), dir, "run.py")
+	write(s.t, "FROM aod/base\nCOPY run.py /run.py\nENTRYPOINT [\"python3\", \"/run.py\"]\nCMD []\n", dir, "Dockerfile")
+	write(s.t, "name: "+name+"\n"+agent, dir, "agent.yaml")
 	write(s.t, tools, dir, "tools.yaml")
 	write(s.t, `{"input": {"type": "object"}, "output": {"type": "object"}}`, dir, "schema.json")
 }
 
-// asks has a unit go through steps, and returns what it heard and how much JSON that was.
-func (s *server) asks(unit string, steps ...askStep) (heard []asked, size int) {
+// asks has the asker go through steps, and returns what it heard and how much JSON that was.
+func (s *server) asks(steps ...askStep) (heard []asked, size int) {
 	s.t.Helper()
 	input, err := json.Marshal(map[string]any{"steps": steps})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	record := s.await(s.call(unit, string(input)))
+	record := s.await(s.call("asker", string(input)))
 	s.removeLater(record.Image.Ref)
 	var got struct {
 		Said []asked
@@ -74,13 +77,13 @@ sleep 2
 echo '{}' > /io/output.json
 `)
 	s.addWorker("granted", "")
-	s.addAsker("asker", "- {name: tell, capsule: teller}\n- {name: granted, capsule: granted}\n")
+	s.addAsker("- {name: tell, capsule: teller}\n- {name: granted, capsule: granted}\n")
 	s.start()
 	steps := []askStep{{}, {Name: "granted"}, {Name: "tell"}}
 	for n := range 8 {
 		steps = append(steps, askStep{Name: fmt.Sprintf("other-%d", n)})
 	}
-	heard, _ := s.asks("asker", steps...)
+	heard, _ := s.asks(steps...)
 	if !slices.Equal(heard[0].Tools, []string{"granted", "tell"}) {
 		t.Errorf("it has the tools %q", heard[0].Tools)
 	}
@@ -111,9 +114,9 @@ func TestALargeFileGoesFromToolToToolByItsURI(t *testing.T) {
 		`echo "{\"sum\":\"$(sha256sum < /io/output/large.bin)\"}" > /io/output.json`+"\n")
 	s.addCaller("taker", `echo "{\"sum\":\"$(cat /io/input/*.bin | sha256sum)\"}" > /io/output.json`+"\n")
 	write(t, `{"input": {"type": "object", "properties": {"doc": {"type": "string", "format": "file_path"}}}, "output": {"type": "object"}}`, s.units, "taker", "schema.json")
-	s.addAsker("asker", "- {name: make, capsule: maker}\n- {name: take, capsule: taker}\n")
+	s.addAsker("- {name: make, capsule: maker}\n- {name: take, capsule: taker}\n")
 	s.start()
-	heard, bytes := s.asks("asker", askStep{Name: "make"}, askStep{Name: "take", Arguments: map[string]string{"doc": "LINK"}})
+	heard, bytes := s.asks(askStep{Name: "make"}, askStep{Name: "take", Arguments: map[string]string{"doc": "LINK"}})
 	if heard[0].Failed || heard[0].Text != heard[1].Text || !strings.Contains(heard[0].Text, "sum") {
 		t.Errorf("%+v", heard)
 	}
