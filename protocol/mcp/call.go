@@ -70,6 +70,9 @@ func clientOf(req *sdk.CallToolRequest) string {
 // follow waits for a run. A client that goes away cancels it; one that knows tasks gets a task
 // in its place after a while.
 func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
+	if record.Outcome != "" {
+		return s.resultOf(ctx, record), nil
+	}
 	ctx, stop := httpwire.Attached(ctx)
 	defer stop()
 	wait, cancel := ctx, context.CancelFunc(func() {})
