@@ -126,7 +126,9 @@ func (f *fakeRuns) Progress(p Progress) {
 	f.told = append(f.told, p)
 }
 
-func (f *fakeRuns) Told(context.Context, string) iter.Seq[Progress] { return func(func(Progress) bool) {} }
+func (f *fakeRuns) Told(context.Context, string) iter.Seq[Progress] {
+	return func(func(Progress) bool) {}
+}
 
 func (f *fakeRuns) started() int {
 	f.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -193,7 +194,7 @@ func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error
 // waits for it: it needn't be looked up then.
 func (c *childRuns) waitsFor(ctx context.Context, id string) bool {
 	call := c.loop.job(id)
-	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !closed(call.ended)
+	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !pause.Over(call.ended)
 }
 
 func noSuchCall() error {
@@ -296,13 +297,4 @@ func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 }
 
 // hasEnded reports whether the run has its outcome.
-func (j *job) hasEnded() bool { return closed(j.ended) }
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (j *job) hasEnded() bool { return pause.Over(j.ended) }
