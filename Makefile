@@ -111,6 +111,10 @@ soak: base ## 200 runs by command, then an hour of 1,000 hostile and good ones b
 	@sh scripts/soak.sh $(if $(RUNS),$$(( $(RUNS) / 5 )))
 	@sh scripts/soak-server.sh $(RUNS)
 
+.PHONY: mcp-soak
+mcp-soak: base build ## 20 MCP clients that come and go for ten minutes, 2,000 calls (RUNS): nothing may be left or grow
+	@sh scripts/mcp-soak.sh $(RUNS)
+
 .PHONY: powerloss
 powerloss: base ## lose power at 30 moments of a server's work: nothing that was told may be untrue after it
 	AOD_TEST_DOCKER=require AOD_MOMENTS=30 $(GO) test -race -v -timeout 30m -run TestNoMomentOfALossOfPower ./cmd/aod

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -26,6 +27,9 @@ type Submission struct {
 	Key string
 	// TraceParent is the caller's W3C trace context; "" for none.
 	TraceParent string
+	// Wait is how long the server waits for the run's end before it answers, up to half a
+	// minute; 0: not at all.
+	Wait time.Duration
 }
 
 // InputFile is a local file for a field of the input.
@@ -35,13 +39,16 @@ type InputFile struct {
 }
 
 // Submit starts a run and returns its record as it is then. It waits for the server to
-// accept the run, not for the run's end: see Events. If ctx ends before Submit returns, the
+// accept the run, and for the run's end only as long as Wait says: see Events. If ctx ends before Submit returns, the
 // run may have started all the same.
 func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	r := request{
 		method: http.MethodPost, path: []string{"v1", "runs"},
 		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
 		slow:   len(s.Files) > 0,
+	}
+	if s.Wait > 0 {
+		r.query = url.Values{"wait": {s.Wait.String()}}
 	}
 	if s.TraceParent != "" {
 		r.header["Traceparent"] = s.TraceParent

@@ -25,7 +25,7 @@ func TestSubmit(t *testing.T) {
 	var got, key string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		got, key = r.Method+" "+r.URL.Path+" "+r.Header.Get("Content-Type")+" "+string(raw), r.Header.Get("Idempotency-Key")
+		got, key = r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Content-Type")+" "+string(raw), r.Header.Get("Idempotency-Key")
 		w.WriteHeader(http.StatusAccepted)
 		writeRecord(w, "idle")
 	})
@@ -35,6 +35,9 @@ func TestSubmit(t *testing.T) {
 	}
 	if want := `POST /v1/runs application/json {"unit":"hello","input":{"n":1e3},"timeout":"1m30s"}`; got != want {
 		t.Errorf("sent %s, want %s", got, want)
+	}
+	if _, err := c.Submit(t.Context(), Submission{Unit: "hello", Wait: time.Second}); err != nil || !strings.HasPrefix(got, "POST /v1/runs?wait=1s ") {
+		t.Errorf("with a wait it sends %s, %v", got, err)
 	}
 	if len(key) < 20 {
 		t.Errorf("the key is %q", key)

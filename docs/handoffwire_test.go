@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -127,3 +128,7 @@ func (exampleRuns) Recall(context.Context, handoff.Call) (string, error) { retur
 func (exampleRuns) LastWords(context.Context, string) string { return "" }
 
 func (exampleRuns) Progress(handoff.Progress) {}
+
+func (exampleRuns) Told(context.Context, string) iter.Seq[handoff.Progress] {
+	return func(func(handoff.Progress) bool) {}
+}

@@ -80,11 +80,12 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 }
 
 // paste runs scripts one after the other in one shell, which starts in dir, and returns what
-// each printed.
+// each printed. A server that still runs is stopped, and not killed: a killed one may leave a
+// container that it was about to start, and nobody starts again over its data directory.
 func paste(t *testing.T, dir string, scripts, env []string) []string {
 	t.Helper()
 	const between = "\x1e"
-	whole := "set -eu\ntrap 'kill -9 ${!:-} 2>/dev/null || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
+	whole := "set -eu\ntrap 'kill ${!:-} 2>/dev/null && wait ${!:-} || true' EXIT\n" + strings.Join(scripts, "printf '"+between+"'\n")
 	ctx, cancel := context.WithTimeout(t.Context(), tourTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", whole)

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -93,6 +94,10 @@ func (b *Broker) Unit(ctx context.Context, name string) (*Unit, error) {
 func (b *Broker) Await(ctx context.Context, id string) (Result, error) {
 	return b.runs.Await(ctx, id)
 }
+
+// Told yields how far a call of the caller's says it is, until the call's end or that of ctx.
+// What is said faster than it is taken is passed over for what is newer.
+func (b *Broker) Told(ctx context.Context, id string) iter.Seq[Progress] { return b.runs.Told(ctx, id) }
 
 // Cancel asks a call of the caller's to end, and returns it as it stands then. A call that
 // has ended stays as it is.

@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -131,6 +132,10 @@ func (f *fakeRuns) Progress(p Progress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = append(f.told, p)
+}
+
+func (f *fakeRuns) Told(context.Context, string) iter.Seq[Progress] {
+	return func(func(Progress) bool) {}
 }
 
 func (f *fakeRuns) started() int {

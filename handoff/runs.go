@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -42,6 +43,10 @@ type Runs interface {
 	LastWords(ctx context.Context, id string) string
 	// Progress takes how far the caller says it is.
 	Progress(p Progress)
+	// Told yields how far a run of the caller's own says it is, until the run's end or that
+	// of ctx. What is said faster than it is taken is passed over for what is newer. Of any
+	// other run it yields nothing.
+	Told(ctx context.Context, id string) iter.Seq[Progress]
 }
 
 // Call is a handoff that may go ahead.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -195,7 +197,7 @@ func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error
 // waits for it: it needn't be looked up then.
 func (c *childRuns) waitsFor(ctx context.Context, id string) bool {
 	call := c.loop.job(id)
-	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !closed(call.ended)
+	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !pause.Over(call.ended)
 }
 
 func noSuchCall() error {
@@ -227,6 +229,34 @@ func (c *childRuns) Cancel(ctx context.Context, id, reason string) error {
 
 // Progress implements handoff.Runs.
 func (c *childRuns) Progress(p handoff.Progress) { c.job.Tell(run.Event{Progress: &p}) }
+
+// Told implements handoff.Runs.
+func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progress] {
+	return func(yield func(handoff.Progress) bool) {
+		call := c.loop.job(id)
+		if call == nil || call.Lineage.Parent != c.job.ID {
+			return
+		}
+		var last *handoff.Progress
+		for {
+			news := call.news.after() // before the look, so that nothing comes between
+			if said := call.said.Load(); said != last {
+				if last = said; !yield(*said) {
+					return
+				}
+			}
+			select {
+			case <-news:
+			case <-call.ended:
+				return
+			case <-call.gone: // another process goes on with it
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
 
 // Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
 // model, as it does while it waits for a call.
@@ -273,13 +303,4 @@ func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 }
 
 // hasEnded reports whether the run has its outcome.
-func (j *job) hasEnded() bool { return closed(j.ended) }
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (j *job) hasEnded() bool { return pause.Over(j.ended) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -63,7 +64,7 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
 func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
-	if j := l.job(id); j != nil && !closed(j.ended) {
+	if j := l.job(id); j != nil && !pause.Over(j.ended) {
 		select {
 		case <-j.ended:
 			return j.outcome, nil

@@ -51,6 +51,8 @@ type job struct {
 	outcome api.Record    // what is stored with it; set before
 	gone    chan struct{} // closed when this process has nothing more to do with it
 	news    notifier      // of events and log lines
+
+	said atomic.Pointer[handoff.Progress] // the newest that its program says of itself; nil: nothing yet
 }
 
 // private is the part of a stored run that the next process needs and no client sees.

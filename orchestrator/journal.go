@@ -102,6 +102,9 @@ func (j *job) Note(event run.Event) {
 	case event.Warning != "":
 		j.pending = append(j.pending, event)
 	default:
+		if event.Progress != nil {
+			j.said.Store(event.Progress)
+		}
 		j.append(stored(event)...)
 	}
 }

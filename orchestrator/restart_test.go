@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -171,7 +172,7 @@ func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
 	if _, _, err := p.service.Submit(t.Context(), Submission{Unit: "worker"}); err == nil {
 		t.Error("a run is admitted while the service stops")
 	}
-	if closed(done) {
+	if pause.Over(done) {
 		t.Error("it doesn't wait for the run")
 	}
 	cancel() // its patience is over

@@ -1,4 +1,4 @@
-// Package pause waits for a while, unless a context ends before.
+// Package pause waits for a while, unless a context ends before, and tells whether an end has come.
 //
 // It must not know what is waited for.
 package pause
@@ -20,5 +20,15 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// Over reports whether a channel is closed, which tells of an end by that.
+func Over(end <-chan struct{}) bool {
+	select {
+	case <-end:
+		return true
+	default:
+		return false
 	}
 }

@@ -24,3 +24,14 @@ func TestAPauseTakesItsTimeOrEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEndIsOverWhenItsChannelIsClosed(t *testing.T) {
+	end := make(chan struct{})
+	if Over(end) {
+		t.Error("it is over before")
+	}
+	close(end)
+	if !Over(end) {
+		t.Error("it isn't over after")
+	}
+}

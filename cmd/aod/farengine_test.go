@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,4 +91,28 @@ func portedBy(s *server) map[string]string {
 		found[file.Name] = ids.ReplaceAllString(string(content), "ID")
 	}
 	return found
+}
+
+// A server elsewhere would go on without its client: it isn't even started.
+func TestThereAreNoSessionsWithAnEngineElsewhere(t *testing.T) {
+	s := newRemoteServer(t)
+	name := uniqueUnit()
+	addMCP(t, s.units, name, "")
+	s.addPython("caller", "", "- {name: count, capsule: "+name+"}\n")
+	s.start()
+	response, body := s.speaks(http.MethodPost, name, "", mcpHello)
+	if response.StatusCode != http.StatusNotImplemented || !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, "engine elsewhere") || !strings.Contains(body, "hint") {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	if status, body := s.answer("/v1/units/" + name + "/card"); status != http.StatusNotImplemented {
+		t.Errorf("its tools: %d %s", status, body)
+	}
+	if got := sessionContainers(t, s.engine, name); got > 0 {
+		t.Errorf("%d containers", got)
+	}
+	record := s.await(s.call("caller", fmt.Sprintf(`{"steps": [{"unit": %q}]}`, name)))
+	s.removeLater(record.Image.Ref)
+	if !strings.Contains(string(record.Output), `"status":501,"code":"unsupported"`) {
+		t.Errorf("a capsule is told %s, %+v", record.Output, record.Error)
+	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"iter"
 	"log/slog"
@@ -80,7 +82,7 @@ func (c mcpCalls) Units(ctx context.Context) ([]api.Unit, error) {
 	units := make([]api.Unit, 0, len(granted))
 	for name, u := range granted {
 		version := sha256.Sum256(u.Schema)
-		units = append(units, api.Unit{Name: name, Kind: capsule.KindCapsule, Description: u.Description, Version: hex.EncodeToString(version[:])})
+		units = append(units, api.Unit{Name: name, Kind: cmp.Or(u.Kind, capsule.KindCapsule), Description: u.Description, Version: hex.EncodeToString(version[:])})
 	}
 	return units, nil
 }
@@ -189,9 +191,16 @@ func madeAt(id string) time.Time {
 	return time.Unix(parsed.Time().UnixTime()).UTC()
 }
 
-// Events implements mcp.Service: a caller is told nothing of how its calls go on.
-func (c mcpCalls) Events(context.Context, string) iter.Seq2[api.Event, error] {
-	return func(func(api.Event, error) bool) {}
+// Events implements mcp.Service: a caller is told what its call says of itself, and no more.
+func (c mcpCalls) Events(ctx context.Context, id string) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		for said := range c.Told(ctx, id) {
+			raw, err := json.Marshal(api.ProgressEvent(said))
+			if !yield(api.Event{Type: api.EventProgress, Data: raw}, err) {
+				return
+			}
+		}
+	}
 }
 
 // Cancel implements mcp.Service.

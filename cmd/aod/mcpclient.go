@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -20,10 +21,17 @@ import (
 // mcpRemote adapts a server that runs elsewhere to MCP.
 type mcpRemote struct{ *client.Client }
 
+// firstWait is how long a server is asked to wait for a run before it answers: most are over
+// by then, and all is said in one request.
+const firstWait = time.Second
+
 // Submit implements mcp.Service.
 func (r mcpRemote) Submit(ctx context.Context, sub mcp.Submission) (api.Record, error) {
 	asked := client.Submission{Unit: sub.Unit, Input: sub.Input, Metadata: sub.Metadata, TraceParent: sub.TraceParent}
 	if len(sub.Files) == 0 {
+		ctx, stop := lingering(ctx, submitGrace) // else nobody would know the run of a call that is given up
+		defer stop()
+		asked.Wait = firstWait
 		return r.Client.Submit(ctx, asked)
 	}
 	dir, err := os.MkdirTemp("", "aod-mcp-")

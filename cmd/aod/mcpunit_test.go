@@ -244,10 +244,10 @@ func TestHowSealedServersEnd(t *testing.T) {
 	}
 }
 
-// speaks has a client of the server's API say something to a unit.
+// speaks has a client of the server's API say something to a unit; "" are the server's own tools.
 func (s *server) speaks(method, unit, session, body string) (*http.Response, string) {
 	s.t.Helper()
-	request, err := http.NewRequest(method, s.url()+"/mcp/"+unit, strings.NewReader(body))
+	request, err := http.NewRequest(method, strings.TrimSuffix(s.url()+"/mcp/"+unit, "/"), strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -360,16 +360,7 @@ func TestACapsuleTalksWithAServerThatItIsGranted(t *testing.T) {
 	addMCP(t, s.units, name, "")
 	addMCP(t, s.units, other, "")
 	s.addWorker("plain", "0")
-	program, err := os.ReadFile("testdata/mcpserver/caller.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(s.units, "caller")
-	write(t, string(program), dir, "caller.py")
-	write(t, "FROM aod/base\nCOPY caller.py /caller.py\nENTRYPOINT [\"python3\", \"/caller.py\"]\nCMD []\n", dir, "Dockerfile")
-	write(t, "name: caller\nbudgets: {calls: 4}\n", dir, "agent.yaml")
-	write(t, "- {name: a, capsule: "+name+", tool: count}\n- {name: b, capsule: "+name+", tool: sealed}\n- {name: c, capsule: plain}\n", dir, "tools.yaml")
-	write(t, `{"input": {"type": "object"}, "output": {"type": "object"}}`, dir, "schema.json")
+	s.addPython("caller", "budgets: {calls: 4}\n", "- {name: a, capsule: "+name+", tool: count}\n- {name: b, capsule: "+name+", tool: sealed}\n- {name: c, capsule: plain}\n")
 	s.start()
 	id := s.call("caller", fmt.Sprintf(`{"steps": [
 		{"unit": %q}, {"tool": "count"}, {"tool": "count"}, {"tool": "echo"}, {"tool": "sealed"},

@@ -76,7 +76,7 @@ func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *conf
 			return nil, nil, err
 		}
 	}
-	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Version: versionText(), Logger: logger})
+	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Version: versionText(), Logger: logger, Spans: true})
 	made, err = httpapi.New(service, httpapi.Options{
 		Mounts: append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools}),
 		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,

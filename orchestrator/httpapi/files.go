@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func (a *API) listFiles(c echo.Context) error {
@@ -78,11 +79,13 @@ func describeFile(header http.Header, file api.File) {
 	header.Set("ETag", `"`+file.SHA256+`"`)
 }
 
+// typeOf is the media type of a file by its name. Text is taken for UTF-8.
 func typeOf(name string) string {
-	if known := mime.TypeByExtension(path.Ext(name)); known != "" {
-		return known
+	known := httpwire.TypeOfFile(name)
+	if strings.HasPrefix(known, "text/") {
+		return known + "; charset=utf-8"
 	}
-	return echo.MIMEOctetStream
+	return known
 }
 
 func attachment(name string) string {

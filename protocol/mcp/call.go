@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,12 +19,14 @@ import (
 const ClientKey = "mcp_client"
 
 // callTool makes a run of a call, and answers with its result, or with a task.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (result sdk.Result, err error) {
 	t := s.catalogue.find(req.Params.Name)
 	if t == nil {
 		return nil, invalid("there is no tool %s", fault.Quote(req.Params.Name))
 	}
-	record, err := s.start(ctx, t, req)
+	traceParent, end := s.traceCall(ctx, t, req)
+	defer func() { end(result, err) }()
+	record, err := s.start(ctx, t, req, traceParent)
 	if err != nil {
 		return s.refused(ctx, err, "")
 	}
@@ -33,7 +34,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 }
 
 // start has the run of a call made.
-func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest) (api.Record, error) {
+func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest, traceParent string) (api.Record, error) {
 	input, files, err := s.take(ctx, t.input, req.Params.Arguments)
 	defer files.close()
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 	record, err := s.svc.Submit(ctx, Submission{
 		Unit: t.unit, Input: input, Files: files.list(),
 		Metadata:    map[string]string{ClientKey: clientOf(req)},
-		TraceParent: httpwire.TraceParent(&http.Request{Header: headerOf(req)}),
+		TraceParent: traceParent,
 	})
 	if err == nil {
 		s.opts.Logger.InfoContext(ctx, "tool called", "run", record.ID, "unit", t.unit)
@@ -69,6 +70,9 @@ func clientOf(req *sdk.CallToolRequest) string {
 // follow waits for a run. A client that goes away cancels it; one that knows tasks gets a task
 // in its place after a while.
 func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
+	if record.Outcome != "" {
+		return s.resultOf(ctx, record), nil
+	}
 	ctx, stop := httpwire.Attached(ctx)
 	defer stop()
 	wait, cancel := ctx, context.CancelFunc(func() {})

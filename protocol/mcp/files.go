@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -101,7 +102,7 @@ func (s *Server) open(ctx context.Context, ref contract.FileRef) (io.ReadCloser,
 	case strings.HasPrefix(ref.Text, dataScheme):
 		kind, name, content, err := parseData(ref.Text)
 		if name == "" {
-			name = fieldName(ref.Pointer) + extension(kind)
+			name = fieldName(ref.Pointer) + httpwire.Extension(kind)
 		}
 		return io.NopCloser(bytes.NewReader(content)), name, err
 	case strings.HasPrefix(ref.Text, "aod:"):

@@ -7,6 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // maxResource is how large a file may be that is read as a resource.
@@ -25,7 +26,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	if err != nil {
 		return nil, err
 	}
-	contents := &sdk.ResourceContents{URI: req.Params.URI, MIMEType: mediaType(file.Name)}
+	contents := &sdk.ResourceContents{URI: req.Params.URI, MIMEType: httpwire.TypeOfFile(file.Name)}
 	if isText(contents.MIMEType) && utf8.Valid(raw) {
 		contents.Text = string(raw)
 	} else {

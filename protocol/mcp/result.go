@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) resultOf(ctx context.Context, record api.Record) *sdk.CallToolR
 		uri := s.deliver(ctx, record.ID, file)
 		size := file.SizeBytes
 		result.Content = append(result.Content, &sdk.ResourceLink{
-			URI: uri, Name: file.Name, MIMEType: mediaType(file.Name), Size: &size,
+			URI: uri, Name: file.Name, MIMEType: httpwire.TypeOfFile(file.Name), Size: &size,
 		})
 		if most := includedUpTo(file.Name); size > most || included+size > maxIncluded {
 			continue
@@ -63,7 +64,7 @@ func setRun(result *sdk.CallToolResult, id string) {
 
 // includedUpTo is how large a file may be that stands in a result itself; -1: none of its kind.
 func includedUpTo(name string) int64 {
-	switch kind := mediaType(name); {
+	switch kind := httpwire.TypeOfFile(name); {
 	case isImage(kind):
 		return maxImage
 	case isText(kind):
@@ -79,7 +80,7 @@ func (s *Server) include(ctx context.Context, run string, file api.File, uri str
 		s.opts.Logger.WarnContext(ctx, "file not included", "run", run, fault.LogAttr(err))
 		return nil
 	}
-	kind := mediaType(file.Name)
+	kind := httpwire.TypeOfFile(file.Name)
 	if isImage(kind) {
 		return &sdk.ImageContent{Data: raw, MIMEType: kind}
 	}

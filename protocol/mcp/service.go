@@ -17,7 +17,8 @@ type Service interface {
 	Units(context.Context) ([]api.Unit, error)
 	// Schema returns a unit's schema.json, or a NotFound fault.
 	Schema(ctx context.Context, unit string) ([]byte, error)
-	// Submit accepts a run and returns at once. It reads the files before it returns.
+	// Submit accepts a run and returns it as it stands, a second later at most: it needn't wait
+	// for the run. It reads the files before it returns.
 	Submit(context.Context, Submission) (api.Record, error)
 	// Get returns a run as it stands. One that the client may not know is a NotFound fault.
 	Get(ctx context.Context, id string) (api.Record, error)
@@ -61,6 +62,7 @@ type Options struct {
 	Out     string   // a directory for the files of results; "": they stay with their runs
 	URL     string   // of the server that has the files of runs, for what is too large; "": none
 	Version string   // of the program
+	Spans   bool     // each call has a span, below which that of its run is
 	Logger  *slog.Logger
 }
 

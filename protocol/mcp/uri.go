@@ -82,41 +82,6 @@ func tooMuchData() error {
 		WithHint("name a larger file by its path (aod mcp --files DIR), or by the URI of an earlier result")
 }
 
-// kinds are the media types of files by the ends of their names, alike on every machine.
-var kinds = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".svg": "image/svg+xml", ".pdf": "application/pdf", ".zip": "application/zip", ".xml": "application/xml",
-	".txt": "text/plain", ".log": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
-	".html": "text/html", ".css": "text/css", ".json": "application/json", ".jsonl": "application/jsonl",
-	".yaml": "application/yaml", ".yml": "application/yaml",
-}
-
-// mediaType is the media type of a file by its name.
-func mediaType(name string) string {
-	if kind := kinds[strings.ToLower(path.Ext(name))]; kind != "" {
-		return kind
-	}
-	return "application/octet-stream"
-}
-
-// extension is the end of a name for a media type.
-func extension(kind string) string {
-	switch kind {
-	case "image/jpeg":
-		return ".jpg"
-	case "text/plain":
-		return ".txt"
-	case "application/yaml":
-		return ".yaml"
-	}
-	for end, known := range kinds {
-		if known == kind {
-			return end
-		}
-	}
-	return ".bin"
-}
-
 func isImage(kind string) bool {
 	return strings.HasPrefix(kind, "image/") && kind != "image/svg+xml"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -43,7 +44,7 @@ func (x *execution) Settle(ctx context.Context) {
 func (x *execution) settlePosted(ctx context.Context) {
 	a := x.attempt
 	over := a.log.ShareEnded()
-	whole := a.waitFor(ctx, lastLineTime, func() bool { return closed(over) })
+	whole := a.waitFor(ctx, lastLineTime, func() bool { return pause.Over(over) })
 	x.noteLog(a.log)
 	if !whole || a.shared == nil || x.Record.Outcome != api.Success {
 		return
@@ -77,15 +78,6 @@ func (a *attempt) waitFor(ctx context.Context, limit time.Duration, is func() bo
 		}
 	}
 	return true
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // reset removes everything of the run from its sandbox, once the program waits for another

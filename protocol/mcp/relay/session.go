@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // Options are the rules of a session.
@@ -124,7 +125,7 @@ func (s *Session) EndedWell() bool {
 func (s *Session) Beginning() <-chan struct{} { return s.begun }
 
 // Begun reports whether there is a server.
-func (s *Session) Begun() bool { return closed(s.begun) }
+func (s *Session) Begun() bool { return pause.Over(s.begun) }
 
 // Calls returns the calls so far: the first of them, and how many there were and failed.
 func (s *Session) Calls() (first []api.ToolCall, all, failed int) {
@@ -222,7 +223,7 @@ func (s *Session) Talk(stdin io.WriteCloser, stdout io.Reader, noise func(line [
 	switch {
 	case !errors.Is(err, io.EOF):
 		s.End(err)
-	case closed(s.quiet):
+	case pause.Over(s.quiet):
 		s.End(ErrClientLeft)
 	default:
 		s.End(ErrServerEnded)
@@ -278,15 +279,6 @@ func (s *Session) pass(ctx context.Context, message []byte) error {
 		return ErrClientLeft
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -2,7 +2,7 @@
 import json, os, sys, time
 
 N = 0
-TOOLS = ["count", "env", "echo", "die", "hang", "noise", "flood", "deep", "twice", "strange", "forks", "deaf", "many", "ask", "sealed"]
+TOOLS = ["count", "env", "echo", "die", "hang", "noise", "flood", "deep", "twice", "strange", "forks", "deaf", "many", "ask", "sealed", "killed", "bomb", "endless"]
 
 
 def say(message):
@@ -30,6 +30,18 @@ def call(id, name, arguments):
     elif name == "die":
         print("last words", file=sys.stderr, flush=True)
         os._exit(3)
+    elif name == "killed":
+        os.kill(os.getpid(), 9)
+    elif name == "bomb":  # one line of 1 GiB
+        try:
+            for _ in range(1 << 10):
+                sys.stdout.write("x" * (1 << 20))
+            sys.stdout.write("\n")
+        except OSError:
+            os._exit(4)
+    elif name == "endless":  # messages without end
+        while True:
+            say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * (1 << 20)}})
     elif name == "hang":
         time.sleep(10000)
     elif name == "noise":
@@ -74,6 +86,12 @@ for line in sys.stdin:
     method = m.get("method")
     if method == "initialize":
         say({"jsonrpc": "2.0", "id": m["id"], "result": {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}})
+    elif method == "tools/list" and os.environ.get("MODE") == "many":
+        say({"jsonrpc": "2.0", "id": m["id"], "result": {"tools": [{"name": "t%d" % n, "inputSchema": {"type": "object"}} for n in range(100000)]}})
+    elif method == "tools/list" and os.environ.get("MODE") == "deep":
+        schema = '{"type":"object","properties":{"x":' * 10000 + "{}" + "}}" * 10000
+        sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":%s}]}}\n' % (json.dumps(m["id"]), schema))
+        sys.stdout.flush()
     elif method == "tools/list":
         say({"jsonrpc": "2.0", "id": m["id"], "result": {"tools": [{"name": t, "description": t + " it", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}} for t in TOOLS]}})
     elif method == "tools/call":

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// askStep is one request of testdata/mcpserver/asker.py: a list of tools, or a call.
+type askStep struct {
+	Name      string            `json:"name,omitempty"`
+	Arguments map[string]string `json:"arguments,omitempty"` // LINK is the file of an earlier result
+}
+
+// asked is what it heard.
+type asked struct {
+	Tools []string
+	Told  []struct {
+		Progress, Total float64
+		Message         string
+	}
+	Code   int
+	Failed bool
+	Text   string
+}
+
+// addAsker adds a unit "asker" that asks /mcp, with a tools.yaml.
+func (s *server) addAsker(tools string) { s.addPython("asker", "", tools) }
+
+// addPython adds a unit whose program is that of its name in testdata/mcpserver.
+func (s *server) addPython(name, agent, tools string) {
+	s.t.Helper()
+	program, err := os.ReadFile(filepath.Join("testdata", "mcpserver", name+".py"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dir := filepath.Join(s.units, name)
+	write(s.t, string(program), dir, "run.py")
+	write(s.t, "FROM aod/base\nCOPY run.py /run.py\nENTRYPOINT [\"python3\", \"/run.py\"]\nCMD []\n", dir, "Dockerfile")
+	write(s.t, "name: "+name+"\n"+agent, dir, "agent.yaml")
+	write(s.t, tools, dir, "tools.yaml")
+	write(s.t, `{"input": {"type": "object"}, "output": {"type": "object"}}`, dir, "schema.json")
+}
+
+// asks has the asker go through steps, and returns what it heard and how much JSON that was.
+func (s *server) asks(steps ...askStep) (heard []asked, size int) {
+	s.t.Helper()
+	input, err := json.Marshal(map[string]any{"steps": steps})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	record := s.await(s.call("asker", string(input)))
+	s.removeLater(record.Image.Ref)
+	var got struct {
+		Said []asked
+		Size int
+	}
+	if err := json.Unmarshal(record.Output, &got); err != nil || len(got.Said) != len(steps) {
+		s.t.Fatalf("%s: %+v, %v", record.Outcome, record.Error, err)
+	}
+	return got.Said, got.Size
+}
+
+func TestACapsuleHasTheToolsThatItIsGranted(t *testing.T) {
+	s := newServer(t, "--concurrency", "1")
+	for n := range 8 {
+		s.addWorker(fmt.Sprintf("other-%d", n), "")
+	}
+	s.addCaller("teller", `ask POST /progress "" '{"percent":40,"step":"two","message":"of five"}'
+sleep 2
+echo '{}' > /io/output.json
+`)
+	s.addWorker("granted", "")
+	s.addAsker("- {name: tell, capsule: teller}\n- {name: granted, capsule: granted}\n")
+	s.start()
+	steps := []askStep{{}, {Name: "granted"}, {Name: "tell"}}
+	for n := range 8 {
+		steps = append(steps, askStep{Name: fmt.Sprintf("other-%d", n)})
+	}
+	heard, _ := s.asks(steps...)
+	if !slices.Equal(heard[0].Tools, []string{"granted", "tell"}) {
+		t.Errorf("it has the tools %q", heard[0].Tools)
+	}
+	for i, h := range heard[1:3] {
+		if h.Failed || h.Code != 0 {
+			t.Errorf("granted, call %d: %+v", i, h)
+		}
+	}
+	if told := heard[2].Told; len(told) == 0 || told[0].Message != "two: of five" || told[0].Progress != 40 || told[0].Total != 100 {
+		t.Errorf("of its call it is told %+v", told)
+	}
+	for i, h := range heard[3:] {
+		if h.Code != -32602 {
+			t.Errorf("not granted, call %d: %+v", i, h)
+		}
+	}
+	for _, run := range s.callees(s.sessionRuns("asker")[0].ID) {
+		if run.Unit != "teller" && run.Unit != "granted" {
+			t.Errorf("it has called %s", run.Unit)
+		}
+	}
+}
+
+func TestALargeFileGoesFromToolToToolByItsURI(t *testing.T) {
+	const size = 100 << 20
+	s := newServer(t, "--concurrency", "1")
+	s.addCaller("maker", "head -c "+fmt.Sprint(size)+" /dev/urandom > /io/output/large.bin\n"+
+		`echo "{\"sum\":\"$(sha256sum < /io/output/large.bin)\"}" > /io/output.json`+"\n")
+	s.addCaller("taker", `echo "{\"sum\":\"$(cat /io/input/*.bin | sha256sum)\"}" > /io/output.json`+"\n")
+	write(t, `{"input": {"type": "object", "properties": {"doc": {"type": "string", "format": "file_path"}}}, "output": {"type": "object"}}`, s.units, "taker", "schema.json")
+	s.addAsker("- {name: make, capsule: maker}\n- {name: take, capsule: taker}\n")
+	s.start()
+	heard, bytes := s.asks(askStep{Name: "make"}, askStep{Name: "take", Arguments: map[string]string{"doc": "LINK"}})
+	if heard[0].Failed || heard[0].Text != heard[1].Text || !strings.Contains(heard[0].Text, "sum") {
+		t.Errorf("%+v", heard)
+	}
+	if bytes > 16<<10 {
+		t.Errorf("%d bytes of JSON for a file of %d", bytes, size)
+	}
+	t.Logf("%d bytes of JSON", bytes)
+	made := s.sessionRuns("maker")
+	if record := s.await(made[0].ID); record.Outcome != api.Success || record.Files[0].SizeBytes != size {
+		t.Errorf("%+v", record.Files)
+	}
+}
