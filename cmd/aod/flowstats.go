@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/flow"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) flowStatsCommand() *cobra.Command {

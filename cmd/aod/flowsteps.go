@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 func (a *app) flowStepsCommand() *cobra.Command {
