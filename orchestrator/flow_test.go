@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
+	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -170,10 +173,10 @@ func TestANodeThatFails(t *testing.T) {
 			`{nodes: {a: {run: worker, retry: 2, with: {mark: a, exit: 3}}}}`, "a", "capsule_error", "", []string{"a~1 failed", "a~2 failed"},
 		},
 		"by an input that breaks the contract": {
-			`{nodes: {a: {run: worker, retry: 2, with: {mark: 1}}}}`, "a", "invalid_input", "contract", []string{"a~1 failed"},
+			`{nodes: {a: {run: worker, retry: 2, with: {mark: "${{ input.n }}"}}}}`, "a", "invalid_input", "contract", []string{"a~1 failed"},
 		},
 		"by a text for a file": {
-			`{nodes: {a: {run: worker, with: {doc: x.txt}}}}`, "a", "invalid_input", "", []string{"a~1 failed"},
+			`{nodes: {a: {run: worker, with: {doc: "${{ input.gate }}"}}}}`, "a", "invalid_input", "", []string{"a~1 failed"},
 		},
 		"by a unit that isn't there": {
 			`{nodes: {a: {run: nobody, retry: 2}}}`, "a", "not_found", "nobody", []string{"a~1 failed"},
@@ -185,7 +188,7 @@ func TestANodeThatFails(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newFlowFixture(t, c.graph)
-			record := w.await(w.submitTo("f", chainInput{}))
+			record := w.await(w.submitTo("f", chainInput{Gate: "x.txt"}))
 			if record.Outcome != api.StepFailed || record.State != api.Failed || record.Error == nil || record.Error.Step != c.node || record.Error.Kind != c.kind || !strings.Contains(record.Error.Message, c.says) {
 				t.Fatalf("record %s", show(record))
 			}
@@ -278,16 +281,15 @@ func (w *fixture) submitFile(unit, field, path string) string {
 
 func TestAnOutputHasToKeepTheContract(t *testing.T) {
 	for name, c := range map[string]struct{ output, says string }{
-		"a missing field":      {`{}`, "x"},
-		"a text for a file":    {`{x: "a.txt"}`, "it is a text"},
-		"a wrong kind of text": {`{x: 5}`, "string"},
+		"a text for a file": {`{x: "${{ input.gate }}"}`, "it is a text"},
+		"a wrong type":      {`{x: "${{ input.n }}"}`, "string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, func(s *settings) {
 				flowOf(t, s, "f", "", `{"input": {"type": "object"}, "output": {"type": "object", "properties": {"x": {"type": "string", "format": "file_path"}}, "required": ["x"]}}`,
 					"{nodes: {a: {set: {n: 1}}}, output: "+c.output+"}")
 			})
-			record := w.await(w.submitTo("f", chainInput{}))
+			record := w.await(w.submitTo("f", chainInput{Gate: "a.txt"}))
 			if record.Outcome != api.ContractViolation || !strings.Contains(show(record), c.says) {
 				t.Errorf("record %s", show(record))
 			}
@@ -458,7 +460,6 @@ func TestAFlowHasNoRetries(t *testing.T) {
 	if u, err := w.service.Unit(t.Context(), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
 		t.Errorf("%+v, %v", u.Policy, err)
 	}
-	_ = run.ErrTimeout
 }
 
 func TestAFlowStaysWithTheVersionsThatItBeganWith(t *testing.T) {
@@ -512,4 +513,29 @@ func (w *fixture) stepsIn(id string) []api.Step {
 		w.t.Fatal(err)
 	}
 	return page.Steps
+}
+
+func TestALocalsFlowAsksItsRequest(t *testing.T) {
+	w := newFlowFixture(t, askingGraph)
+	u, err := w.service.units.Get(t.Context(), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLocal(Options{Home: t.TempDir(), Kinds: run.Kinds{"flow": kindflow.New(nil)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := Request{Request: run.Request{Unit: u}}
+	ended, err := l.Run(t.Context(), req)
+	if err != nil || ended.Record.Outcome != api.StepFailed || ended.Record.Error.Kind != kindUnanswered || !strings.Contains(ended.Record.Error.Hint, "--answer a=") {
+		t.Errorf("%v, record %s", err, show(ended.Record))
+	}
+	req.Answer = func(context.Context, flow.Question) (flow.Answer, error) { return flow.Answer{Action: "reject"}, nil }
+	ended, err = l.Run(t.Context(), req)
+	if err != nil || ended.Record.Outcome != api.Success || ended.Record.Flow.Action != "reject" {
+		t.Errorf("%v, record %s", err, show(ended.Record))
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
 }
