@@ -35,6 +35,7 @@ type accepted struct {
 	once    bool   // it is never tried again
 	observe func(run.Event)
 	source  ModelSource
+	taken   *takenOver                                                // of an earlier run; nil: nothing
 	answer  func(context.Context, flow.Question) (flow.Answer, error) // nil: as the journal does
 }
 
@@ -129,7 +130,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
 	j := l.lead(r, asked.observe)
-	j.find, j.source, j.answer = asked.find, asked.source, asked.answer
+	j.find, j.source, j.answer, j.taken = asked.find, asked.source, asked.answer, asked.taken
 	j.private = l.privateOf(asked)
 	j.private.Path, j.private.Deadline = r.Lineage.Path, r.Lineage.Deadline
 	j.execution = asked.kind.Execution(r)
@@ -180,6 +181,9 @@ func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 		return err
 	}
 	row.Metadata = j.Record.Metadata
+	if row.Steps, err = j.takeSteps(); err != nil {
+		return err
+	}
 	return l.journal.Insert(ctx, row, key, stored(run.Event{State: &j.Record.Transitions[0]})...)
 }
 

@@ -38,6 +38,7 @@ type job struct {
 	noted         bool // that the log lacks lines
 	source        ModelSource
 	answer        func(context.Context, flow.Question) (flow.Answer, error) // nil: people answer what is stored
+	taken         *takenOver                                                // what it begins with; nil: nothing
 	spending      spending
 	transcript    *transcript
 	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys

@@ -62,6 +62,7 @@ type journal interface {
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
 	Keys(ctx context.Context, prefix string) ([]string, error)
+	PointKey(ctx context.Context, key store.Key, run string) error
 	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
 	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
 	StepCounts(ctx context.Context, run string) (store.StepCounts, error)

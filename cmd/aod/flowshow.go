@@ -23,7 +23,7 @@ often each node was done, has failed and is under way.`,
 		Args:    exactly(1, "one directory or name of a flow, or the id of a run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowShow(cmd.Context(), args[0], format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "tree", "tree, mermaid, dot or json")
+	cmd.Flags().StringVar(&format, "format", "tree", "tree, mermaid or dot")
 	return cmd
 }
 
@@ -33,8 +33,6 @@ func (a *app) flowShow(ctx context.Context, what, format string) error {
 		return err
 	}
 	switch format {
-	case "json":
-		return a.stdout.json(graph)
 	case "tree":
 		return a.print(graph.Tree(steps))
 	case "mermaid":
@@ -42,7 +40,7 @@ func (a *app) flowShow(ctx context.Context, what, format string) error {
 	case "dot":
 		return a.print(graph.DOT(steps))
 	}
-	return fault.New(fault.Input, "there is no format %q", format).WithHint("it is tree, mermaid, dot or json")
+	return fault.New(fault.Input, "there is no format %q", format).WithHint("it is tree, mermaid or dot; aod flow export writes it as YAML or JSON")
 }
 
 func (a *app) print(text string) error {

@@ -94,6 +94,19 @@ type Keeper interface {
 	KeepStep(step flow.Step) error
 	// Ask asks people; see flow.Host.
 	Ask(ctx context.Context, q flow.Question) (flow.Answer, error)
+	// Earlier returns the newest success of a call that is to be cached, if one is young enough
+	// and known.
+	Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool)
+	// Remember has a call that succeeded be found by Earlier. That it can't is no error.
+	Remember(ctx context.Context, c CachedCall, id string)
+}
+
+// CachedCall is what two calls have in common of which one may stand for the other, beside the
+// version of the unit.
+type CachedCall struct {
+	Unit  string
+	Input string        // a digest of the arguments, and of the contents of their files
+	Age   time.Duration // that a success may have
 }
 
 // Lines count the lines of an attempt's log.
@@ -145,6 +158,14 @@ func (r *Run) KeepStep(step flow.Step) error {
 func (r *Run) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	return r.host.Ask(ctx, q)
 }
+
+// Earlier returns the newest success of a call that is to be cached, if there is one.
+func (r *Run) Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool) {
+	return r.host.Earlier(ctx, c)
+}
+
+// Remember has a call that succeeded be found by Earlier.
+func (r *Run) Remember(ctx context.Context, c CachedCall, id string) { r.host.Remember(ctx, c, id) }
 
 // NodeEvent tells of a step without its values.
 func NodeEvent(s flow.Step) api.NodeEvent {

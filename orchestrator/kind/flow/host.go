@@ -39,6 +39,22 @@ func (h *host) Call(ctx context.Context, c flow.Call) (flow.Result, error) {
 	if err != nil {
 		return flow.Result{}, h.notMade(ctx, c, err)
 	}
+	cached, err := cachedCall(c)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	if result, ok := h.earlier(ctx, u, cached); ok {
+		return result, nil
+	}
+	result, err := h.make(ctx, u, c)
+	if err == nil && cached.Age > 0 {
+		h.Remember(ctx, cached, result.Run)
+	}
+	return result, err
+}
+
+// make has the call made, and returns what it gave.
+func (h *host) make(ctx context.Context, u *handoff.Unit, c flow.Call) (flow.Result, error) {
 	asked, err := h.request(c)
 	if err != nil {
 		return flow.Result{}, h.notMade(ctx, c, err)
