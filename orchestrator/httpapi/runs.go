@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -165,7 +164,7 @@ func (a *API) rerunOf(c echo.Context) (from api.Rerun, err error) {
 	if err != nil {
 		return from, httpwire.AsKind(fault.BadRequest, err)
 	}
-	from.Set = json.RawMessage(f["set"])
+	from.Set = f["set"]
 	err = errors.Join(f.Only("from", "set"), httpwire.Take(f, "from", &from.From))
 	if err == nil && from.From == "" && len(from.Set) > 0 {
 		err = fault.New(fault.BadRequest, "`set` needs `from`: the step before which it is set")
