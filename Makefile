@@ -82,6 +82,7 @@ examples: base ## validate and test every example
 	@sh scripts/remote-example.sh
 	@sh scripts/foreign-examples.sh
 	@sh scripts/mcp-example.sh
+	@sh scripts/flow-examples.sh
 
 .PHONY: lint
 lint: init ## run the linters (installs golangci-lint when it is missing)

@@ -44,6 +44,7 @@ var full = map[string]any{
 		Files:   []File{{Name: "a/b", Path: "/x/a/b", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
 		Error:   someError,
 		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: &Usage{1, 2}, FinishedAt: noon}},
+		Flow: &FlowCounts{Steps: 3, Failed: 1, Open: 1, Action: "a"}, Versions: map[string]string{"c": "v"},
 		Warnings: []string{"w"}, Calls: []Call{{ID: "c", Unit: "u", State: Failed, Outcome: TimedOut, ErrorKind: "timeout", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 2, Calls: []Call{{ID: "d", Unit: "u", State: Failed, Outcome: Success, ErrorKind: "k", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1, Calls: []Call{}}}}},
 		ToolCalls: []ToolCall{{Tool: "search", MS: 1.5, Error: true}},
 		Models: &ModelUsage{
@@ -88,7 +89,7 @@ var full = map[string]any{
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 var someError = &RunError{
-	Category: CategoryAgent, Kind: "capsule_error", Type: "ValueError", Message: "m", Hint: "h",
+	Category: CategoryAgent, Kind: "capsule_error", Type: "ValueError", Step: "s", Message: "m", Hint: "h",
 	Findings: []fault.Finding{{File: "f", Line: 1, Pointer: "/p", Message: "m", Hint: "h", Warning: true}},
 }
 

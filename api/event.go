@@ -26,11 +26,14 @@ const (
 	EventProgress EventType = "progress" // ProgressEvent: the unit's own word on how far it is
 	EventModel    EventType = "model"    // ModelCall: a request for a model is over
 	EventCancel   EventType = "cancel"   // CancelEvent: somebody asked for the run's end
+	EventNode     EventType = "node"     // NodeEvent: a step of a flow was kept
+	EventQuestion EventType = "question" // QuestionEvent: a question was asked, answered or closed
 	EventEnd      EventType = "end"      // EndEvent: the last word
 )
 
 // EventData is the data of an event: a Transition, WarningEvent, BuildEvent, AttemptEvent,
-// Call, ModelCall, ProgressEvent, CancelEvent or EndEvent, never a pointer to one.
+// Call, ModelCall, ProgressEvent, CancelEvent, NodeEvent, QuestionEvent or EndEvent, never a
+// pointer to one.
 type EventData interface {
 	// EventType is the type of the events that have such data.
 	EventType() EventType
@@ -57,6 +60,10 @@ func (e Event) Decode() (EventData, error) {
 		return decodeAs[ModelCall](e)
 	case EventCancel:
 		return decodeAs[CancelEvent](e)
+	case EventNode:
+		return decodeAs[NodeEvent](e)
+	case EventQuestion:
+		return decodeAs[QuestionEvent](e)
 	case EventEnd:
 		return decodeAs[EndEvent](e)
 	}

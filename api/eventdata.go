@@ -32,6 +32,24 @@ type CancelEvent struct {
 	Reason string `json:"reason,omitempty"` // of whoever asked; "": none was given
 }
 
+// NodeEvent is the data of an EventNode: what a step of a flow is now, without any values.
+type NodeEvent struct {
+	Address   string    `json:"address"`
+	Try       int       `json:"try"`
+	State     StepState `json:"state"`
+	Run       string    `json:"run,omitempty"` // that it called
+	Cached    bool      `json:"cached,omitempty"`
+	Action    string    `json:"action,omitempty"`
+	ErrorKind string    `json:"error_kind,omitempty"`
+}
+
+// QuestionEvent is the data of an EventQuestion. What is asked and answered isn't told.
+type QuestionEvent struct {
+	ID      string        `json:"id"`
+	Address string        `json:"address"`
+	State   QuestionState `json:"state"`
+}
+
 // EndEvent is the data of an EventEnd.
 type EndEvent struct {
 	State   State   `json:"state"` // as the run's record shows it
@@ -58,6 +76,12 @@ func (ProgressEvent) EventType() EventType { return EventProgress }
 
 // EventType returns EventCancel.
 func (CancelEvent) EventType() EventType { return EventCancel }
+
+// EventType returns EventNode.
+func (NodeEvent) EventType() EventType { return EventNode }
+
+// EventType returns EventQuestion.
+func (QuestionEvent) EventType() EventType { return EventQuestion }
 
 // EventType returns EventEnd.
 func (EndEvent) EventType() EventType { return EventEnd }

@@ -40,6 +40,12 @@ var told = []struct {
 	{ProgressEvent{}, `{}`},
 	{CancelEvent{Reason: "r"}, `{"reason":"r"}`},
 	{CancelEvent{}, `{}`},
+	{
+		NodeEvent{Address: "a", Try: 1, State: FailedStep, Run: "r", Cached: true, Action: "error", ErrorKind: "timeout"},
+		`{"address":"a","try":1,"state":"failed","run":"r","cached":true,"action":"error","error_kind":"timeout"}`,
+	},
+	{NodeEvent{Address: "a", Try: 1, State: SkippedStep}, `{"address":"a","try":1,"state":"skipped"}`},
+	{QuestionEvent{ID: "q", Address: "a", State: QuestionAnswered}, `{"id":"q","address":"a","state":"answered"}`},
 	{EndEvent{State: Completed, Outcome: Success}, `{"state":"completed","outcome":"success"}`},
 }
 
@@ -59,7 +65,7 @@ func TestEventDataIsWrittenAsStoresHoldIt(t *testing.T) {
 func TestEveryEventIsReadByItsType(t *testing.T) {
 	missing := map[EventType]bool{
 		EventState: true, EventWarning: true, EventBuild: true, EventAttempt: true,
-		EventCall: true, EventProgress: true, EventCancel: true, EventEnd: true,
+		EventCall: true, EventProgress: true, EventCancel: true, EventNode: true, EventQuestion: true, EventEnd: true,
 	}
 	for _, c := range told {
 		got, err := Event{Seq: 1, Type: c.data.EventType(), Data: json.RawMessage(c.raw)}.Decode()

@@ -23,6 +23,7 @@ const (
 	TimedOut          Outcome = "timeout"            // its time was up
 	WasCancelled      Outcome = "cancelled"          // somebody didn't want it any more
 	RemoteError       Outcome = "remote_error"       // an agent elsewhere said that it failed, or refused
+	StepFailed        Outcome = "step_failed"        // a node of a flow failed, and no edge leads on from that
 	StartFailed       Outcome = "start_failed"       // the image's program could not be started
 	InvalidInput      Outcome = "invalid_input"      // refused when it was known what takes it; its program never ran
 	SystemError       Outcome = "system_error"       // AOD or the engine failed; see the fault

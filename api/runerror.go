@@ -19,6 +19,7 @@ type RunError struct {
 	Category Category        `json:"category"`
 	Kind     string          `json:"kind"`           // an Outcome, a limit ("pids_limit") or a fault's kind
 	Type     string          `json:"type,omitempty"` // the exception's, as the capsule told it
+	Step     string          `json:"step,omitempty"` // the address of a flow's node that failed
 	Message  string          `json:"message"`
 	Hint     string          `json:"hint,omitempty"`
 	Findings []fault.Finding `json:"findings,omitempty"`

@@ -21,6 +21,8 @@ const (
 
 	durationHint = "write a duration with its unit, such as 30s, 5m or 1h30m"
 	sizeHint     = "write a size, such as 512MiB or 2GiB"
+
+	maxTimeout = 168 * time.Hour // of limits.timeout, where its kind says nothing else
 )
 
 var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schemas.Agent()), true) })
@@ -87,7 +89,7 @@ func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, 
 		kind = known[KindCapsule]
 	}
 	c.Kind = kind.Name
-	c.Agent = file.agent(&u)
+	c.Agent = file.agent(&u, cmp.Or(kind.longest, maxTimeout))
 	c.Name = u.name(file.Name, object, filepath.Base(c.Dir))
 	if kind.settings != nil {
 		kind.settings(&u, file, object)
@@ -158,9 +160,9 @@ func decodeAgent(object map[string]any) agentYAML {
 	return file
 }
 
-func (f agentYAML) agent(u *units) Agent {
+func (f agentYAML) agent(u *units, longest time.Duration) Agent {
 	a := f.Agent
-	a.Limits = f.Limits.limits(u)
+	a.Limits = f.Limits.limits(u, longest)
 	a.ModelCache = u.duration("/model_cache", f.ModelCache, time.Second, 168*time.Hour)
 	a.Cache = u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour)
 	a.Network = cmp.Or(f.Network, "none")
@@ -168,9 +170,9 @@ func (f agentYAML) agent(u *units) Agent {
 	return a
 }
 
-func (f limitsYAML) limits(u *units) Limits {
+func (f limitsYAML) limits(u *units, longest time.Duration) Limits {
 	l := Limits{
-		Timeout:     u.duration("/limits/timeout", f.Timeout, time.Millisecond, 168*time.Hour),
+		Timeout:     u.duration("/limits/timeout", f.Timeout, time.Millisecond, longest),
 		MemoryBytes: u.size("/limits/memory", f.Memory, 6*quantity.MiB, 16*quantity.TiB),
 		CPUs:        f.CPUs,
 		PIDs:        f.PIDs,

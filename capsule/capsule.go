@@ -6,6 +6,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 )
 
 // Capsule is a unit's directory that was read and found to keep the rules of its kind. That
@@ -21,6 +22,7 @@ type Capsule struct {
 	Contract    *contract.Contract
 	Remote      *Remote         // of a unit of KindRemote; nil of others
 	MCP         *MCP            // of a unit of KindMCP; nil of others
+	Flow        *flow.Flow      // of a unit of KindFlow; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
 	Definition any // what a kind of elsewhere has read; nil of the kinds of this package

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/schemas"
 	"github.com/agent-on-demand/aod/strictjson"
@@ -36,6 +37,7 @@ type Case struct {
 	Timeout     time.Duration     // zero: the capsule's own limit
 	Models      json.RawMessage   // the answers of models, a list; nil: none are given
 	Cassette    string            // absolute path of a file with recorded answers; "" is none
+	Rehearsal   *flow.Rehearsal   // of a flow: what takes the place of units and people; nil: nothing
 	Expect      Expect
 }
 
@@ -48,6 +50,7 @@ type Expect struct {
 	Error    *ExpectError          `json:"error"`
 	ExitCode *int                  `json:"exit_code"`
 	Outcome  string                `json:"outcome"`
+	Path     []string              `json:"path"` // of a flow: its nodes in the order in which it goes through them; nil: any
 }
 
 // ExpectFile is what must be true of an output file.
@@ -135,6 +138,7 @@ type caseJSON struct {
 	Timeout     any               `json:"timeout"`
 	Models      json.RawMessage   `json:"models"`
 	Expect      expectJSON        `json:"expect"`
+	rehearsalJSON
 }
 
 type expectJSON struct {
@@ -211,6 +215,7 @@ func (r *caseReader) resolve(file string, parsed caseJSON) Case {
 	}
 	c.Expect.Subset, c.Expect.Files = parsed.Expect.Match == "subset", map[string]ExpectFile{}
 	c.Models, c.Cassette = r.models(file, parsed.Models)
+	c.Rehearsal = parsed.rehearsal()
 	if c.Input == nil {
 		c.Input = json.RawMessage("{}")
 	}

@@ -1,11 +1,14 @@
 package capsule
 
+import "time"
+
 // The kinds of unit that a directory can hold, beside those that a Reader is told of.
 const (
 	KindCapsule = "capsule"
 	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
 	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
 	KindMCP     = "mcp"    // a server of the Model Context Protocol on stdin and stdout
+	KindFlow    = "flow"   // a graph of runs of other units
 )
 
 // Kind says how the directories of one kind of unit are read.
@@ -17,6 +20,7 @@ type Kind struct {
 
 	settings  func(u *units, file agentYAML, object map[string]any) // checks what the schema can't; nil: nothing
 	elsewhere bool                                                  // there is no container: settings about one make no sense
+	longest   time.Duration                                         // of limits.timeout; 0: maxTimeout
 	noReuse   string                                                // why reuse has no effect; "": it has
 }
 
@@ -26,6 +30,7 @@ var kinds = []Kind{
 	{Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
 	{Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
 	{Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
+	{Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
 }
 
 // Reader reads the directories of units. It knows the kinds of this package and those that

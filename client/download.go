@@ -19,6 +19,13 @@ import (
 // outside the directory, whatever the names and links in it are. With an error, the files
 // fetched before it are returned too.
 func (c *Client) Download(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
+	return fetchAll(ctx, id, files, dir, c.File)
+}
+
+// fetcher writes a file of a run, such as Client.File.
+type fetcher func(ctx context.Context, id string, file api.File, w io.Writer) error
+
+func fetchAll(ctx context.Context, id string, files []api.File, dir string, from fetcher) ([]api.File, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -34,7 +41,7 @@ func (c *Client) Download(ctx context.Context, id string, files []api.File, dir 
 	defer root.Close()
 	fetched := make([]api.File, 0, len(files))
 	for _, f := range files {
-		if f.Path, err = c.fetch(ctx, id, f, root); err != nil {
+		if f.Path, err = fetch(ctx, id, f, root, from); err != nil {
 			return fetched, err
 		}
 		fetched = append(fetched, f)
@@ -68,7 +75,7 @@ func unwritten(err error, format string, args ...any) error {
 }
 
 // fetch writes to a temporary name, so that a half-written result is never visible.
-func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root) (string, error) {
+func fetch(ctx context.Context, id string, f api.File, root *os.Root, from fetcher) (string, error) {
 	name := f.Name
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return "", unwritten(err, "the output file %q can't be written", name)
@@ -78,7 +85,7 @@ func (c *Client) fetch(ctx context.Context, id string, f api.File, root *os.Root
 	if err != nil {
 		return "", unwritten(err, "the output file %q can't be written", name)
 	}
-	err = c.File(ctx, id, f, io.Writer(file))
+	err = from(ctx, id, f, io.Writer(file))
 	if closed := file.Close(); err == nil && closed != nil {
 		err = unwritten(closed, "the output file %q can't be written", name)
 	}

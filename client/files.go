@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
@@ -31,13 +32,18 @@ func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
 // File writes one output file of a run to w, as it comes. Only if the error is nil is it
 // the recorded file, in size and SHA-256. After a lost connection File requests the rest.
 func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer) error {
+	return c.file(ctx, id, file, w, "files")
+}
+
+// file is File for the files that lie below a place of the run's address.
+func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
 	if err := api.CheckFileName(file.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
 	}
-	d := download{client: c, id: id, file: file, w: w, sum: sha256.New()}
+	d := download{client: c, place: append([]string{"v1", "runs", id}, place...), file: file, w: w, sum: sha256.New()}
 	retries := c.newRetrier()
 	for {
 		before := d.got
@@ -60,7 +66,7 @@ func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer
 // download is a file in transfer.
 type download struct {
 	client *Client
-	id     string
+	place  []string // the address that the file's name follows
 	file   api.File
 	w      io.Writer
 	sum    hash.Hash
@@ -95,7 +101,7 @@ func (d *download) connection(ctx context.Context) error {
 }
 
 func (d *download) request() request {
-	r := request{method: http.MethodGet, path: append([]string{"v1", "runs", d.id, "files"}, strings.Split(d.file.Name, "/")...)}
+	r := request{method: http.MethodGet, path: slices.Concat(d.place, strings.Split(d.file.Name, "/"))}
 	if d.got > 0 {
 		r.header = map[string]string{"Range": fmt.Sprintf("bytes=%d-", d.got), "If-Range": `"` + d.file.SHA256 + `"`}
 	}

@@ -66,16 +66,24 @@ func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	return c.record(ctx, r)
 }
 
-// Rerun starts a finished run again, with the same input and files, and returns the new
-// run's record.
-func (c *Client) Rerun(ctx context.Context, id string) (api.Record, error) {
+// Rerun starts a run again, with the same input and files, and returns the new run's record.
+// A flow may begin with the steps of the old run; see api.Rerun.
+func (c *Client) Rerun(ctx context.Context, id string, from api.Rerun) (api.Record, error) {
 	if err := checkID(id); err != nil {
 		return api.Record{}, err
 	}
-	return c.record(ctx, request{
+	r := request{
 		method: http.MethodPost, path: []string{"v1", "runs", id, "rerun"},
 		header: map[string]string{"Idempotency-Key": keyOr("")},
-	})
+	}
+	if from.From != "" {
+		var err error
+		if r.body, err = jsonBody(from); err != nil {
+			return api.Record{}, err
+		}
+		r.header["Content-Type"] = "application/json"
+	}
+	return c.record(ctx, r)
 }
 
 // keyOr makes a key if there is none, so that a retry is safe.

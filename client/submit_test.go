@@ -81,7 +81,7 @@ func TestASubmissionThatWasLostIsTheSameOneAgain(t *testing.T) {
 		t.Errorf("keys %q", keys)
 	}
 	first := keys[0]
-	if _, err := c.Rerun(t.Context(), runID); err != nil {
+	if _, err := c.Rerun(t.Context(), runID, api.Rerun{}); err != nil {
 		t.Fatal(err)
 	}
 	if again := keys[3]; again == "" || again == first {

@@ -44,6 +44,7 @@ type Config struct {
 
 	HandoffDepth int // nesting depth of calls
 	HandoffCalls int // calls below one run
+	FlowCalls    int // calls below a flow
 
 	Providers        map[string]catalog.Provider // of models
 	Models           map[string]catalog.Model    // that units can ask for

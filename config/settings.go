@@ -63,6 +63,7 @@ func (c *Config) settings() []setting {
 
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
+		{"flow_calls", integer{&c.FlowCalls, 1, 1_000_000}, "10000", "how many calls there may be below one flow, all together; handoff_calls holds below all others"},
 
 		{"model_tokens", integer{&c.ModelTokens, 0, 1_000_000_000_000}, "2000000", "the most tokens of models that a run may take with all that it calls; 0 is no bound"},
 		{"model_cost", money{&c.ModelCost}, "0", "the most that a run may cost with all that it calls, in the currency of the prices; 0 is no bound"},

@@ -123,6 +123,8 @@ func (r exampleRuns) Await(context.Context, string) (handoff.Result, error) { re
 
 func (exampleRuns) Cancel(context.Context, string, string) error { return nil }
 
+func (exampleRuns) Recall(context.Context, handoff.Call) (string, error) { return "", nil }
+
 func (exampleRuns) LastWords(context.Context, string) string { return "" }
 
 func (exampleRuns) Progress(handoff.Progress) {}

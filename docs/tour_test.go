@@ -22,7 +22,7 @@ const tourTime = 5 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md"} {
 		t.Run(name, func(t *testing.T) {
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)

@@ -33,8 +33,12 @@ func (calls) Check(step Step, limits Limits, total int64) error {
 		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that %s may make, with all that it calls, are spent", budget, quote(step.Unit)).
 			WithHint("raise budgets.calls in the agent.yaml of %s, or call less", quote(step.Unit)))
 	}
-	if most := limits.withDefaults().Calls; total > int64(most) {
-		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that a tree of runs may make are spent", most).
+	most, what := limits.withDefaults().Calls, "a tree of runs"
+	if step.Flow {
+		most, what = limits.withDefaults().FlowCalls, "a flow"
+	}
+	if total > int64(most) {
+		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that %s may make are spent", most, what).
 			WithHint("call less; whoever runs this server can raise its limit of calls"))
 	}
 	return nil

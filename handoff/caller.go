@@ -44,6 +44,7 @@ type Step struct {
 	Run, Unit string
 	Budgets   capsule.Budgets // zero fields: not set
 	Recursion int
+	Flow      bool // it makes calls for its nodes: FlowCalls holds in place of Calls
 }
 
 // depth is how many handoffs lie between the root and the caller.
@@ -53,6 +54,7 @@ func (c Caller) depth() int { return max(len(c.Path)-1, 0) }
 type Limits struct {
 	Depth       int   // handoffs below one another; 16
 	Calls       int   // in a tree, all together; 200
+	FlowCalls   int   // below a flow; 10,000
 	ArgsBytes   int64 // of one call's arguments; 1 MiB
 	FileBytes   int64 // of all files of one call together; 1 GiB
 	Files       int   // of one call; 1000
@@ -63,6 +65,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Depth:       orDefault(l.Depth, 16),
 		Calls:       orDefault(l.Calls, 200),
+		FlowCalls:   orDefault(l.FlowCalls, 10_000),
 		ArgsBytes:   orDefault(l.ArgsBytes, 1<<20),
 		FileBytes:   orDefault(l.FileBytes, 1<<30),
 		Files:       orDefault(l.Files, 1000),

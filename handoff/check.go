@@ -31,6 +31,10 @@ func (b *Broker) checkGrant(target string) error {
 	if slices.Contains(b.caller.Grants, target) {
 		return nil
 	}
+	if path := b.caller.Path; path[len(path)-1].Flow {
+		return refuse(RuleGrant, fault.New(fault.Forbidden, "the flow %s may not call %s", quote(b.caller.Unit), quote(target)).
+			WithHint("name the unit in its flow.yaml; the operator can forbid it all the same (unit.%s.may_not_call)", b.caller.Unit))
+	}
 	name := "NAME"
 	if api.CheckUnitName(target) == nil {
 		name = target

@@ -15,20 +15,22 @@ import (
 
 // fakeRuns ends every run at once with what outcome says, unless hold is set.
 type fakeRuns struct {
-	t       testing.TB
-	mu      sync.Mutex
-	units   map[string]*Unit
-	calls   []Call
-	copied  []map[string]string // the files of each call
-	results map[string]Result
-	byKey   map[string]string
-	refuse  error
-	broken  error // of Unit
-	outcome func(id string, call Call) Result
-	hold    chan struct{} // runs end when it is closed
-	cancels []string
-	told    []Progress
-	words   string // of each failed run
+	t        testing.TB
+	mu       sync.Mutex
+	units    map[string]*Unit
+	calls    []Call
+	copied   []map[string]string // the files of each call
+	results  map[string]Result
+	byKey    map[string]string
+	refuse   error
+	unlike   error             // of Recall
+	recalled map[string]string // by key: runs of earlier attempts
+	broken   error             // of Unit
+	outcome  func(id string, call Call) Result
+	hold     chan struct{} // runs end when it is closed
+	cancels  []string
+	told     []Progress
+	words    string // of each failed run
 }
 
 func newFakeRuns(t testing.TB) *fakeRuns {
@@ -72,6 +74,12 @@ func (f *fakeRuns) Start(ctx context.Context, call Call) (string, error) {
 		f.byKey[call.Key] = id
 	}
 	return id, nil
+}
+
+func (f *fakeRuns) Recall(_ context.Context, call Call) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recalled[call.Key], f.unlike
 }
 
 func (f *fakeRuns) copy(call Call) map[string]string {

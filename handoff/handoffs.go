@@ -10,7 +10,7 @@ import (
 )
 
 func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
-	wait, err := waitOf(r, wait{untilEnd: true})
+	wait, recall, err := waitAndRecallOf(r, wait{untilEnd: true})
 	if err != nil {
 		return err
 	}
@@ -18,6 +18,9 @@ func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
 	var unreadable error
 	id, err := h.start(w, r, func(w http.ResponseWriter, r *http.Request) (asked Request, err error) {
 		asked, foreign, unreadable = h.readRequest(w, r)
+		if asked.Recall = recall; recall && asked.Key == "" && unreadable == nil {
+			unreadable = fault.New(fault.BadRequest, "a call can't be recalled without a key").WithHint("send the header Idempotency-Key")
+		}
 		return asked, unreadable
 	})
 	switch {

@@ -3,6 +3,8 @@ package handoff
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -17,16 +19,46 @@ type wait struct {
 
 // waitOf reads ?wait: true, false, or a duration.
 func waitOf(r *http.Request, fallback wait) (wait, error) {
+	values, err := queryOf(r, "wait")
+	if err != nil {
+		return wait{}, err
+	}
+	return waitIn(values, fallback)
+}
+
+// waitAndRecallOf reads ?wait and ?recall, which is true or false.
+func waitAndRecallOf(r *http.Request, fallback wait) (w wait, recall bool, err error) {
+	values, err := queryOf(r, "wait", "recall")
+	if err != nil {
+		return wait{}, false, err
+	}
+	switch values.Get("recall") {
+	case "", "false":
+	case "true":
+		recall = true
+	default:
+		return wait{}, false, fault.New(fault.BadRequest, `the query parameter "recall" is not valid`).WithHint("it is true or false")
+	}
+	w, err = waitIn(values, fallback)
+	return w, recall, err
+}
+
+// queryOf returns the parameters of the address, each of which is known and there once.
+func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return wait{}, fault.Wrap(fault.BadRequest, err, "the query of the address can't be read")
+		return nil, fault.Wrap(fault.BadRequest, err, "the query of the address can't be read")
 	}
 	for name, given := range values {
-		if name != "wait" || len(given) > 1 {
-			return wait{}, fault.New(fault.BadRequest, "the address has a query parameter that is not known, or one twice").
-				WithHint("its only parameter is wait")
+		if !slices.Contains(known, name) || len(given) > 1 {
+			return nil, fault.New(fault.BadRequest, "the address has a query parameter that is not known, or one twice").
+				WithHint("what it can have: %s", strings.Join(known, ", "))
 		}
 	}
+	return values, nil
+}
+
+func waitIn(values url.Values, fallback wait) (wait, error) {
 	switch text := values.Get("wait"); text {
 	case "":
 		return fallback, nil

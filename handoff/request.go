@@ -26,6 +26,7 @@ type Request struct {
 	Files   map[string]*os.File
 	Timeout time.Duration // 0: the unit's
 	Key     string        // idempotency key, the caller's own; "": none
+	Recall  bool          // a call of this key that succeeded in an earlier attempt is joined
 }
 
 // nameFiles sets the file fields that the arguments leave out and Sources has.

@@ -17,6 +17,7 @@ type Result struct {
 	Error   *Failure // nil with success
 	// ExitCode is that of the callee's program; nil: it never ran to an end, or it has none.
 	ExitCode *int
+	Action   string // the last one of a flow's walk; "" of other units
 }
 
 // Output is a file that the callee made. It lies on this host where no capsule reaches it.

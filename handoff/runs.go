@@ -29,6 +29,10 @@ type Runs interface {
 	// it returns it copies call.Files, with File.CopyTo. A key that was used before joins
 	// the run that it made; with another target or other args it is an Input fault.
 	Start(ctx context.Context, call Call) (id string, err error)
+	// Recall returns the run of a call with this key that succeeded in an earlier attempt of
+	// the caller, or "" if there is none. With another target or other args it is an Input
+	// fault.
+	Recall(ctx context.Context, call Call) (id string, err error)
 	// Await returns the run when it has ended, or as it stands when ctx ends. A run that
 	// has ended is returned at once. One that isn't the caller's own is a NotFound fault.
 	Await(ctx context.Context, id string) (Result, error)
@@ -53,6 +57,7 @@ type Call struct {
 	Timeout  time.Duration    // 0: the unit's
 	Deadline time.Time        // the caller's; zero: none
 	Key      string           // the caller's own for this call; "": none
+	Recall   bool             // a success of the same key in an earlier attempt will do
 	Extra    any              // what only the callee's kind understands; nil: nothing
 }
 

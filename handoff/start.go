@@ -6,7 +6,8 @@ import (
 )
 
 // Start has a call made, and returns its id, a lower-case UUID. A call with a key that was
-// used before is not counted again, and joins what the key made. The error is a *Refusal
+// used before is not counted again, and joins what the key made; so does one with Recall
+// that joins a call of an earlier attempt. The error is a *Refusal
 // where a rule is against the call; else it is a fault, or the cause for which ctx ended.
 func (b *Broker) Start(ctx context.Context, asked Request) (id string, err error) {
 	return b.StartRead(ctx, func() (Request, error) { return asked, nil })
@@ -62,7 +63,9 @@ func (b *Broker) prepare(ctx context.Context, unit *Unit, asked Request) (Call, 
 	if err != nil {
 		return Call{}, attachments{}, err
 	}
-	return Call{Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key}, files, nil
+	return Call{
+		Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key, Recall: asked.Recall,
+	}, files, nil
 }
 
 // startWithFiles opens the files, and starts the call while they are open.
@@ -79,10 +82,16 @@ func (b *Broker) startWithFiles(ctx context.Context, call Call, files attachment
 	return b.spendAndStart(ctx, call, key)
 }
 
-// spendAndStart counts the call, unless its key was counted before, and starts it.
+// spendAndStart counts the call, unless its key was counted before, and starts it. A call
+// that is recalled was counted when it was made.
 func (b *Broker) spendAndStart(ctx context.Context, call Call, key *key) (id string, err error) {
 	if key.counted {
 		return b.runs.Start(ctx, call)
+	}
+	if call.Recall {
+		if id, err = b.runs.Recall(ctx, call); err != nil || id != "" {
+			return id, err
+		}
 	}
 	if err := b.caller.Tree.Spend(b.caller.Path, b.limits); err != nil {
 		return "", err

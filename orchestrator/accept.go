@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
@@ -34,6 +35,8 @@ type accepted struct {
 	once    bool   // it is never tried again
 	observe func(run.Event)
 	source  ModelSource
+	taken   *takenOver                                                // of an earlier run; nil: nothing
+	answer  func(context.Context, flow.Question) (flow.Answer, error) // nil: as the journal does
 }
 
 // ready prepares a request and checks it against the unit's policy, its kind and its
@@ -127,7 +130,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
 	j := l.lead(r, asked.observe)
-	j.find, j.source = asked.find, asked.source
+	j.find, j.source, j.answer, j.taken = asked.find, asked.source, asked.answer, asked.taken
 	j.private = l.privateOf(asked)
 	j.private.Path, j.private.Deadline = r.Lineage.Path, r.Lineage.Deadline
 	j.execution = asked.kind.Execution(r)
@@ -147,7 +150,7 @@ func (l *loop) privateOf(asked accepted) private {
 	if l.durable {
 		p.Retries = l.retries(asked.Unit)
 	}
-	if asked.once {
+	if asked.once || isFlow(asked.Unit) {
 		p.Retries = 0
 	}
 	return p
@@ -178,6 +181,9 @@ func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 		return err
 	}
 	row.Metadata = j.Record.Metadata
+	if row.Steps, err = j.takeSteps(); err != nil {
+		return err
+	}
 	return l.journal.Insert(ctx, row, key, stored(run.Event{State: &j.Record.Transitions[0]})...)
 }
 

@@ -68,6 +68,10 @@ func (l *loop) tellCaller(j *job) {
 
 // noteCalls puts the calls of a run into its record, before the record is final.
 func (j *job) noteCalls(ctx context.Context) {
+	if isFlow(j.Unit) {
+		j.noteSteps(ctx)
+		return
+	}
 	if len(j.Grants) == 0 {
 		return
 	}

@@ -37,7 +37,7 @@ func newChildRuns(j *job) *childRuns {
 
 // Unit implements handoff.Runs.
 func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error) {
-	u, err := c.job.find(ctx, name)
+	u, err := c.job.callee(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 	if err := c.room(handedOver(call.Files)); err != nil {
 		return "", err
 	}
-	u, err := c.job.find(ctx, call.Target.Name)
+	u, err := c.job.callee(ctx, call.Target.Name)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func (c *childRuns) Keys() []string {
 	if len(c.job.Grants) == 0 {
 		return nil
 	}
-	prefix := c.keyPrefix()
+	prefix := c.keyPrefix(c.job.Attempt)
 	stored, err := c.journal.Keys(c.life, prefix)
 	if err != nil { // then a call that is asked for again counts twice
 		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
@@ -107,17 +107,20 @@ func (c *childRuns) Keys() []string {
 	return keys
 }
 
-func (c *childRuns) keyPrefix() string {
-	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, c.job.Attempt)
+func (c *childRuns) keyPrefix(attempt int) string {
+	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, attempt)
 }
 
 // key keeps the caller's keys apart from those of others and of its other attempts.
-func (c *childRuns) key(call handoff.Call) store.Key {
+func (c *childRuns) key(call handoff.Call) store.Key { return c.keyIn(c.job.Attempt, call) }
+
+// keyIn is the key that the call has in one of the caller's attempts.
+func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
 	if call.Key == "" {
 		return store.Key{}
 	}
 	sum := sha256.Sum256([]byte(call.Target.Name + "\n" + string(call.Args.JSON())))
-	return store.Key{Value: c.keyPrefix() + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
+	return store.Key{Value: c.keyPrefix(attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
 func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
@@ -127,7 +130,7 @@ func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source,
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source, answer: c.job.answer,
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
@@ -281,6 +284,9 @@ func (c *childRuns) End(cause error) {
 // resultOf tells a caller how its callee ended.
 func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output, ExitCode: r.ExitCode}
+	if r.Flow != nil {
+		result.Action = r.Flow.Action
+	}
 	for _, f := range r.Files {
 		out := handoff.Output{Name: f.Name, Path: path(f), SizeBytes: f.SizeBytes, SHA256: f.SHA256}
 		if f.Pointer != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -80,7 +81,7 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 }
 
 func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents}
+	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents, string(unit.Flow): kindflow.New(nil)}
 }
 
 // fixture is a world in which Services come and go over one home and one engine.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/unit"
@@ -18,7 +19,16 @@ func (s *Service) govern(u *unit.Unit) {
 	if s.opts.Bounds != nil {
 		bounds = s.opts.Bounds(u.Name, u.Source == unit.FromUpload)
 	}
-	u.Govern(s.opts.Units[u.Name].Given, bounds.Within(s.opts.MaxTimeout, "max_timeout"))
+	u.Govern(s.opts.Units[u.Name].Given, bounds.Within(s.maxTimeout(u), "max_timeout"))
+}
+
+// maxTimeout returns the longest that a run of a unit may take, as far as no policy says less.
+// A flow takes nothing while it waits, for people above all.
+func (s *Service) maxTimeout(u *unit.Unit) time.Duration {
+	if isFlow(u) {
+		return max(s.opts.MaxTimeout, capsule.MaxFlowTimeout)
+	}
+	return s.opts.MaxTimeout
 }
 
 // policyOf tells what holds for a unit.
@@ -46,6 +56,9 @@ func (s *Service) policyOf(u *unit.Unit) *api.UnitPolicy {
 
 // retries returns how often a run of a unit is tried again.
 func (l *loop) retries(u *unit.Unit) int {
+	if isFlow(u) {
+		return 0 // its nodes have their own
+	}
 	n := l.opts.Retries
 	if own := u.Policy.Retries; own != nil {
 		n = *own

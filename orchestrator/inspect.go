@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // eventPage is how many events are read at once.
@@ -23,7 +24,15 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 	if err != nil {
 		return api.Record{}, err
 	}
-	return shownOf(row), nil
+	record := shownOf(row)
+	if record.Kind == string(unit.Flow) && record.Outcome == "" {
+		counts, err := l.flowCounts(ctx, id)
+		if err != nil {
+			return api.Record{}, err
+		}
+		record.Flow = &counts
+	}
+	return record, nil
 }
 
 // List returns a page of runs, newest first.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -28,13 +29,16 @@ type job struct {
 	private       private
 	permit        *queue.Permit // nil while it neither waits in the queue nor runs
 	find          finder        // finds the units that the run may call
-	unrecoverable error         // why this process can't go on with it; nil if it can
-	asked         error         // why it is to end, if an earlier process was asked for that
-	fault         error         // with which the last attempt ended; nil: with an outcome
-	keptAt        string        // where the attempt's directory was kept
+	pins          pins
+	unrecoverable error  // why this process can't go on with it; nil if it can
+	asked         error  // why it is to end, if an earlier process was asked for that
+	fault         error  // with which the last attempt ended; nil: with an outcome
+	keptAt        string // where the attempt's directory was kept
 	log           *logFile
 	noted         bool // that the log lacks lines
 	source        ModelSource
+	answer        func(context.Context, flow.Question) (flow.Answer, error) // nil: people answer what is stored
+	taken         *takenOver                                                // what it begins with; nil: nothing
 	spending      spending
 	transcript    *transcript
 	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys

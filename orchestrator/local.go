@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -86,6 +87,10 @@ type Request struct {
 	// Find returns the unit that the run may call by name, or a NotFound fault; nil knows
 	// none.
 	Find func(ctx context.Context, name string) (*unit.Unit, error)
+	// Answer answers the questions of flows, of this run and of those that it calls; nil: nobody
+	// does, and a node that asks fails. It may be called at the same time, and returns the cause
+	// when ctx ends.
+	Answer func(ctx context.Context, q flow.Question) (flow.Answer, error)
 }
 
 // Ended is a run that has ended and is cleaned up.
@@ -102,7 +107,7 @@ type Ended struct {
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	asked := accepted{
 		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find,
-		rerunOf: req.RerunOf, source: req.Models,
+		rerunOf: req.RerunOf, source: req.Models, answer: req.Answer,
 	}
 	if asked.find == nil {
 		asked.find = noUnits

@@ -34,8 +34,11 @@ type loop struct {
 	recent     *recent
 	ledger     *ledger.Tree // of what runs spend on models
 	modelCache modelCache
-	durable    bool   // another process may go on with the runs
-	kept       string // where directories of attempts go that are to be kept; "" is nowhere
+	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
+	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
+	answers     answers // of people
+	durable     bool    // another process may go on with the runs
+	kept        string  // where directories of attempts go that are to be kept; "" is nowhere
 
 	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach context.CancelCauseFunc
@@ -43,9 +46,10 @@ type loop struct {
 	hold   context.CancelCauseFunc
 	jobs   sync.WaitGroup
 
-	mu      sync.Mutex
-	live    map[string]*job
-	closing bool
+	mu       sync.Mutex
+	live     map[string]*job
+	closing  bool
+	draining bool // calls of live runs are admitted all the same
 }
 
 // journal stores runs: a store.Store does so on disk, a memory until the process ends.
@@ -58,6 +62,14 @@ type journal interface {
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
 	Keys(ctx context.Context, prefix string) ([]string, error)
+	PointKey(ctx context.Context, key store.Key, run string) error
+	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
+	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
+	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
+	OpenQuestion(ctx context.Context, q store.Question, events ...store.Event) (store.Question, error)
+	AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...store.Event) error
+	CloseQuestion(ctx context.Context, id string, at time.Time, events ...store.Event) (store.Question, error)
+	Question(ctx context.Context, id string) (store.Question, error)
 	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
 	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
 	ModelCalls(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
@@ -95,7 +107,7 @@ func (l *loop) isLive(id string) bool { return l.job(id) != nil }
 func (l *loop) register(j *job) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closing {
+	if isCall := j.Lineage.Parent != ""; l.closing && (!l.draining || !isCall) {
 		return fault.New(fault.Unavailable, "the server is shutting down").WithHint("try again in a moment")
 	}
 	l.live[j.ID] = j
@@ -124,7 +136,7 @@ func (l *loop) running() int {
 // also waits for the queued runs. The next process goes on with the others.
 func (l *loop) shutdown(ctx context.Context, drain bool) {
 	l.mu.Lock()
-	l.closing = true
+	l.closing, l.draining = true, drain
 	l.mu.Unlock()
 	if !drain {
 		l.queue.Close()
@@ -142,6 +154,9 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 			l.logger.Warn("runs are left to the next start", "runs", left)
 		}
 	}
+	l.mu.Lock()
+	l.draining = false
+	l.mu.Unlock()
 	l.queue.Close() // runs that this process leaves free slots: no run may begin with one of those
 	l.detach(runtime.ErrDetach)
 	<-idle

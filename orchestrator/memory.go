@@ -15,6 +15,7 @@ type memory struct {
 	runs map[string]store.Run
 	keys map[string]store.Taken
 	ids  []string // of the runs, in the order of their insertion
+	memorySteps
 }
 
 func newMemory() *memory {
@@ -87,6 +88,9 @@ func (m *memory) ByKey(_ context.Context, key string) (run, fingerprint string, 
 
 // Keys implements journal. There are none, since there is no earlier process.
 func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, nil }
+
+// PointKey implements journal. It keeps nothing: what is asked for again is done again.
+func (m *memory) PointKey(context.Context, store.Key, string) error { return nil }
 
 // AddModelCall implements journal. It keeps nothing: no other process restores the run.
 func (m *memory) AddModelCall(context.Context, string, store.ModelCall) (n int64, err error) {

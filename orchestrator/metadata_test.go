@@ -20,7 +20,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 	record = w.await(record.ID)
 	keepsSchema(t, record)
 	w.await(w.submit(orders{Mark: "b"}))
-	again, _, err := w.service.Rerun(t.Context(), record.ID, "")
+	again, _, err := w.service.Rerun(t.Context(), record.ID, "", api.Rerun{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,6 +150,9 @@ func (s *Service) neededVersions() map[string]bool {
 	needed := map[string]bool{}
 	for _, j := range s.live {
 		needed[j.Record.Unit+"@"+j.Record.Version] = true
+		for name, version := range j.pinned() {
+			needed[name+"@"+version] = true
+		}
 	}
 	return needed
 }

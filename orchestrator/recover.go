@@ -66,6 +66,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	}
 	j := s.lead(r, nil)
 	j.find, j.execution = s.units.Get, unknownKind{}
+	j.pins.versions = record.Versions
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		wrecked = errors.Join(wrecked, undecodable(err))
 	}

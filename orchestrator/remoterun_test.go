@@ -56,7 +56,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	})
 	t.Run("a rerun asks again, as another run", func(t *testing.T) {
 		first := w.newest()
-		record, _, err := w.service.Rerun(t.Context(), first.ID, "")
+		record, _, err := w.service.Rerun(t.Context(), first.ID, "", api.Rerun{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,8 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +17,9 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// Rerun submits the input of an earlier run again, to the current version of its unit.
-func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record, joined bool, err error) {
+// Rerun submits the input of an earlier run again, to the current version of its unit. A flow
+// may begin with steps of the earlier run.
+func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (record api.Record, joined bool, err error) {
 	old, err := s.Get(ctx, id)
 	if err != nil {
 		return api.Record{}, false, err
@@ -26,7 +29,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 		return api.Record{}, false, err
 	}
 	defer func() { err = errors.Join(err, spool.Remove()) }()
-	k := store.Key{Value: clientKey(key), Fingerprint: "rerun of " + id}
+	k := store.Key{Value: clientKey(key), Fingerprint: rerunFingerprint(id, from)}
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
 	}
@@ -41,8 +44,21 @@ func (s *Service) Rerun(ctx context.Context, id, key string) (record api.Record,
 	if err != nil {
 		return api.Record{}, false, err
 	}
+	if from.From != "" {
+		if asked.taken, err = s.takeOver(ctx, u, id, from); err != nil {
+			return api.Record{}, false, err
+		}
+	}
 	asked.key, asked.rerunOf, asked.metadata = k, id, old.Metadata
 	return s.accept(ctx, asked)
+}
+
+func rerunFingerprint(id string, from api.Rerun) string {
+	if from.From == "" {
+		return "rerun of " + id
+	}
+	sum := sha256.Sum256(from.Set)
+	return "rerun of " + id + " from " + from.From + " " + hex.EncodeToString(sum[:])
 }
 
 // prepareAgain checks an input whose files were named by the earlier run.

@@ -82,6 +82,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.findVersion = s.units.Version
 	return s, nil
 }
 

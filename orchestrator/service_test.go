@@ -81,7 +81,7 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "")
+	again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "", api.Rerun{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "")
+		again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "", api.Rerun{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,8 +116,8 @@ func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (ac
 	}
 	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get}
 	asked.Input, asked.Files, asked.Timeout = input, sub.Files.inputs(), sub.Timeout
-	if asked.Timeout < 0 || asked.Timeout > s.opts.MaxTimeout {
-		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)", asked.Timeout, s.opts.MaxTimeout)
+	if most := s.maxTimeout(u); asked.Timeout < 0 || asked.Timeout > most {
+		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)", asked.Timeout, most)
 	}
 	if own := asked.Limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
 		asked.Timeout = sub.Within

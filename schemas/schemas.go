@@ -18,6 +18,9 @@ func Agent() []byte { return must("agent") }
 // Tools returns the schema of tools.yaml. Its root is an array.
 func Tools() []byte { return must("tools") }
 
+// Flow returns the schema of flow.yaml, for editors. Package flow finds more.
+func Flow() []byte { return must("flow") }
+
 // MCP returns the schema of mcp.json.
 func MCP() []byte { return must("mcp") }
 

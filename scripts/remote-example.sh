@@ -32,7 +32,8 @@ verdicts=$(bin/aod check-agent "$address=WORD_STATS") || {
 }
 echo "$verdicts" | tail -n 1
 bin/aod validate "$example/unit" "$example/reading-time"
-cp -R "$example/unit" "$example/reading-time" "$work"
+bin/aod validate --units "$example" "$example/reading-plan"
+cp -R "$example/unit" "$example/reading-time" "$example/reading-plan" "$work"
 sed -i.before "s|http://127.0.0.1:8000|$address|" "$work/unit/agent.yaml"
 rm "$work/unit/agent.yaml.before"
 
@@ -40,3 +41,5 @@ echo "== $example/unit, where no engine answers"
 DOCKER_HOST=unix:///nonexistent.sock bin/aod test --quiet "$work/unit"
 echo "== $example/reading-time, which calls it"
 bin/aod test --quiet "$work/reading-time"
+echo "== $example/reading-plan, a flow that calls it, where no engine answers"
+DOCKER_HOST=unix:///nonexistent.sock bin/aod test --quiet "$work/reading-plan"

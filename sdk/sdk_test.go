@@ -2,10 +2,12 @@ package sdk_test
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/images/basetest"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/sdk"
@@ -23,6 +25,21 @@ func TestPythonHoldsTheModulesAlone(t *testing.T) {
 	}
 	if _, err := fs.Stat(sdk.Python(), "__init__.py"); err != nil {
 		t.Errorf("it is no package: %v", err)
+	}
+}
+
+// The library's own tests hold the file against what to_yaml writes.
+func TestWhatPythonWritesIsAFlow(t *testing.T) {
+	raw, err := os.ReadFile("python/tests/written.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, findings := flow.Parse(raw)
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	if len(f.Nodes) != 5 || f.Nodes["csv-report"].Retry.Tries != 3 || f.Nodes["scope"].Scoping != flow.Isolated {
+		t.Errorf("it is another flow: %+v", f)
 	}
 }
 

@@ -60,3 +60,18 @@ func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	_, err = tx.ExecContext(ctx, "INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)", key.Value, key.Fingerprint, seq)
 	return err
 }
+
+// PointKey gives a key to a run, also one that another run has. It goes with the run. The error
+// is a NotFound fault if there is no such run.
+func (s *Store) PointKey(ctx context.Context, key Key, run string) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)
+			ON CONFLICT (value) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run`, key.Value, key.Fingerprint, seq)
+		return err
+	})
+	return s.explain(ctx, "point key", err)
+}

@@ -16,7 +16,7 @@ type Old struct {
 }
 
 // Oldest returns finished runs by the time of their end, oldest first, without any of their
-// documents.
+// documents. Runs of a tree whose root goes on aren't among them: it may need what they gave.
 func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 	before := int64(math.MaxInt64)
 	if !o.Before.IsZero() {
@@ -26,7 +26,9 @@ func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 	return runs, s.explain(ctx, "read oldest runs", err)
 }
 
-const selectOldest = "SELECT " + searched + " FROM runs WHERE finished = 1 AND finished_at < ? ORDER BY finished_at, seq LIMIT ? OFFSET ?"
+const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
+	AND NOT EXISTS (SELECT 1 FROM runs AS roots WHERE roots.id = runs.root AND roots.finished = 0)
+	ORDER BY finished_at, seq LIMIT ? OFFSET ?`
 
 // LastEnd returns when the last one of the finished runs ended, or zero if there is none.
 func (s *Store) LastEnd(ctx context.Context) (time.Time, error) {

@@ -29,6 +29,9 @@ type Run struct {
 	// Metadata is what lists may search by. Insert alone writes it, and reads don't return
 	// it: a caller that shows it keeps it in Record.
 	Metadata map[string]string
+
+	// Steps are those that the run begins with. Insert alone writes them.
+	Steps []Step
 }
 
 // Run returns a run with all its documents, or a NotFound fault.

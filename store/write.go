@@ -77,6 +77,11 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 	if err := addMetadata(ctx, tx, seq, r); err != nil {
 		return err
 	}
+	for _, step := range r.Steps {
+		if err := keepStep(ctx, tx, seq, step); err != nil {
+			return err
+		}
+	}
 	return addEvents(ctx, tx, seq, events)
 }
 

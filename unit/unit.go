@@ -19,6 +19,7 @@ const (
 	AU      Kind = capsule.KindAU
 	Remote  Kind = capsule.KindRemote
 	MCP     Kind = capsule.KindMCP
+	Flow    Kind = capsule.KindFlow
 )
 
 // Where a version came from.
@@ -65,7 +66,7 @@ func Of(c *capsule.Capsule) *Unit {
 			Models: modelsOf(c.Agent), MaxTokens: c.Agent.MaxTokens, Transcript: c.Agent.Transcript == nil || *c.Agent.Transcript, ModelCache: c.Agent.ModelCache,
 		},
 	}
-	if c.Remote == nil {
+	if c.Remote == nil && c.Flow == nil {
 		p := &u.Policy
 		p.Network, p.Writable, p.Isolation = c.Agent.Network, !c.Agent.ReadOnly, c.Agent.Runtime
 		p.Warm, p.Reuse, p.Fetches = c.Agent.Warm, c.Agent.Reuse, c.Fetches()
@@ -92,8 +93,11 @@ func (u *Unit) Tools() []capsule.Tool {
 	return nil
 }
 
-// grantsOf are the units that a capsule's tools.yaml lets it call.
+// grantsOf are the units that a capsule's tools.yaml lets it call, and those that a flow names.
 func grantsOf(c *capsule.Capsule) []string {
+	if c.Flow != nil {
+		return c.Flow.UnitNames()
+	}
 	var names []string
 	for _, tool := range c.Tools {
 		if tool.Capsule != "" && !slices.Contains(names, tool.Capsule) {

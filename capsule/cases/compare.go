@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
@@ -27,6 +28,15 @@ func Compare(want capsule.Expect, got api.Record) []string {
 		lines = append(lines, compareFile(field, file, got.Files)...)
 	}
 	return lines
+}
+
+// ComparePath says how the nodes that a flow went through differ from what its test case
+// expects.
+func ComparePath(want capsule.Expect, got []string) []string {
+	if want.Path == nil || slices.Equal(want.Path, got) {
+		return nil
+	}
+	return []string{fmt.Sprintf("path: want %s, got %s", strings.Join(want.Path, " "), strings.Join(got, " "))}
 }
 
 // compareEnd checks outcome and exit code. Where a case says neither and expects no

@@ -70,6 +70,16 @@ func (s *Schema) CleanFiles(p Payload, stage Stage) ([]FileRef, Payload, error) 
 	return refs, clean, err
 }
 
+// Replaced returns a copy of the payload's object with other values in the place of file
+// references. Numbers are json.Number.
+func (p Payload) Replaced(refs []FileRef, with func(FileRef) any) map[string]any {
+	values := p.Values()
+	for _, ref := range refs {
+		replace(values, ref.path, with(ref))
+	}
+	return values
+}
+
 // replace sets what stands at a path that is there.
 func replace(document any, path []string, to any) {
 	last := len(path) - 1

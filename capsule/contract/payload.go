@@ -112,6 +112,12 @@ func (p Payload) Get(key string) (any, bool) {
 	return clone(v), ok
 }
 
+// Values returns a copy of the object. Numbers are json.Number.
+func (p Payload) Values() map[string]any {
+	values, _ := clone(p.value()).(map[string]any)
+	return values
+}
+
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

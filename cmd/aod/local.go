@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -32,7 +33,7 @@ type unitKind struct {
 
 // kinds are the kinds of unit that can be executed. Add new ones here.
 func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers}
+	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers, capsule.KindFlow: kindflow.New(nil)}
 	for _, kind := range a.moreKinds {
 		kinds[kind.read.Name] = kind.run
 	}

@@ -27,6 +27,7 @@ type runFlags struct {
 	detach  bool
 	watch   bool
 	secrets []string
+	answers []string
 	given   givenFlags
 	models  modelFlags
 	meta    metaFlags
@@ -69,6 +70,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	flags.meta.register(cmd.Flags(), "with --server: what the run is about, for aod ps --meta")
 	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
+	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil, "of a flow that runs here: answer what a node asks, NODE=ACTION; may be repeated (default: the terminal is asked)")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
 	flags.history.register(cmd.Flags())
 	registerWatch(cmd.Flags(), &flags.watch)
@@ -82,6 +84,9 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	if a.server != "" {
 		if err := errors.Join(flags.given.refuseOnServer(), flags.models.refuseOnServer()); err != nil {
 			return err
+		}
+		if len(flags.answers) > 0 {
+			return fault.New(fault.Input, "--answer is for flows that run here").WithHint("a server waits for answers: aod questions, aod answer")
 		}
 		return a.runOnServer(ctx, name, flags)
 	}
@@ -157,9 +162,13 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
+	answers, err := a.answerGiven(f.answers)
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
 	return orchestrator.Request{
 		Request: run.Request{Unit: u, Input: input, Files: files, Timeout: f.timeout},
-		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(u, c),
+		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(u, c), Answer: answers.answer,
 	}, nil
 }
 
@@ -242,8 +251,8 @@ func exitCode(record api.Record) int {
 		return fault.ExitCode(fault.New(fault.Cancelled, ""))
 	}
 	if record.ExitCode == nil {
-		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation {
-			return int(exitFindings) // a remote agent has no exit code
+		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation || record.Outcome == api.StepFailed {
+			return int(exitFindings) // remote agents and flows have no exit code
 		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))
 	}

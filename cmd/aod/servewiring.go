@@ -31,7 +31,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
-		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, ArgsBytes: c.PayloadLimit},
+		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit},
 		Mounts:       []handoff.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,

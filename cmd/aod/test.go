@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -16,8 +17,11 @@ import (
 	"github.com/agent-on-demand/aod/capsule/cases"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator"
+	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -133,6 +137,10 @@ func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, t
 	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
 	view := newView(a.stderr, req.Unit.Name, a.quiet)
 	req.Timeout, req.OutDir, req.Observe = test.Timeout, filepath.Join(out, "files"), view.event
+	var walked flow.Walked
+	if req.Unit.Kind == unit.Flow {
+		req.Extra = kindflow.Rehearsed{Rehearsal: cmp.Or(test.Rehearsal, &flow.Rehearsal{}), Walked: &walked}
+	}
 	record, err := submitCase(ctx, l, req, test)
 	view.close()
 	if err != nil {
@@ -141,7 +149,7 @@ func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, t
 	if record.Outcome == api.WasCancelled {
 		return nil, 0, context.Canceled
 	}
-	return cases.Compare(test.Expect, record), time.Since(began), nil
+	return append(cases.Compare(test.Expect, record), cases.ComparePath(test.Expect, walked.Path())...), time.Since(began), nil
 }
 
 // submitCase runs a case. An input that breaks the contract is a normal result: a test may

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 )
 
 // exitFindings ends a command that succeeded and found something wrong.
@@ -39,6 +40,7 @@ type verdict struct {
 	Dir      string          `json:"dir"`
 	Valid    bool            `json:"valid"`
 	Tools    []string        `json:"tools,omitempty"` // of an MCP server
+	Flow     *flow.Bounds    `json:"flow,omitempty"`  // what a run of a flow takes
 	Findings []fault.Finding `json:"findings"`
 }
 
@@ -81,6 +83,7 @@ func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
 		findings = append(findings, findingsOf(err)...)
 	}
 	findings = append(findings, a.missingGrants(c)...)
+	findings = append(findings, a.flowFindings(c)...)
 	broken, err := pythonSyntax(ctx, c)
 	switch {
 	case ctx.Err() != nil:
@@ -95,7 +98,12 @@ func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
 		return verdict{}, err
 	}
 	findings = append(append(findings, broken...), missing...)
-	return verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Tools: tools, Findings: findings}, nil
+	v := verdict{Dir: dir, Valid: len(fault.Errors(findings)) == 0, Tools: tools, Findings: findings}
+	if c.Flow != nil {
+		bounds := c.Flow.Bounds()
+		v.Flow = &bounds
+	}
+	return v, nil
 }
 
 // findingsOf returns the findings of an error, at least one.
@@ -114,6 +122,9 @@ func (a *app) showVerdicts(verdicts []verdict) {
 			a.stdout.line("%s %s", a.stdout.style(green, "✓"), v.Dir)
 			if len(v.Tools) > 0 {
 				a.stdout.line("  tools: %s", printable(strings.Join(v.Tools, ", ")))
+			}
+			if v.Flow != nil {
+				a.stdout.line("  %s", boundsText(*v.Flow))
 			}
 		} else {
 			a.stdout.line("%s %s: %s", a.stdout.style(red, "✗"), v.Dir, plural(problems, "problem"))

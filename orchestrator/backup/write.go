@@ -137,7 +137,7 @@ func (a *archiver) addRuns(ctx context.Context, snapshot string) (err error) {
 func (a *archiver) addRun(ctx context.Context, row store.Run) error {
 	a.report.Runs++
 	dir := "runs/" + row.ID
-	names := []string{layout.Input, layout.Log, layout.Transcript}
+	names := []string{layout.Input, layout.State, layout.Log, layout.Transcript}
 	if row.Finished || hasOutcome(row) {
 		names = append(names, layout.Output)
 	}

@@ -74,8 +74,15 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
 		{http.MethodGet, "/v1/runs/:id/models", a.listModelCalls, 0},
 		{http.MethodGet, "/v1/runs/:id/models/:n", a.getModelCall, slow},
+		{http.MethodGet, "/v1/runs/:id/flow", a.getFlow, 0},
+		{http.MethodGet, "/v1/runs/:id/steps", a.listSteps, 0},
+		{http.MethodGet, "/v1/runs/:id/state", a.getState, 0},
+		{http.MethodGet, "/v1/runs/:id/state/files/*", a.getStateFile, slow},
 		{http.MethodPost, "/v1/runs/:id/cancel", a.cancelRun, 0},
 		{http.MethodPost, "/v1/runs/:id/rerun", a.rerun, slow},
+
+		{http.MethodGet, "/v1/questions", a.listQuestions, 0},
+		{http.MethodPost, "/v1/questions/:id", a.answerQuestion, 0},
 
 		{http.MethodGet, "/v1/units", a.listUnits, 0},
 		{http.MethodGet, "/v1/units/:name", a.getUnit, 0},

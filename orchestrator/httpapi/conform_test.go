@@ -40,7 +40,7 @@ func conforms(t testing.TB, r *http.Request, a answer) {
 	}
 	media, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	content, ok := documented.Content[media]
-	if !ok && path != "/v1/runs/{id}/files/{name}" && len(documented.Content) > 0 {
+	if !ok && !strings.HasSuffix(path, "/files/{name}") && len(documented.Content) > 0 {
 		t.Errorf("%s: the document has no %q", where, media)
 	}
 	for _, v := range jsonValues(t, media, a.body) {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -41,6 +42,11 @@ func (a *API) getFile(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return sendFile(c, content, file)
+}
+
+// sendFile answers with a file, or the part of it that is asked for, and closes it.
+func sendFile(c echo.Context, content *os.File, file api.File) error {
 	defer content.Close()
 	describeFile(c.Response().Header(), file)
 	out := &rangeWriter{ResponseWriter: c.Response()}

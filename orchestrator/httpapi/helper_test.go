@@ -22,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -94,7 +95,7 @@ func (s *server) start(opts Options) {
 	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
 	s.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2, MinFreeDisk: s.minFreeDisk,
-		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger})},
+		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "flow": kindflow.New(opts.Logger)},
 	})
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))

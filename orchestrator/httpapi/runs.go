@@ -144,9 +144,30 @@ func (a *API) rerun(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	record, replayed, err := a.svc.Rerun(c.Request().Context(), id, ask.key)
+	from, err := a.rerunOf(c)
+	if err != nil {
+		return err
+	}
+	record, replayed, err := a.svc.Rerun(c.Request().Context(), id, ask.key, from)
 	if err != nil {
 		return err
 	}
 	return a.accepted(c, ask, record, replayed)
+}
+
+// rerunOf reads where a flow is to begin again; a request without a body doesn't say.
+func (a *API) rerunOf(c echo.Context) (from api.Rerun, err error) {
+	if c.Request().ContentLength == 0 {
+		return from, nil
+	}
+	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
+	if err != nil {
+		return from, httpwire.AsKind(fault.BadRequest, err)
+	}
+	from.Set = f["set"]
+	err = errors.Join(f.Only("from", "set"), httpwire.Take(f, "from", &from.From))
+	if err == nil && from.From == "" && len(from.Set) > 0 {
+		err = fault.New(fault.BadRequest, "`set` needs `from`: the step before which it is set")
+	}
+	return from, err
 }

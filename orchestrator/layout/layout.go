@@ -17,11 +17,12 @@ const (
 const (
 	Input      = "input"
 	Output     = "output"
+	State      = "state" // of a flow: the files in it, by digest
 	Log        = "log.jsonl"
 	Transcript = "models.jsonl"
 )
 
 // IsKept reports whether an entry of a run's directory is kept after the run's end.
 func IsKept(name string) bool {
-	return name == Input || name == Output || name == Log || name == Transcript
+	return name == Input || name == Output || name == State || name == Log || name == Transcript
 }

@@ -16,6 +16,8 @@ type Permit struct {
 	bytes   int64 // of memory that the run may take
 	counted bool  // they are in the queue's sum
 	holds   bool  // further runs of its unit back, while it is suspended
+
+	slotless bool // see Run
 }
 
 type permitState uint8
@@ -29,8 +31,8 @@ const (
 
 var errNoSlot = errors.New("the run holds no slot")
 
-func newPermit(q *Queue, u *unitQueue, bytes int64) *Permit {
-	return &Permit{queue: q, unit: u, bytes: bytes, granted: make(chan struct{})}
+func newPermit(q *Queue, u *unitQueue, r Run) *Permit {
+	return &Permit{queue: q, unit: u, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
 }
 
 // Wait returns nil when the run has its slot. When ctx ends first, it returns the cause
@@ -66,7 +68,7 @@ func (p *Permit) leave(heir *unitQueue) {
 	case waiting:
 		p.queue.withdraw(p)
 	case granted:
-		p.queue.vacate(p.unit)
+		p.queue.vacate(p)
 	case suspended:
 		p.unit.suspended--
 		p.letOn()
@@ -98,7 +100,7 @@ func (p *Permit) Aside(ctx context.Context, wait func()) error {
 func (p *Permit) holdBack() {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	if p.state == granted && !p.holds {
+	if p.state == granted && !p.holds && !p.slotless {
 		p.holds = true
 		p.unit.held++
 	}
@@ -116,12 +118,12 @@ func (p *Permit) letOn() {
 func (p *Permit) suspend() error {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	if p.state != granted {
+	if p.state != granted || p.slotless {
 		return errNoSlot
 	}
 	p.state, p.granted = suspended, make(chan struct{})
 	p.unit.suspended++
-	p.queue.vacate(p.unit)
+	p.queue.vacate(p)
 	p.queue.dispatch()
 	return nil
 }

@@ -33,6 +33,9 @@ type Run struct {
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts
+	// Slotless says that the run does nothing but wait for what it calls: it takes no slot, and
+	// counts in its unit's limit alone, from its permit's grant until it leaves.
+	Slotless bool
 }
 
 // Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait: a run that would have to wait beyond that is refused
@@ -41,12 +44,12 @@ func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.unitQueue(r.Unit, r.Limit)
-	if len(u.waiting) >= bound && !q.startsAtOnce(u) {
+	if len(u.waiting) >= bound && !q.startsAtOnce(r, u) {
 		q.forget(u)
 		return nil, fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), r.Unit).
 			WithHint("try again later; the setting `queue` says how many may wait")
 	}
-	return q.join(u, r.Bytes), nil
+	return q.join(u, r), nil
 }
 
 // Reenter gives a place to a run that was accepted before. It never refuses, however
@@ -54,7 +57,7 @@ func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 func (q *Queue) Reenter(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.join(q.unitQueue(r.Unit, r.Limit), r.Bytes)
+	return q.join(q.unitQueue(r.Unit, r.Limit), r)
 }
 
 // Occupy gives a slot to a run that runs already, such as one that survived a restart,
@@ -62,7 +65,7 @@ func (q *Queue) Reenter(r Run) *Permit {
 func (q *Queue) Occupy(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := newPermit(q, q.unitQueue(r.Unit, r.Limit), r.Bytes)
+	p := newPermit(q, q.unitQueue(r.Unit, r.Limit), r)
 	q.grant(p)
 	return p
 }
@@ -113,12 +116,12 @@ func (q *Queue) unitQueue(unit string, limit int) *unitQueue {
 }
 
 // startsAtOnce reports whether a new run of the unit would get a slot at once.
-func (q *Queue) startsAtOnce(u *unitQueue) bool {
-	return q.free > 0 && u.mayRun() && len(u.waiting) == 0
+func (q *Queue) startsAtOnce(r Run, u *unitQueue) bool {
+	return (q.free > 0 || r.Slotless) && u.mayRun() && len(u.waiting) == 0
 }
 
-func (q *Queue) join(u *unitQueue, bytes int64) *Permit {
-	p := newPermit(q, u, bytes)
+func (q *Queue) join(u *unitQueue, r Run) *Permit {
+	p := newPermit(q, u, r)
 	u.waiting = append(u.waiting, p)
 	q.schedule(u)
 	q.dispatch()
@@ -132,13 +135,9 @@ func (q *Queue) schedule(u *unitQueue) {
 	}
 }
 
-// dispatch hands out the free slots.
+// dispatch hands out the free slots, and lets runs begin that take none.
 func (q *Queue) dispatch() {
-	for q.free > 0 {
-		p := q.next()
-		if p == nil {
-			return
-		}
+	for p := q.next(); p != nil; p = q.next() {
 		q.grant(p)
 	}
 }
@@ -152,7 +151,7 @@ const inARow = 16
 // turn. It is nil when nobody may run.
 func (q *Queue) next() *Permit {
 	for _, p := range q.resuming {
-		if p.unit.mayResume() {
+		if q.free > 0 && p.unit.mayResume() {
 			q.resuming = remove(q.resuming, p)
 			return p
 		}
@@ -160,19 +159,25 @@ func (q *Queue) next() *Permit {
 	if q.closed {
 		return nil
 	}
-	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow && q.admits(u) {
+	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow && q.hasSlot(u) && q.admits(u) {
 		q.heir = nil
 		q.passed++
 		return q.take(u)
 	}
 	for _, u := range q.turn {
-		if u.mayRun() && q.admits(u) {
-			q.passed = 0
-			return q.take(u)
+		if u.mayRun() && q.hasSlot(u) && q.admits(u) {
+			p := q.take(u)
+			if !p.slotless {
+				q.passed = 0
+			}
+			return p
 		}
 	}
 	return nil
 }
+
+// hasSlot reports whether there is a slot for the unit's first run, or it needs none.
+func (q *Queue) hasSlot(u *unitQueue) bool { return q.free > 0 || u.waiting[0].slotless }
 
 // take returns the unit's first permit. If more of its runs wait, the unit goes behind
 // the others.
@@ -187,18 +192,22 @@ func (q *Queue) take(u *unitQueue) *Permit {
 }
 
 func (q *Queue) grant(p *Permit) {
-	q.free--
-	q.running++
+	if !p.slotless {
+		q.free--
+		q.running++
+	}
 	p.unit.running++
 	p.state = granted
 	q.memory.take(p)
 	close(p.granted)
 }
 
-func (q *Queue) vacate(u *unitQueue) {
-	q.free++
-	q.running--
-	u.running--
+func (q *Queue) vacate(p *Permit) {
+	if !p.slotless {
+		q.free++
+		q.running--
+	}
+	p.unit.running--
 }
 
 // withdraw takes a waiting permit out of the queue.

@@ -9,7 +9,7 @@ import (
 )
 
 // Event is something that happens in a live run. Exactly one of the fields from State to
-// Progress is set. Delay belongs to Attempt.
+// Question is set. Delay belongs to Attempt.
 type Event struct {
 	Run      string
 	Unit     string
@@ -22,6 +22,8 @@ type Event struct {
 	Warning  string
 	Progress *handoff.Progress
 	Model    *api.ModelCall // that is over
+	Node     *api.NodeEvent // a step of a flow that was kept
+	Question *api.QuestionEvent
 
 	// With the State that a run ended in:
 	Outcome string // the kind of its error; "" without one

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
@@ -81,6 +82,31 @@ type Host interface {
 	Logged() Lines
 	// CancelRequest returns the cancel request that an earlier process stored, or nil.
 	CancelRequest() error
+	Keeper
+}
+
+// Keeper keeps what a flow's run needs while it goes on.
+type Keeper interface {
+	// Steps returns the steps that are kept, in the order in which they were.
+	Steps(ctx context.Context) ([]flow.Step, error)
+	// KeepStep stores a step in place of that with the same address and try. It returns when
+	// the step is safe, or runtime.ErrDetach at the end of the process.
+	KeepStep(step flow.Step) error
+	// Ask asks people; see flow.Host.
+	Ask(ctx context.Context, q flow.Question) (flow.Answer, error)
+	// Earlier returns the newest success of a call that is to be cached, if one is young enough
+	// and known.
+	Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool)
+	// Remember has a call that succeeded be found by Earlier. That it can't is no error.
+	Remember(ctx context.Context, c CachedCall, id string)
+}
+
+// CachedCall is what two calls have in common of which one may stand for the other, beside the
+// version of the unit.
+type CachedCall struct {
+	Unit  string
+	Input string        // a digest of the arguments, and of the contents of their files
+	Age   time.Duration // that a success may have
 }
 
 // Lines count the lines of an attempt's log.
@@ -115,8 +141,46 @@ func (r *Run) Logged() Lines { return r.host.Logged() }
 // CancelRequest returns the cancel request that an earlier process stored, or nil.
 func (r *Run) CancelRequest() error { return r.host.CancelRequest() }
 
+// Steps returns the steps of a flow that are kept, in the order in which they were.
+func (r *Run) Steps(ctx context.Context) ([]flow.Step, error) { return r.host.Steps(ctx) }
+
+// KeepStep stores a step of a flow, and tells the observer.
+func (r *Run) KeepStep(step flow.Step) error {
+	if err := r.host.KeepStep(step); err != nil {
+		return err
+	}
+	node := NodeEvent(step)
+	r.notify(Event{Node: &node})
+	return nil
+}
+
+// Ask asks people; see flow.Host.
+func (r *Run) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+	return r.host.Ask(ctx, q)
+}
+
+// Earlier returns the newest success of a call that is to be cached, if there is one.
+func (r *Run) Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool) {
+	return r.host.Earlier(ctx, c)
+}
+
+// Remember has a call that succeeded be found by Earlier.
+func (r *Run) Remember(ctx context.Context, c CachedCall, id string) { r.host.Remember(ctx, c, id) }
+
+// NodeEvent tells of a step without its values.
+func NodeEvent(s flow.Step) api.NodeEvent {
+	event := api.NodeEvent{Address: s.Address, Try: s.Try, State: api.StepState(s.State), Run: s.Run, Cached: s.Cached, Action: s.Action}
+	if s.Failure != nil {
+		event.ErrorKind = s.Failure.Kind
+	}
+	return event
+}
+
 // InputDir is the directory of the run's input files.
 func (r *Run) InputDir() string { return filepath.Join(r.Dir, "input") }
+
+// StateDir is the directory of the files in a flow's state, each under its digest.
+func (r *Run) StateDir() string { return filepath.Join(r.Dir, "state") }
 
 // OutputDir is the directory of the run's output files, unless the request has an OutDir.
 func (r *Run) OutputDir() string { return filepath.Join(r.Dir, "output") }

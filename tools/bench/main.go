@@ -30,6 +30,8 @@ type maker struct {
 var makers = []maker{
 	{"small", latency, "A small Python job", (*bench).smallJob},
 	{"handoff", latency, "A capsule calls a capsule", (*bench).handOver},
+	{"flow", latency, "Ten jobs in a row", (*bench).tenInARow},
+	{"decide", latency, "Nodes that decide", (*bench).decides},
 	{"mcp", latency, "A tool of the Model Context Protocol", (*bench).modelContext},
 	{"tools", latency, "200 units as tools", (*bench).toolsListed},
 	{"au", latency, "An Agentic Unit, 1 MiB of stdin", (*bench).agenticUnit},

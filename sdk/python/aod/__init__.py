@@ -26,6 +26,11 @@ Servers of tools that mcp.json names are called by the Model Context Protocol:
 A model works with them until its answer keeps the contract (src/ai has the instructions):
 
     return aod.agent().output
+
+A graph of steps over one shared state is a flow, see aod.flow:
+
+    fetch >> judge - "again" >> fetch
+    aod.flow.Flow(fetch).run(shared)
 """
 
 from aod.errors import (
@@ -60,6 +65,15 @@ __all__ = [
 ]
 
 # What asks AOD is imported when it does, so that a capsule that never asks starts fast.
+
+
+def __getattr__(name):
+    """Import aod.flow when it is used."""
+    if name == "flow":
+        import importlib
+
+        return importlib.import_module("aod.flow")
+    raise AttributeError(f"module 'aod' has no attribute {name!r}")
 
 
 def run():
@@ -105,9 +119,9 @@ def handoff(target, args=None, /, *, files=(), timeout=None, **more):
 
 def start(target, args=None, /, *, files=(), timeout=None, **more):
     """Do as handoff does, but return a Handoff at once: id, result(), done(), cancel()."""
-    from aod import calls
+    from aod import address, calls
 
-    return calls.start(target, {**(args or {}), **more}, files, timeout)
+    return calls.start(target, {**(args or {}), **more}, files, timeout, address.key())
 
 
 def as_completed(handoffs, timeout=None):

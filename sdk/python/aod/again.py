@@ -46,6 +46,8 @@ class Origin:
             return False
         if "aod.model" in sys.modules:
             sys.modules["aod.model"].forget()
+        if "aod.address" in sys.modules:
+            sys.modules["aod.address"].forget()
         posted = invocation.post(document)
         gc.enable()
         _collect()

@@ -99,15 +99,17 @@ class Handoff:
         return f"Handoff({self.target!r}, {self.id!r})"
 
 
-def start(target, args, files, timeout):
-    """See aod.start."""
+def start(target, args, files, timeout, key=None):
+    """See aod.start. With a key a call that succeeded in an earlier attempt of the run isn't
+    made again."""
     body = {"target": target, "args": outgoing.with_files(args, files)}
     if timeout is not None:
         body["timeout"] = timeout if isinstance(timeout, str) else f"{timeout:.3f}s"
     # A try after a lost answer must join the run that the first one made.
-    key = {"Idempotency-Key": secrets.token_hex(16)}
+    headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+    path = "/handoff?wait=false&recall=true" if key else "/handoff?wait=false"
     # Before it answers, AOD copies the files.
-    _, answer = api.request("POST", "/handoff?wait=false", body, key, seconds=api.PATIENCE, target=target)
+    _, answer = api.request("POST", path, body, headers, seconds=api.PATIENCE, target=target)
     return Handoff(target, answer)
 
 

@@ -7,7 +7,8 @@ from aod.errors import HandoffError
 
 
 class File:
-    """A file that the callee returned: name, path, size_bytes and sha256.
+    """A file that the callee returned: name, path, size_bytes, sha256, and the field of the
+    output that names it ("" for none; dots lead into objects).
 
     It can be opened as it is: open(file).
     """
@@ -17,11 +18,16 @@ class File:
         self.path = text(document, "path")
         self.size_bytes = document.get("size_bytes")
         self.sha256 = text(document, "sha256")
+        self.field = text(document, "field")
         if not self.name or not os.path.isabs(self.path):
             raise HandoffError("AOD's answer has a file without name or path")
 
     def __fspath__(self):
         return self.path
+
+    def is_named(self, value):
+        """Say whether a value of the output is the file's name."""
+        return value in (self.name, "/io/output/" + self.name, self.path)
 
     def __repr__(self):
         return f"File({self.path!r})"
@@ -45,7 +51,7 @@ class Result:
         for part in field.split("."):
             name = _member(name, part, field)
         for file in self.files:
-            if name in (file.name, "/io/output/" + file.name, file.path):
+            if file.is_named(name):
                 return file.path
         raise KeyError(f"the output's {field} names no file")
 

@@ -66,6 +66,23 @@ class Several(Handshake):
         self.assertEqual([{"n": n, "count": n} for n in (1, 2, 3)], self.posted)
         self.assertEqual((None, False), (self.read_output(), os.path.exists(self.io + "/input.json")))
 
+    def test_the_places_of_flows_are_counted_anew_in_each_run(self):
+        self.api("{}", "{}")
+        process = self.park("""
+            from aod import address
+            from aod.flow import Flow, Node
+
+            class Tells(Node):
+                def post(self, shared, prep_res, exec_res):
+                    shared["key"] = address.key()
+
+            def execute(payload):
+                Flow(Tells()).run(payload)
+                return payload
+        """)
+        self.streams(process, 2)
+        self.assertEqual([{"key": "flow/1/tells:post.1"}] * 2, self.posted)
+
     def test_servers_of_tools_end_with_their_run(self):
         self.api("{}", "{}")
         self.write(self.capsule, "mcp.json", config(notes="new"))

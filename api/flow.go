@@ -1,0 +1,105 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// FlowCounts are the steps of a flow's run, counted.
+type FlowCounts struct {
+	Steps  int    `json:"steps"`            // that are kept
+	Failed int    `json:"failed"`           // of them, also where the flow went on
+	Open   int    `json:"open"`             // of them: they wait for a time, an answer or another try
+	Action string `json:"action,omitempty"` // of the last node, when the flow has ended
+}
+
+// Step is a step of a flow's run, without its values: the end of a node, or of one of its
+// tries or items, or what waits. Address and Try name it.
+type Step struct {
+	Seq     int64      `json:"seq"`     // it grows with each change of a step
+	Address string     `json:"address"` // such as review#2, read/texts[3], research/plan
+	Try     int        `json:"try"`
+	State   StepState  `json:"state"`
+	Run     string     `json:"run,omitempty"` // that it called
+	Cached  bool       `json:"cached,omitempty"`
+	Action  string     `json:"action,omitempty"`
+	Error   *StepError `json:"error,omitempty"`
+	Until   *time.Time `json:"until,omitempty"` // when what it waits for comes
+	Began   time.Time  `json:"began"`
+	Ended   *time.Time `json:"ended"` // nil while it is open
+}
+
+// StepState is how a step stands.
+type StepState string
+
+// The states of a step.
+const (
+	OpenStep    StepState = "open"
+	DoneStep    StepState = "done"
+	FailedStep  StepState = "failed"
+	SkippedStep StepState = "skipped"
+)
+
+// StepError is why a node failed.
+type StepError struct {
+	Node     string          `json:"node"` // its address
+	Category string          `json:"category,omitempty"`
+	Kind     string          `json:"kind"`
+	Type     string          `json:"type,omitempty"`
+	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []fault.Finding `json:"findings,omitempty"`
+}
+
+// StepPage is a part of the steps of a run, in the order of their last changes.
+type StepPage struct {
+	Steps []Step `json:"steps"`
+	Next  *int64 `json:"next"` // the Seq after which there are more; nil: that was the last
+}
+
+// FlowState is the state of a flow's run: what its nodes have set so far. A file in it is
+// {"$file": {"name", "size_bytes", "sha256"}}.
+type FlowState struct {
+	State json.RawMessage `json:"state"`
+	Files []File          `json:"files"` // those in it, each under a name of its own
+}
+
+// Question is what a run asks people.
+type Question struct {
+	ID      string          `json:"id"`
+	Run     string          `json:"run"`
+	Unit    string          `json:"unit"`    // the run's
+	Address string          `json:"address"` // of the node that asks
+	Text    string          `json:"text"`
+	Show    json.RawMessage `json:"show,omitempty"` // values and files to look at, as in a FlowState
+	Form    json.RawMessage `json:"form,omitempty"` // the schema of what is filled in
+	Answers []string        `json:"answers"`
+	Until   *time.Time      `json:"until"` // nil: without an end
+	AskedAt time.Time       `json:"asked_at"`
+}
+
+// QuestionState is how a question stands.
+type QuestionState string
+
+// The states of a question.
+const (
+	QuestionOpen     QuestionState = "open"
+	QuestionAnswered QuestionState = "answered"
+	QuestionClosed   QuestionState = "closed" // its time was up, or its run has ended
+)
+
+// QuestionPage is a part of the open questions, the oldest first.
+type QuestionPage struct {
+	Questions []Question `json:"questions"`
+	Next      *int64     `json:"next"` // after which there are more; nil: that was the last
+}
+
+// Answer is a person's answer to a question.
+type Answer struct {
+	Action string          `json:"action"`         // one of the question's answers
+	Form   json.RawMessage `json:"form,omitempty"` // an object that keeps its schema
+	By     string          `json:"by,omitempty"`   // who answers; at most 200 bytes
+	Note   string          `json:"note,omitempty"` // at most 4 KiB
+}

@@ -1,0 +1,54 @@
+package capsule
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-on-demand/aod/flow"
+)
+
+// The times of a flow: people may be asked in it.
+const (
+	flowTimeout    = time.Hour
+	MaxFlowTimeout = 720 * time.Hour // of limits.timeout
+)
+
+// notInFlow are the keys of agent.yaml that have no meaning for a flow, with what to do
+// instead.
+var notInFlow = map[string]string{
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/transcript": "", "/model_cache": "",
+	"/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/warm": "", "/reuse": "", "/secrets": "",
+	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/log": "",
+	"/retries": "leave it out: nodes have `retry` in " + flow.FileName,
+}
+
+// checkFlow finds settings without a meaning.
+func (u *units) checkFlow(file agentYAML, object map[string]any) {
+	u.refuseOthers(file, object)
+	for _, pointer := range slices.Sorted(maps.Keys(notInFlow)) {
+		if isSet(object, pointer) {
+			u.report(pointer, named(pointer, "it has no meaning for a flow, which has no container"),
+				cmp.Or(notInFlow[pointer], "leave it out: that is the business of the units that the flow runs"))
+		}
+	}
+	if file.Recursion > 0 && file.Concurrency > 0 {
+		u.report("/concurrency", "concurrency: with recursion, a run of the flow could wait for its own caller to end", "leave one of the two out")
+	}
+}
+
+// readFlow reads what belongs to a unit of KindFlow beside its agent.yaml.
+func readFlow(d *Directory, c *Capsule) {
+	d.Refuse("a flow has none", "remove it: nothing is built here, and to name a unit in "+flow.FileName+" grants the call",
+		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, mcpFile, "run.py")
+	c.Contract = d.Contract()
+	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, flowTimeout)
+	raw, ok := d.ReadFile(flow.FileName, "add one: nodes: {hello: {run: hello}} is a flow of one node")
+	if !ok {
+		return
+	}
+	graph, findings := flow.Parse(raw)
+	d.findings = append(d.findings, findings...)
+	c.Flow = graph
+}

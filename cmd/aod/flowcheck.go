@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
+)
+
+// flowFindings holds a flow against the contracts of the units that it names. It warns of each
+// that is neither beside it nor in a directory of --units: where it will run there may be one.
+func (a *app) flowFindings(c *capsule.Capsule) (findings []fault.Finding) {
+	if c.Flow == nil {
+		return nil
+	}
+	places := append([]string{filepath.Dir(c.Dir)}, a.units...)
+	contracts := map[string]*contract.Contract{c.Name: c.Contract}
+	for _, name := range c.Flow.UnitNames() {
+		if _, known := contracts[name]; known {
+			continue
+		}
+		found, err := a.loadCallee(places, name)
+		if fault.Is(err, fault.NotFound) {
+			findings = append(findings, fault.Finding{
+				File: flow.FileName, Warning: true, Message: fmt.Sprintf("there is no unit %q beside this one", name), Hint: a.grantHint(places, name),
+			})
+		}
+		contracts[name] = nil
+		if err == nil {
+			contracts[name] = found.Contract
+		}
+	}
+	units := func(name string) (*contract.Contract, bool) { return contracts[name], true }
+	return append(findings, c.Flow.Check(flow.Terms{
+		Units: units, Contract: c.Contract, Timeout: c.Agent.Limits.Timeout, Calls: c.Agent.Budgets.Calls,
+	})...)
+}
+
+// boundsText says what a run of a flow takes.
+func boundsText(b flow.Bounds) string {
+	if b.MostCalls >= math.MaxInt32 {
+		return fmt.Sprintf("from %s on, %d deep", plural(b.LeastCalls, "call"), b.Depth)
+	}
+	return fmt.Sprintf("at most %s, %d deep", plural(b.MostCalls, "call"), b.Depth)
+}

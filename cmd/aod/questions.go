@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func (a *app) questionsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "questions",
+		Short:   "List what runs on a server ask people",
+		Long:    "List the questions that flows on a server have open, the oldest first. A run that waits for an\nanswer has no container and no slot.",
+		Example: "  aod questions\n  aod questions --json | jq -r .id",
+		Args:    exactly(0, "no arguments"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.questions(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each question as a JSON object on a line")
+	return cmd
+}
+
+func (a *app) questions(ctx context.Context, asJSON bool) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	some := false
+	for q, err := range server.Questions(ctx, "") {
+		if err != nil {
+			return err
+		}
+		some = true
+		if asJSON {
+			if err := a.stdout.json(q); err != nil {
+				return err
+			}
+			continue
+		}
+		a.showQuestion(q)
+	}
+	if !some {
+		a.note("nothing is asked")
+	}
+	return nil
+}
+
+// showQuestion prints a question with the command that answers it.
+func (a *app) showQuestion(q api.Question) {
+	a.stdout.line("%s", a.stdout.style(bold, printable(q.Text)))
+	a.stdout.line("  %s, %s of %s, asked %s ago%s", printable(q.Run), printable(q.Address), printable(q.Unit), ageText(time.Since(q.AskedAt)), untilText(q.Until))
+	a.showShown(a.stdout, shownOf(q.Show))
+	for _, answer := range q.Answers {
+		a.stdout.line("  %s", a.stdout.style(dim, "aod answer "+q.ID+" "+printable(answer)))
+	}
+}
+
+func untilText(until *time.Time) string {
+	if until == nil {
+		return ""
+	}
+	return ", open for " + ageText(time.Until(*until))
+}
+
+func shownOf(raw json.RawMessage) map[string]any {
+	var shown map[string]any
+	_ = json.Unmarshal(raw, &shown) // nothing is shown otherwise
+	return shown
+}
+
+// showShown prints what a question shows, shortly.
+func (a *app) showShown(out *output, shown map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
+		text, isText := shown[name].(string)
+		if !isText {
+			raw, _ := json.Marshal(shown[name])
+			text = string(raw)
+		}
+		const most = 2000
+		out.line("  %s %s", out.style(dim, printable(name)+":"), strings.ReplaceAll(fault.Clip(printable(text), most), "\n", "\n    "))
+	}
+}
+
+// answerFlags are what an answer has beside its action.
+type answerFlags struct {
+	set  []string
+	note string
+	by   string
+}
+
+func (f *answerFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&f.set, "set", "s", nil, "fill in a field of the question's form: `key=value`; may be repeated")
+	cmd.Flags().StringVar(&f.note, "note", "", "a word on the answer, which is kept with it")
+	cmd.Flags().StringVar(&f.by, "by", "", "who answers")
+}
+
+func (a *app) answerCommand() *cobra.Command {
+	var flags answerFlags
+	cmd := &cobra.Command{
+		Use:   "answer RUN|QUESTION ACTION",
+		Short: "Answer what a run on a server asks",
+		Long: `Answer a question of a flow on a server: the first answer counts, and is stored before the flow
+goes on. A run stands for its only open question.`,
+		Example: "  aod answer 0198c0de-… approve --note \"looks good\"\n  aod answer 0198c0de-… revise --set remarks=\"shorter\"",
+		Args:    exactly(2, "the id of a run or of a question, and an answer"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.answer(cmd.Context(), args[0], args[1], flags)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+// shortAnswerCommand answers with an action that is the command's name.
+func (a *app) shortAnswerCommand(action string) *cobra.Command {
+	var flags answerFlags
+	cmd := &cobra.Command{
+		Use:     action + " RUN|QUESTION",
+		Short:   fmt.Sprintf("Answer %q to what a run on a server asks", action),
+		Long:    fmt.Sprintf("Short for: aod answer RUN|QUESTION %s", action),
+		Example: "  aod " + action + " 0198c0de-…",
+		Args:    exactly(1, "the id of a run or of a question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.answer(cmd.Context(), args[0], action, flags)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func (a *app) answer(ctx context.Context, id, action string, flags answerFlags) error {
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	q, err := questionOf(ctx, server, id)
+	if err != nil {
+		return err
+	}
+	form, err := formOf(q.Form, flags.set)
+	if err != nil {
+		return err
+	}
+	if err := server.Answer(ctx, q.ID, api.Answer{Action: action, Form: form, By: flags.by, Note: flags.note}); err != nil {
+		return err
+	}
+	a.note("%s goes on with %s", q.Run, printable(action))
+	return nil
+}
+
+// questionOf finds the open question with an id, or the only one of a run. One that is open
+// no more is left to the server, which knows why.
+func questionOf(ctx context.Context, server *client.Client, id string) (api.Question, error) {
+	var ofRun []api.Question
+	for q, err := range server.Questions(ctx, "") {
+		switch {
+		case err != nil:
+			return q, err
+		case q.ID == id:
+			return q, nil
+		case q.Run == id:
+			ofRun = append(ofRun, q)
+		}
+	}
+	switch len(ofRun) {
+	case 0:
+		return api.Question{ID: id, Run: id}, nil
+	case 1:
+		return ofRun[0], nil
+	}
+	var open []string
+	for _, q := range ofRun {
+		open = append(open, q.ID+" ("+q.Address+")")
+	}
+	return api.Question{}, fault.New(fault.Conflict, "the run %s has %d questions open", id, len(ofRun)).
+		WithHint("name one of them: %s", strings.Join(open, ", "))
+}

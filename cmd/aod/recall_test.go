@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// noteScript writes a file, and fails for numbers from 13.
+const noteScript = `n=$(number n)
+(( n < 13 )) || exit 1
+echo -n "note $n" > /io/output/note
+echo "{\"n\":$n,\"note\":\"note\"}" > /io/output.json
+`
+
+// flowLogic makes five calls by a flow. After the third one it tells so, and waits for SIGUSR1.
+const flowLogic = `import signal
+
+import aod
+from aod.flow import AsyncFlow, AsyncNode, BatchNode, Node, UnitNode, call
+
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+
+class Three(BatchNode):
+    def prep(self, shared):
+        return [1, 2, 3]
+
+    def exec(self, n):
+        with open(aod.handoff("note", n=n).path("note")) as note:
+            return note.read()
+
+    def post(self, shared, prep_res, exec_res):
+        shared["notes"] = exec_res
+
+
+class Gate(Node):
+    def exec(self, prep_res):
+        aod.log("three calls")
+        signal.sigwait({signal.SIGUSR1})
+
+
+class Last(AsyncNode):
+    async def exec_async(self, prep_res):
+        return await call("note", n=5)
+
+    async def post_async(self, shared, prep_res, exec_res):
+        for file in shared["four"]["note"], exec_res.path("note"):
+            with open(file) as note:
+                shared["notes"].append(note.read())
+
+
+async def execute(payload):
+    shared = {"n": 4}
+    three = Three()
+    three >> Gate() >> UnitNode("note", {"n": "n"}, "four") >> Last()
+    await AsyncFlow(three).run_async(shared)
+    return {"notes": shared["notes"]}
+`
+
+// recallScript makes two calls, of which the second fails and has other arguments each time.
+// When it may go on it asks for the first one as it was, and with other arguments.
+const recallScript = `trap 'on=1' USR1
+note() { persist POST "/handoff?recall=true" "$1" "{\"target\":\"note\",\"args\":{\"n\":$2}}"; }
+note first 1
+note second $((13 + RANDOM * 32768 + RANDOM))
+failed=$status
+echo "two calls"
+until [[ $on ]]; do sleep 0.05; done
+note first 1
+[[ $answer =~ \"handoff_id\":\"([^\"]+)\" ]] && same="$status ${BASH_REMATCH[1]}"
+[[ $(< /io/handoff/incoming/note) == "note 1" ]] && same+=" with its file"
+note first 2
+[[ $answer == *"took another way"* ]] && status+=" another way"
+echo "{\"same\":\"$same\",\"other\":\"$status\",\"failed\":$failed}" > /io/output.json
+`
+
+func TestAFlowGoesOnAfterItsContainersDeath(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "--retry-delay", "10ms", "--pool", "0")
+	s.addNotes()
+	for name, content := range map[string]string{
+		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n", "agent.yaml": "name: steps\nretries: 1\nbudgets: {calls: 5}\nlimits: {timeout: 5m}\n",
+		"tools.yaml": "- {name: note, capsule: note}\n", "schema.json": `{"input": {"type": "object"}, "output": {"type": "object"}}`,
+		"run.py": "import aod\n\naod.run()\n", "src/main.py": flowLogic,
+	} {
+		write(t, content, s.units, "steps", name)
+	}
+	s.start()
+	record, calls := s.dieOnce("steps", "three calls")
+	if want := `{"notes":["note 1","note 2","note 3","note 4","note 5"]}`; record.Outcome != api.Success || string(record.Output) != want {
+		t.Errorf("it is %s, with %s: %+v", record.Outcome, record.Output, record.Error)
+	}
+	if len(calls) != 5 {
+		t.Errorf("%d calls were made", len(calls))
+	}
+	s.nothingLeft()
+}
+
+func TestOnlyASuccessOfTheSameArgumentsIsRecalled(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "--retry-delay", "10ms", "--pool", "0")
+	s.addNotes()
+	s.addCaller("asks", recallScript)
+	write(t, "- {name: note, capsule: note}\n", s.units, "asks", "tools.yaml")
+	write(t, "name: asks\nretries: 1\nbudgets: {calls: 3}\nlimits: {timeout: 5m}\n", s.units, "asks", "agent.yaml")
+	s.start()
+	record, calls := s.dieOnce("asks", "two calls")
+	if len(calls) != 3 { // the one that failed is made again
+		t.Fatalf("%d calls were made: %s %+v", len(calls), record.Output, record.Error)
+	}
+	var got map[string]any
+	_ = json.Unmarshal(record.Output, &got) // what is missing is missed below
+	want := map[string]any{"same": "200 " + calls[0] + " with its file", "other": "422 another way", "failed": 200.0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// addNotes gives the server the unit "note", whose output has a file.
+func (s *server) addNotes() {
+	s.t.Helper()
+	s.addCaller("note", noteScript)
+	write(s.t, `{"input": {"type": "object"}, "output": {"type": "object", "properties": {"note": {"type": "string", "format": "file_path"}}}}`,
+		s.units, "note", "schema.json")
+}
+
+// dieOnce runs a unit, kills its container when it has written the line, and has the next
+// attempt go on from there. It returns the record and the ids of its calls, as they were made.
+func (s *server) dieOnce(unit, line string) (record api.Record, calls []string) {
+	s.t.Helper()
+	id := s.call(unit, "{}")
+	s.awaitLineOf(1, id, line)
+	if err := s.engine.Kill(context.Background(), s.onlyContainer()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.awaitLineOf(2, id, line)
+	if out, err := exec.Command("docker", "kill", "--signal", "USR1", s.onlyContainer()).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	record = s.await(id)
+	if record.Retries != 1 {
+		s.t.Errorf("it was tried again %d times: %+v", record.Retries, record.Error)
+	}
+	for _, run := range s.callees(id) {
+		calls = append(calls, run.ID)
+	}
+	slices.Sort(calls)
+	return record, calls
+}
+
+// awaitLineOf returns when an attempt has written a line.
+func (s *server) awaitLineOf(attempt int, id, line string) {
+	s.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patienceTime)
+	defer stop()
+	for entry, err := range s.client.Log(ctx, id, true) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if entry.Text == line && entry.Attempt == attempt {
+			return
+		}
+	}
+	s.t.Fatalf("attempt %d of run %s never wrote %q", attempt, id, line)
+}
+
+// onlyContainer is the one that runs.
+func (s *server) onlyContainer() (id string) {
+	s.t.Helper()
+	eventually(s.t, "one container runs", func() bool {
+		ids := s.runningContainers()
+		if len(ids) == 1 {
+			id = ids[0]
+		}
+		return len(ids) == 1
+	})
+	return id
+}

@@ -1,0 +1,28 @@
+package run
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/flow"
+)
+
+// FlowInputFile is the input of a flow in its StateDir, where it has files, as flow.Encode
+// writes it.
+const FlowInputFile = "input.json"
+
+// FlowInput returns the input of a flow that is kept in its StateDir; nil: there is none.
+func FlowInput(stateDir string) (map[string]any, error) {
+	raw, err := os.ReadFile(filepath.Join(stateDir, FlowInputFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, StorageFault(err)
+	}
+	value, err := flow.Decode(raw)
+	object, _ := value.(map[string]any)
+	return object, err
+}

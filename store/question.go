@@ -1,0 +1,145 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Question is what a run asks people. Run and Address name it as well as ID.
+type Question struct {
+	Seq        int64 // given by the store: it grows
+	ID         string
+	Run        string
+	Unit       string // of the run
+	Address    string
+	Text       string
+	Show, Form []byte // JSON; nil: nothing
+	Answers    []byte // JSON
+	Until      time.Time
+	AskedAt    time.Time
+	AnsweredAt time.Time // zero: it isn't
+	Answer     []byte    // JSON
+	ClosedAt   time.Time // when nobody could answer any more; zero: it isn't closed
+	Over       bool      // its run has ended
+}
+
+// OpenQuestion stores a question with events, and returns it. If its run has asked under its
+// Address before, it returns the question as it stands and stores nothing. The error is a
+// NotFound fault if there is no such run.
+func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		run, err := seqOf(ctx, tx, q.Run)
+		if err != nil {
+			return err
+		}
+		const insert = `INSERT INTO questions (id, run, address, text, show, form, answers, until, asked_at, answered_at, closed_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
+		done, err := tx.ExecContext(ctx, insert, q.ID, run, q.Address, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n > 0 {
+			return errors.Join(err, addEvents(ctx, tx, run, events))
+		}
+		q, err = scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address))
+		return err
+	})
+	return q, s.explain(ctx, "open question", err)
+}
+
+// AnswerQuestion stores the answer to a question with events of its run. The first answer
+// counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
+// to a question that is closed. A question that isn't there is a NotFound fault.
+func (s *Store) AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...Event) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		q, err := questionIn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if again, err := q.Takes(answer, at); again || err != nil {
+			return err
+		}
+		run, err := seqOf(ctx, tx, q.Run)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, run, events)
+	})
+	return s.explain(ctx, "answer question", err)
+}
+
+// Takes reports whether the question has this very answer, or why it takes none.
+func (q Question) Takes(answer []byte, at time.Time) (again bool, err error) {
+	switch {
+	case q.Answer != nil && bytes.Equal(q.Answer, answer):
+		return true, nil
+	case q.Answer != nil:
+		return false, fault.New(fault.Conflict, "the question has another answer already").WithHint("the first answer counts")
+	case q.Over, !q.ClosedAt.IsZero(), !q.Until.IsZero() && !at.Before(q.Until):
+		return false, fault.New(fault.Conflict, "the question is open no more").WithHint("its time was up, or its run has ended")
+	}
+	return false, nil
+}
+
+// CloseQuestion closes a question that isn't answered, with events of its run, and returns it
+// as it stands then. One that is closed or answered stays as it is.
+func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, events ...Event) (q Question, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		if q, err = questionIn(ctx, tx, id); err != nil || q.Answer != nil || !q.ClosedAt.IsZero() {
+			return err
+		}
+		q.ClosedAt = at
+		if _, err := tx.ExecContext(ctx, "UPDATE questions SET closed_at = ? WHERE id = ?", nanos(at), id); err != nil {
+			return err
+		}
+		run, err := seqOf(ctx, tx, q.Run)
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, run, events)
+	})
+	return q, s.explain(ctx, "close question", err)
+}
+
+func questionIn(ctx context.Context, db rower, id string) (Question, error) {
+	q, err := scanQuestion(db.QueryRowContext(ctx, selectQuestion+" WHERE questions.id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return q, fault.New(fault.NotFound, "there is no question %.64s", id)
+	}
+	return q, err
+}
+
+// Question returns a question, or a NotFound fault.
+func (s *Store) Question(ctx context.Context, id string) (Question, error) {
+	q, err := questionIn(ctx, s.readers, id)
+	return q, s.explain(ctx, "read question", err)
+}
+
+// OpenQuestions returns the questions that can be answered and whose Seq is greater than
+// after, in order: those of a run, or of all where run is "". At most limit, and never more
+// than 1000; a limit of 0 means 1000.
+func (s *Store) OpenQuestions(ctx context.Context, run string, after int64, limit int) ([]Question, error) {
+	const list = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
+		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
+	questions, err := query(ctx, s.readers, scanQuestion, list, after, run, atMost(limit))
+	return questions, s.explain(ctx, "list questions", err)
+}
+
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+	FROM questions JOIN runs ON runs.seq = questions.run`
+
+func scanQuestion(row scanner) (Question, error) {
+	var q Question
+	var until, asked, answered, closed int64
+	err := row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Text, &q.Show, &q.Form, &q.Answers, &until, &asked, &answered, &q.Answer, &closed, &q.Over)
+	q.Until, q.AskedAt, q.AnsweredAt, q.ClosedAt = fromNanos(until), fromNanos(asked), fromNanos(answered), fromNanos(closed)
+	return q, err
+}

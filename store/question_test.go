@@ -1,0 +1,153 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func aQuestion(run, address string) Question {
+	return Question{
+		ID: newID(), Run: run, Address: address, Text: "Well?", Show: []byte(`{"a":1}`), Form: []byte(`{}`), Answers: []byte(`["approve"]`),
+		Until: epoch.Add(time.Hour), AskedAt: epoch,
+	}
+}
+
+// asked stores a question of a new run.
+func asked(t *testing.T, s *Store) Question {
+	t.Helper()
+	r := aRun(1)
+	must(t, s.Insert(t.Context(), r, Key{}))
+	q, err := s.OpenQuestion(t.Context(), aQuestion(r.ID, "ask"), event("question"))
+	must(t, err)
+	return q
+}
+
+var (
+	yes = []byte(`{"action":"approve"}`)
+	no  = []byte(`{"action":"reject"}`)
+)
+
+func openIDs(t *testing.T, s *Store, run string) (ids []string) {
+	t.Helper()
+	questions, err := s.OpenQuestions(t.Context(), run, 0, 0)
+	must(t, err)
+	for _, q := range questions {
+		ids = append(ids, q.ID)
+	}
+	return ids
+}
+
+func TestAQuestionIsOpenedOnce(t *testing.T) {
+	s := open(t)
+	q := asked(t, s)
+	again := aQuestion(q.Run, q.Address)
+	again.Text, again.Until = "Another?", time.Time{}
+	got, err := s.OpenQuestion(t.Context(), again, event("question"))
+	must(t, err)
+	stored, err := s.Question(t.Context(), q.ID)
+	must(t, err)
+	q.Seq, q.Unit = stored.Seq, stored.Unit // which the store gives
+	for _, found := range []Question{got, stored} {
+		if diff := cmp.Diff(q, found); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if got := events(t, s, q.Run); len(got) != 1 {
+		t.Errorf("events %v", got)
+	}
+	if diff := cmp.Diff([]string{q.ID}, openIDs(t, s, "")); diff != "" {
+		t.Error(diff)
+	}
+	_, err = s.OpenQuestion(t.Context(), aQuestion(newID(), "ask"))
+	wantKind(t, err, fault.NotFound)
+}
+
+func TestTheFirstAnswerCounts(t *testing.T) {
+	s := open(t)
+	q := asked(t, s)
+	at := epoch.Add(time.Minute)
+	must(t, s.AnswerQuestion(t.Context(), q.ID, yes, at, event("question")))
+	must(t, s.AnswerQuestion(t.Context(), q.ID, yes, at.Add(time.Second), event("question")))
+	wantKind(t, s.AnswerQuestion(t.Context(), q.ID, no, at), fault.Conflict)
+	wantKind(t, s.AnswerQuestion(t.Context(), newID(), yes, at), fault.NotFound)
+	got, err := s.CloseQuestion(t.Context(), q.ID, at) // too late
+	must(t, err)
+	if string(got.Answer) != string(yes) || !got.AnsweredAt.Equal(at) || !got.ClosedAt.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	if ids := openIDs(t, s, ""); len(ids) > 0 {
+		t.Errorf("open: %v", ids)
+	}
+	if got := events(t, s, q.Run); len(got) != 2 {
+		t.Errorf("events %v", got)
+	}
+}
+
+func TestOfAnswersAtOnceOneCounts(t *testing.T) {
+	s := open(t)
+	q := asked(t, s)
+	var all sync.WaitGroup
+	var taken atomic.Int32
+	for n := range 8 {
+		all.Go(func() {
+			if s.AnswerQuestion(t.Context(), q.ID, fmt.Appendf(nil, `{"note":"%d"}`, n), epoch) == nil {
+				taken.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 1 {
+		t.Errorf("%d answers were taken", taken.Load())
+	}
+}
+
+func TestAQuestionThatIsOpenNoMore(t *testing.T) {
+	s := open(t)
+	closed, late := asked(t, s), asked(t, s)
+	for range 2 {
+		got, err := s.CloseQuestion(t.Context(), closed.ID, epoch, event("question"))
+		must(t, err)
+		if !got.ClosedAt.Equal(epoch) {
+			t.Errorf("%+v", got)
+		}
+	}
+	wantKind(t, s.AnswerQuestion(t.Context(), closed.ID, yes, epoch), fault.Conflict)
+	wantKind(t, s.AnswerQuestion(t.Context(), late.ID, yes, late.Until), fault.Conflict)
+	if got := events(t, s, closed.Run); len(got) != 2 {
+		t.Errorf("events %v", got)
+	}
+	_, err := s.CloseQuestion(t.Context(), newID(), epoch)
+	wantKind(t, err, fault.NotFound)
+}
+
+func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
+	s := open(t)
+	first, second := asked(t, s), asked(t, s)
+	if diff := cmp.Diff([]string{first.ID, second.ID}, openIDs(t, s, "")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, second.Run)); diff != "" {
+		t.Error(diff)
+	}
+	page, err := s.OpenQuestions(t.Context(), "", 0, 1)
+	must(t, err)
+	rest, err := s.OpenQuestions(t.Context(), "", page[0].Seq, 0)
+	must(t, err)
+	if len(page) != 1 || len(rest) != 1 || rest[0].ID != second.ID {
+		t.Errorf("%v, then %v", page, rest)
+	}
+	run, err := s.Run(t.Context(), first.Run)
+	must(t, err)
+	must(t, s.Save(t.Context(), ended(run)))
+	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, "")); diff != "" {
+		t.Error("of a run that has ended:", diff)
+	}
+	wantKind(t, s.AnswerQuestion(t.Context(), first.ID, yes, epoch), fault.Conflict)
+}

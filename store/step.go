@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Step is a step of a flow's run. Address and Try name it within the run.
+type Step struct {
+	Seq          int64 // given by the store, anew with each change: it grows within the run
+	Address      string
+	Try          int
+	State        string
+	Call         string // the id of the run that it called; "" is none
+	Cached       bool
+	Action       string
+	Delta, Value []byte // JSON; nil: nothing
+	Error        []byte // JSON; nil: none
+	Until        time.Time
+	Began, Ended time.Time
+}
+
+// KeepStep stores a step in place of that with the same address and try, with events, all or
+// nothing. The error is a NotFound fault if there is no such run.
+func (s *Store) KeepStep(ctx context.Context, run string, step Step, events ...Event) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		if err := keepStep(ctx, tx, seq, step); err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, seq, events)
+	})
+	return s.explain(ctx, "keep step", err)
+}
+
+func keepStep(ctx context.Context, tx *transaction, run int64, s Step) error {
+	const upsert = `INSERT INTO steps (run, seq, address, try, state, call, cached, action, delta, value, error, until, began, ended)
+		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM steps WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+		ON CONFLICT (run, address, try) DO UPDATE SET seq = excluded.seq, state = excluded.state, call = excluded.call,
+			cached = excluded.cached, action = excluded.action, delta = excluded.delta, value = excluded.value, error = excluded.error,
+			until = excluded.until, began = excluded.began, ended = excluded.ended`
+	_, err := tx.ExecContext(ctx, upsert, run, s.Address, s.Try, s.State, s.Call, s.Cached, s.Action, s.Delta, s.Value, s.Error,
+		nanos(s.Until), nanos(s.Began), nanos(s.Ended))
+	return err
+}
+
+// Steps returns the steps of a run whose Seq is greater than after, in the order of their
+// last changes: at most limit, and never more than 1000. A limit of 0 means 1000. An unknown
+// run has none.
+func (s *Store) Steps(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
+	return s.steps(ctx, "delta, value", run, after, limit)
+}
+
+// StepHeads is Steps without Delta and Value.
+func (s *Store) StepHeads(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
+	return s.steps(ctx, "NULL, NULL", run, after, limit)
+}
+
+func (s *Store) steps(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
+	list := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended FROM steps
+		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
+	steps, err := query(ctx, s.readers, scanStep, list, run, after, atMost(limit))
+	return steps, s.explain(ctx, "read steps", err)
+}
+
+func scanStep(row scanner) (Step, error) {
+	var s Step
+	var until, began, ended int64
+	err := row.Scan(&s.Seq, &s.Address, &s.Try, &s.State, &s.Call, &s.Cached, &s.Action, &s.Delta, &s.Value, &s.Error, &until, &began, &ended)
+	s.Until, s.Began, s.Ended = fromNanos(until), fromNanos(began), fromNanos(ended)
+	return s, err
+}
+
+// StepCounts are how many steps of a run there are, by their states.
+type StepCounts map[string]int
+
+// StepCounts counts the steps of a run. An unknown run has none.
+func (s *Store) StepCounts(ctx context.Context, run string) (StepCounts, error) {
+	type count struct {
+		state string
+		steps int
+	}
+	const sums = `SELECT state, count(*) FROM steps WHERE run = (SELECT seq FROM runs WHERE id = ?) GROUP BY state`
+	scan := func(row scanner) (c count, err error) { return c, row.Scan(&c.state, &c.steps) }
+	rows, err := query(ctx, s.readers, scan, sums, run)
+	counts := StepCounts{}
+	for _, row := range rows {
+		counts[row.state] = row.steps
+	}
+	return counts, s.explain(ctx, "count steps", err)
+}

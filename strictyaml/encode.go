@@ -1,0 +1,75 @@
+package strictyaml
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Encode writes JSON values as YAML that Parse reads as the same values. The keys of objects
+// stand in the order of first, the others after them in that of the alphabet.
+func Encode(value any, first []string) ([]byte, error) {
+	node, err := nodeOf(value, first)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func nodeOf(value any, first []string) (*yaml.Node, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		return mappingOf(v, first)
+	case []any:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range v {
+			node, err := nodeOf(item, first)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, node)
+		}
+		return list, nil
+	}
+	node := &yaml.Node{}
+	if err := node.Encode(value); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return node, nil
+}
+
+func mappingOf(object map[string]any, first []string) (*yaml.Node, error) {
+	mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	place := func(key string) int {
+		if i := slices.Index(first, key); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	keys := slices.Sorted(maps.Keys(object))
+	slices.SortStableFunc(keys, func(a, b string) int { return place(a) - place(b) })
+	for _, key := range keys {
+		name := &yaml.Node{}
+		if err := name.Encode(key); err != nil {
+			return nil, fmt.Errorf("write YAML: %w", err)
+		}
+		node, err := nodeOf(object[key], first)
+		if err != nil {
+			return nil, err
+		}
+		mapping.Content = append(mapping.Content, name, node)
+	}
+	return mapping, nil
+}
