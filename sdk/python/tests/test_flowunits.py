@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import threading
+import time
 import unittest
 
 import aod
@@ -259,6 +260,9 @@ class Waiting(APITest):
         asyncio.run(AsyncFlow(Gathers()).run_async(shared))
         self.assertEqual([0, 1, 2, 3, 4], shared["all"])
         self.assertEqual("9.000s", self.api.requests[0].document["timeout"])
+        until = time.monotonic() + 30  # the threads of the server's answers end a moment later
+        while threading.active_count() > before and time.monotonic() < until:
+            time.sleep(0.01)
         self.assertLessEqual(threading.active_count(), before)
 
     def test_a_call_that_fails_raises_what_a_handoff_does(self):
