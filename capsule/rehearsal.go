@@ -80,11 +80,7 @@ func object(raw json.RawMessage) map[string]any {
 	if err != nil {
 		return nil
 	}
-	encoded, err := flow.Encode(v)
-	if err != nil {
-		return nil
-	}
-	v, _ = flow.Decode(encoded)
+	v, _ = flow.Values(v) // else it is nil
 	o, _ := v.(map[string]any)
 	return o
 }

@@ -56,12 +56,17 @@ func escapedKey(key string) string {
 	return key
 }
 
+// Values makes of JSON values, as strictjson or contract read them, those of a state: whole
+// numbers are int64. Nothing in them becomes a File; those that are there stay. What needs no
+// change is shared. The error is of a number that can't be held.
+func Values(value any) (any, error) { return expr.Values(value) }
+
 // Decode reads what Encode wrote: JSON values with int64 for whole numbers, and Files.
 // Something else is an Internal fault: nobody but Encode writes it.
 func Decode(raw json.RawMessage) (any, error) {
 	value, err := strictjson.Decode(raw)
 	if err == nil {
-		value, err = expr.Values(value)
+		value, err = Values(value)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "a value of a flow can't be read")

@@ -75,12 +75,7 @@ func decodeObject(raw json.RawMessage) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var object map[string]any
-	encoded, err := flow.Encode(payload.Values())
-	if err != nil {
-		return nil, err
-	}
-	value, err := flow.Decode(encoded)
-	object, _ = value.(map[string]any)
+	value, err := flow.Values(payload.Values())
+	object, _ := value.(map[string]any)
 	return object, err
 }

@@ -213,15 +213,5 @@ func (h *host) output(ctx context.Context, schema *contract.Schema, result hando
 	if err := h.files.sync(len(found)); err != nil {
 		return nil, err
 	}
-	return values(payload.Replaced(refs, func(ref contract.FileRef) any { return found[ref.Name] }))
-}
-
-// values gives JSON values as a state has them: whole numbers are int64, and nothing that a
-// program wrote is taken for a file.
-func values(v any) (any, error) {
-	encoded, err := flow.Encode(v)
-	if err != nil {
-		return nil, err
-	}
-	return flow.Decode(encoded)
+	return flow.Values(payload.Replaced(refs, func(ref contract.FileRef) any { return found[ref.Name] }))
 }

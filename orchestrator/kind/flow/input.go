@@ -35,7 +35,7 @@ func (h *host) input() (map[string]any, error) {
 	if err := h.files.sync(len(found)); err != nil {
 		return nil, err
 	}
-	all, err := values(payload.Replaced(refs, func(ref contract.FileRef) any { return found[ref.Name] }))
+	all, err := flow.Values(payload.Replaced(refs, func(ref contract.FileRef) any { return found[ref.Name] }))
 	if err != nil {
 		return nil, err
 	}
