@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -50,8 +49,8 @@ func (s *Service) Flow(ctx context.Context, id string) (*flow.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Flow != nil {
-		return c.Flow, nil
+	if graph := u.Graph(); graph != nil {
+		return graph, nil
 	}
 	return nil, noFlow()
 }

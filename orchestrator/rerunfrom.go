@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -28,8 +27,8 @@ type takenOver struct {
 // takeOver chooses the steps that a rerun of a flow takes over from an earlier run. The flow is
 // as it is now: where it has changed too much, the error says from where it could be rerun.
 func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again api.Rerun) (*takenOver, error) {
-	c, ok := u.Definition.(*capsule.Capsule)
-	if !ok || c.Flow == nil {
+	graph := u.Graph()
+	if graph == nil {
 		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).WithHint("leave `from` out")
 	}
 	kept, err := s.stepsOf(ctx, id)
@@ -41,17 +40,17 @@ func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again a
 		if len(again.Set) > 0 {
 			return nil, fault.New(fault.BadRequest, "nothing can be set before what has failed").WithHint("name one address with `from`")
 		}
-		taken.steps = c.Flow.FromFailed(kept)
+		taken.steps = graph.FromFailed(kept)
 		return taken, nil
 	}
-	if taken.steps, err = c.Flow.From(kept, again.From); err != nil || len(again.Set) == 0 {
+	if taken.steps, err = graph.From(kept, again.From); err != nil || len(again.Set) == 0 {
 		return taken, err
 	}
 	values, err := decodeObject(again.Set)
 	if err != nil {
 		return nil, fault.New(fault.BadRequest, "`set` is no JSON object")
 	}
-	step, err := c.Flow.Set(again.From, values)
+	step, err := graph.Set(again.From, values)
 	taken.steps = append(taken.steps, step)
 	return taken, err
 }

@@ -20,10 +20,9 @@ func (x *execution) check(ctx context.Context) (*run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	broker := x.Broker(x.Calls(), x.logger)
-	contracts := map[string]*contract.Contract{}
-	for _, name := range graph.UnitNames() {
-		if u, err := broker.Unit(ctx, name); err == nil {
+	calls, contracts := x.Calls(), map[string]*contract.Contract{}
+	for _, name := range x.Grants { // those that its nodes name
+		if u, err := calls.Unit(ctx, name); err == nil {
 			contracts[name] = u.Contract
 		}
 	}

@@ -3,7 +3,6 @@ package flow
 import (
 	"log/slog"
 
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -29,8 +28,8 @@ func (f *Flows) Execution(r *run.Run) run.Execution { return &execution{Run: r, 
 
 // graphOf returns the graph of a unit.
 func graphOf(u *unit.Unit) (*flow.Flow, error) {
-	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Flow != nil {
-		return c.Flow, nil
+	if graph := u.Graph(); graph != nil {
+		return graph, nil
 	}
 	return nil, fault.New(fault.Input, "%q has no %s", u.Name, flow.FileName)
 }
