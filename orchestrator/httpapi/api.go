@@ -69,7 +69,7 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/runs/:id", a.getRun, 0},
 		{http.MethodGet, "/v1/runs/:id/output", a.getOutput, 0},
 		{http.MethodGet, "/v1/runs/:id/files", a.listFiles, 0},
-		{http.MethodGet, "/v1/runs/:id/files/*", a.getFile, slow},
+		{http.MethodGet, "/v1/runs/:id/files/*", getFile(a.svc.OpenFile), slow},
 		{http.MethodGet, "/v1/runs/:id/logs", a.getLog, stream},
 		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
 		{http.MethodGet, "/v1/runs/:id/models", a.listModelCalls, 0},
@@ -77,7 +77,7 @@ func (a *API) table() []route {
 		{http.MethodGet, "/v1/runs/:id/flow", a.getFlow, 0},
 		{http.MethodGet, "/v1/runs/:id/steps", a.listSteps, 0},
 		{http.MethodGet, "/v1/runs/:id/state", a.getState, 0},
-		{http.MethodGet, "/v1/runs/:id/state/files/*", a.getStateFile, slow},
+		{http.MethodGet, "/v1/runs/:id/state/files/*", getFile(a.svc.OpenStateFile), slow},
 		{http.MethodPost, "/v1/runs/:id/cancel", a.cancelRun, 0},
 		{http.MethodPost, "/v1/runs/:id/rerun", a.rerun, slow},
 

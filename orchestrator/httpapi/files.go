@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"mime"
@@ -29,20 +30,23 @@ func (a *API) listFiles(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"files": files})
 }
 
-func (a *API) getFile(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
+// getFile returns the handler of the files of a run that open finds.
+func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File, error)) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id, err := runID(c)
+		if err != nil {
+			return err
+		}
+		name, err := fileName(c)
+		if err != nil {
+			return err
+		}
+		content, file, err := open(c.Request().Context(), id, name)
+		if err != nil {
+			return err
+		}
+		return sendFile(c, content, file)
 	}
-	name, err := fileName(c)
-	if err != nil {
-		return err
-	}
-	content, file, err := a.svc.OpenFile(c.Request().Context(), id, name)
-	if err != nil {
-		return err
-	}
-	return sendFile(c, content, file)
 }
 
 // sendFile answers with a file, or the part of it that is asked for, and closes it.

@@ -62,22 +62,6 @@ func (a *API) getState(c echo.Context) error {
 	return reply(c, http.StatusOK, state)
 }
 
-func (a *API) getStateFile(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
-	name, err := fileName(c)
-	if err != nil {
-		return err
-	}
-	content, file, err := a.svc.OpenStateFile(c.Request().Context(), id, name)
-	if err != nil {
-		return err
-	}
-	return sendFile(c, content, file)
-}
-
 func (a *API) listQuestions(c echo.Context) error {
 	q := queryOf(c, "run", "after", "limit")
 	filter := orchestrator.QuestionFilter{Run: q.id("run"), After: q.after(), Limit: q.limit()}
