@@ -28,7 +28,7 @@ type Record struct {
 	Warnings    []string          `json:"warnings,omitempty"`
 	Calls       []Call            `json:"calls,omitempty"`      // of other units, in their order; of a flow none: it has steps
 	Flow        *FlowCounts       `json:"flow,omitempty"`       // of a flow
-	Versions    map[string]string `json:"versions,omitempty"`   // of a flow: those of the units that it called, by name
+	Versions    map[string]string `json:"versions,omitempty"`   // of a flow: those of the units that its nodes name, which it stays with, by name
 	Models      *ModelUsage       `json:"models,omitempty"`     // what it spent on them; nil: it asked none
 	ToolCalls   []ToolCall        `json:"tool_calls,omitempty"` // the first of those that an MCP server answered in its session
 	Image       ImageRef          `json:"image,omitzero"`

@@ -52,3 +52,11 @@ func readFlow(d *Directory, c *Capsule) {
 	d.findings = append(d.findings, findings...)
 	c.Flow = graph
 }
+
+// GraphOf returns the graph of what a kind has read; nil of a unit that is no flow.
+func GraphOf(definition any) *flow.Flow {
+	if c, ok := definition.(*Capsule); ok {
+		return c.Flow
+	}
+	return nil
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -49,7 +50,7 @@ func (s *Service) Flow(ctx context.Context, id string) (*flow.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if graph := u.Graph(); graph != nil {
+	if graph := capsule.GraphOf(u.Definition); graph != nil {
 		return graph, nil
 	}
 	return nil, noFlow()

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// pins are the units that a flow has called, each in the version that it called first: an
+// pins are the units that a flow's nodes name, each in the version that was found first: an
 // edit of a unit is for the next run.
 type pins struct {
 	mu       sync.Mutex

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -27,7 +28,7 @@ type takenOver struct {
 // takeOver chooses the steps that a rerun of a flow takes over from an earlier run. The flow is
 // as it is now: where it has changed too much, the error says from where it could be rerun.
 func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again api.Rerun) (*takenOver, error) {
-	graph := u.Graph()
+	graph := capsule.GraphOf(u.Definition)
 	if graph == nil {
 		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).WithHint("leave `from` out")
 	}

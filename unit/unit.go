@@ -8,7 +8,6 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
 )
 
 // Kind is a kind of unit.
@@ -90,14 +89,6 @@ func modelsOf(a capsule.Agent) []string {
 func (u *Unit) Tools() []capsule.Tool {
 	if c, ok := u.Definition.(*capsule.Capsule); ok {
 		return c.Tools
-	}
-	return nil
-}
-
-// Graph is the graph of a flow; nil of a unit of another kind.
-func (u *Unit) Graph() *flow.Flow {
-	if c, ok := u.Definition.(*capsule.Capsule); ok {
-		return c.Flow
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"log/slog"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -28,7 +29,7 @@ func (f *Flows) Execution(r *run.Run) run.Execution { return &execution{Run: r, 
 
 // graphOf returns the graph of a unit.
 func graphOf(u *unit.Unit) (*flow.Flow, error) {
-	if graph := u.Graph(); graph != nil {
+	if graph := capsule.GraphOf(u.Definition); graph != nil {
 		return graph, nil
 	}
 	return nil, fault.New(fault.Input, "%q has no %s", u.Name, flow.FileName)
