@@ -8,9 +8,9 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// parseBase reads the base address of the endpoints. An address without a scheme is https.
+// ParseAddress reads the base address of the endpoints. An address without a scheme is https.
 // Plain http is for loopback, or if plain asks for it.
-func parseBase(address string, plain bool) (*url.URL, error) {
+func ParseAddress(address string, plain bool) (*url.URL, error) {
 	const form = "write https://HOST, or http://127.0.0.1:PORT"
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
@@ -34,7 +34,7 @@ func parseBase(address string, plain bool) (*url.URL, error) {
 
 // CheckAddress returns New's error for an address: an Input fault or nil.
 func CheckAddress(address string, plain bool) error {
-	_, err := parseBase(address, plain)
+	_, err := ParseAddress(address, plain)
 	return err
 }
 
@@ -44,8 +44,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// sameOrigin compares two origins as the web does: scheme, host and port.
-func sameOrigin(a, b *url.URL) bool {
+// SameOrigin compares two origins as the web does: scheme, host and port.
+func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 

@@ -58,11 +58,11 @@ type Client struct {
 // New returns a client that has not connected yet. The error is an Input fault for an
 // invalid address or token.
 func New(opts Options) (*Client, error) {
-	base, err := parseBase(opts.URL, opts.PlainHTTP)
+	base, err := ParseAddress(opts.URL, opts.PlainHTTP)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkToken(opts.Token); err != nil {
+	if err := CheckToken(opts.Token); err != nil {
 		return nil, err
 	}
 	opts.Limits = opts.Limits.orDefault()
@@ -96,7 +96,7 @@ func newHTTP(given *http.Client) *http.Client {
 func sameOriginOnly(next *http.Request, via []*http.Request) error {
 	const most = 3
 	first := via[0]
-	if len(via) <= most && next.Method == first.Method && sameOrigin(next.URL, first.URL) {
+	if len(via) <= most && next.Method == first.Method && SameOrigin(next.URL, first.URL) {
 		return nil
 	}
 	return http.ErrUseLastResponse

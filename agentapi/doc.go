@@ -13,4 +13,6 @@
 // name fields, rules and status codes, and the caller's own address.
 //
 // It must not know runs, units, engines, or how a server is made.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package agentapi

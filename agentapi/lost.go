@@ -39,7 +39,7 @@ func (c *Client) brokeOff(ctx context.Context, err error) error {
 }
 
 func (c *Client) unavailable(err error, format string, args ...any) *fault.Error {
-	return fault.Wrap(fault.Unavailable, reason(err), format, args...).
+	return fault.Wrap(fault.Unavailable, Reason(err), format, args...).
 		WithHint("is it running, and is its address right?")
 }
 
@@ -56,9 +56,9 @@ func (c *Client) ended(ctx context.Context) error {
 	}
 }
 
-// reason says in our own words why there was no answer. The errors of net/http may quote
+// Reason says in our own words why there was no answer. The errors of net/http may quote
 // the other side.
-func reason(err error) error {
+func Reason(err error) error {
 	var number syscall.Errno
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

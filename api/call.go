@@ -6,6 +6,7 @@ import "time"
 type Call struct {
 	ID         string     `json:"id"`
 	Unit       string     `json:"unit"`
+	Step       string     `json:"step,omitempty"` // of the flow that asked for it, by its address
 	State      State      `json:"state"`
 	Outcome    Outcome    `json:"outcome"`
 	ErrorKind  string     `json:"error_kind,omitempty"`

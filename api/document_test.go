@@ -33,26 +33,36 @@ func violations(t *testing.T, schema string, v any) []fault.Finding {
 	return compiled.Validate(payload)
 }
 
+var someUsage = &Usage{
+	CPUSeconds: 0.25, CPUPercent: 12.5, PeakMemoryBytes: 4096,
+	MemoryBytes: new(int64(5)), DiskReadBytes: new(int64(6)), DiskWriteBytes: new(int64(7)),
+}
+
 const someID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
 
 // full are documents in which every field is set.
 var full = map[string]any{
 	"run": Record{
-		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", RerunOf: "o",
-		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`),
+		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", By: "t",
+		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`), InputMasked: true,
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
+		Question: &OpenQuestion{ID: "q", Kind: QuestionAuth, Until: &noon}, MaxRetries: 2, TimeoutMS: 3, Previous: Running, ChangedAt: &noon,
 		Files:   []File{{Name: "a/b", Path: "/x/a/b", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
+		Changes: &ChangeCounts{Files: 2, Bytes: 3, Partial: true},
 		Error:   someError,
-		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: &Usage{1, 2}, FinishedAt: noon}},
+		Retries: 1, Attempts: []Attempt{{Number: 1, Outcome: OutOfMemory, ExitCode: new(137), Error: someError, Usage: someUsage, FinishedAt: noon}},
 		Flow: &FlowCounts{Steps: 3, Failed: 1, Open: 1, Action: "a"}, Versions: map[string]string{"c": "v"},
-		Warnings: []string{"w"}, Calls: []Call{{ID: "c", Unit: "u", State: Failed, Outcome: TimedOut, ErrorKind: "timeout", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 2, Calls: []Call{{ID: "d", Unit: "u", State: Failed, Outcome: Success, ErrorKind: "k", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1, Calls: []Call{}}}}},
+		Warnings: []string{"w"}, Calls: []Call{{ID: "c", Unit: "u", Step: "s", State: Failed, Outcome: TimedOut, ErrorKind: "timeout", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 2, Calls: []Call{{ID: "d", Unit: "u", Step: "s", State: Failed, Outcome: Success, ErrorKind: "k", Files: 1, CreatedAt: noon, FinishedAt: &noon, TotalMS: 1, Calls: []Call{}}}}},
+		Upstreams: []UpstreamUse{{Name: "svc", Requests: 3, Refused: 1, BytesIn: 4, BytesOut: 5}},
 		ToolCalls: []ToolCall{{Tool: "search", MS: 1.5, Error: true}},
+		Egress:    []EgressRow{{Host: "a.example", Port: 443, Tunnels: 1, BytesIn: 2, BytesOut: 3, Refused: 4}},
 		Models: &ModelUsage{
 			Calls: 1, Tokens: ModelTokens{Input: 2, Cached: 3, CacheWrite: 4, Output: 5, Reasoning: 6}, Charged: 7, Cost: 21_200_000, Estimated: 8, Unlisted: 10,
 			Tree: &ModelTotal{Charged: 9, Cost: 1_500_000_000},
 		},
 		Image: ImageRef{Ref: "r", ID: "i"}, Container: &Container{ID: "c", WaitedMS: 1.5, Served: 2},
-		Timings: Timings{1, 2, 3, 4, 5, 6, 7}, Usage: &Usage{CPUSeconds: 0.25, PeakMemoryBytes: 4096}, Log: LogStats{Bytes: 9, Truncated: true},
+		Timings: Timings{1, 2, 3, 4, 5, 6, 7}, CostUSD: "0.01", AgentUsage: json.RawMessage(`{"tokens":1}`), AgentSession: "s",
+		Usage: someUsage, Log: LogStats{Bytes: 9, Truncated: true},
 		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	},
 	"page": Page{Next: new("n"), Runs: []Summary{{
@@ -72,18 +82,31 @@ var full = map[string]any{
 			Rate: 0.5, P50: 1.5, P95: 2.5, ExpectedWait: 3.5,
 		}},
 	},
-	"submission": Submission{Unit: "u", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}},
+	"schedule": Schedule{
+		Name: "n", ScheduleSpec: fullSpec, Files: []File{{Name: "a", Path: "/x/a", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
+		State: ScheduleActive, Next: &noon, Problem: "p", Fired: 2, CreatedAt: noon, ChangedAt: noon,
+		Last: &Occurrence{Planned: noon, Fired: noon, LateMS: 1, Outcome: OccurrenceStarted, Run: someID, Reason: "r", Manual: true},
+	},
+	"schedulespec": fullSpec,
+	"submission":   Submission{Unit: "u", Session: "s", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}, Env: map[string]string{"E": "1"}, Dir: "d", Unattended: true, Context: "c"},
 	"unit": Unit{
 		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", Image: "i", Concurrency: 1, Access: "read-only",
+		Disabled: true, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Next: &NextTime{Schedule: "nightly", At: noon}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
 		Policy: &UnitPolicy{
-			Timeout: "1m", MaxTimeout: "1h", Retries: 1, MayCall: []string{"c"}, Network: "bridge", ReadOnly: true, Runtime: "r",
-			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, BuildNetwork: "none", Env: []string{"E"},
+			Timeout: "1m", MaxTimeout: "1h", Retries: 1, MayCall: []string{"c"}, Network: "bridge", Egress: []string{"a.example"}, ReadOnly: true, Runtime: "r",
+			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, BuildNetwork: "none", Env: []string{"E"}, Upstreams: []string{"svc"}, Secrets: []string{"S"},
 			Lowered: []LoweredWish{{Setting: "limits.memory", Asked: "2B", Holds: "1B", Rule: "policy.memory"}},
 			Refusal: &UnitRefusal{Message: "m", Hint: "h"},
 		},
 		InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 	},
+}
+
+var fullSpec = ScheduleSpec{
+	Unit: "u", Input: json.RawMessage(`{"a":1}`), Metadata: map[string]string{"k": "v"}, Timeout: "30s", Ask: true, Note: "n",
+	Cron: "@daily", Timezone: "Europe/Berlin", Every: "15m", Start: &noon, At: "2026-12-01T09:00",
+	Missed: MissedAll, Grace: "1h", Overlap: OverlapQueue, Jitter: "30s", Until: &noon, Count: 3,
 }
 
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -95,12 +118,14 @@ var someError = &RunError{
 
 // empty are documents in which nothing is set that may be left out.
 var empty = map[string]any{
-	"run":        Record{ID: someID, Unit: "u", State: Idle, Files: []File{}, Transitions: []Transition{}},
-	"page":       Page{Runs: []Summary{}},
-	"pool":       PoolStats{Units: []PoolUnit{}},
-	"stats":      Stats{Units: []UnitStats{}},
-	"submission": Submission{Unit: "u", Input: json.RawMessage(`{}`)},
-	"unit":       Unit{Name: "u", Kind: "capsule", Source: "upload", Access: "read-only"},
+	"run":          Record{ID: someID, Unit: "u", State: Idle, Files: []File{}, Transitions: []Transition{}},
+	"page":         Page{Runs: []Summary{}},
+	"pool":         PoolStats{Units: []PoolUnit{}},
+	"stats":        Stats{Units: []UnitStats{}},
+	"schedule":     Schedule{Name: "n", ScheduleSpec: ScheduleSpec{Unit: "u", Cron: "@daily"}, State: ScheduleEnded},
+	"schedulespec": ScheduleSpec{Unit: "u", Cron: "@daily"},
+	"submission":   Submission{Unit: "u", Input: json.RawMessage(`{}`)},
+	"unit":         Unit{Name: "u", Kind: "capsule", Source: "upload", Access: "read-only"},
 }
 
 // TestDocumentsKeepTheirBytes compares with what earlier versions wrote to stores and

@@ -25,15 +25,20 @@ const (
 	EventCall     EventType = "call"     // Call: a call was made, or has ended
 	EventProgress EventType = "progress" // ProgressEvent: the unit's own word on how far it is
 	EventModel    EventType = "model"    // ModelCall: a request for a model is over
+	EventUpstream EventType = "upstream" // UpstreamEvent: a request to an upstream is over
 	EventCancel   EventType = "cancel"   // CancelEvent: somebody asked for the run's end
 	EventNode     EventType = "node"     // NodeEvent: a step of a flow was kept
 	EventQuestion EventType = "question" // QuestionEvent: a question was asked, answered or closed
+	EventAgent    EventType = "agent"    // AgentEvent: the program of a session told something
+	EventEgress   EventType = "egress"   // EgressEvent: a host was reached, or refused, for the first time
+	EventMessage  EventType = "message"  // MessageEvent: something was said to the run, or by it
+	EventArtifact EventType = "artifact" // ArtifactEvent: a part of what it gives, while it goes on
 	EventEnd      EventType = "end"      // EndEvent: the last word
 )
 
 // EventData is the data of an event: a Transition, WarningEvent, BuildEvent, AttemptEvent,
-// Call, ModelCall, ProgressEvent, CancelEvent, NodeEvent, QuestionEvent or EndEvent, never a
-// pointer to one.
+// Call, ModelCall, UpstreamEvent, ProgressEvent, CancelEvent, NodeEvent, QuestionEvent, AgentEvent,
+// EgressEvent, MessageEvent, ArtifactEvent or EndEvent, never a pointer to one.
 type EventData interface {
 	// EventType is the type of the events that have such data.
 	EventType() EventType
@@ -58,12 +63,22 @@ func (e Event) Decode() (EventData, error) {
 		return decodeAs[ProgressEvent](e)
 	case EventModel:
 		return decodeAs[ModelCall](e)
+	case EventUpstream:
+		return decodeAs[UpstreamEvent](e)
 	case EventCancel:
 		return decodeAs[CancelEvent](e)
 	case EventNode:
 		return decodeAs[NodeEvent](e)
 	case EventQuestion:
 		return decodeAs[QuestionEvent](e)
+	case EventAgent:
+		return decodeAs[AgentEvent](e)
+	case EventEgress:
+		return decodeAs[EgressEvent](e)
+	case EventMessage:
+		return decodeAs[MessageEvent](e)
+	case EventArtifact:
+		return decodeAs[ArtifactEvent](e)
 	case EventEnd:
 		return decodeAs[EndEvent](e)
 	}

@@ -41,6 +41,7 @@ type NodeEvent struct {
 	Cached    bool      `json:"cached,omitempty"`
 	Action    string    `json:"action,omitempty"`
 	ErrorKind string    `json:"error_kind,omitempty"`
+	Items     int       `json:"items,omitempty"` // of a map that begins: how many there are
 }
 
 // QuestionEvent is the data of an EventQuestion. What is asked and answered isn't told.

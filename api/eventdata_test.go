@@ -46,6 +46,8 @@ var told = []struct {
 	},
 	{NodeEvent{Address: "a", Try: 1, State: SkippedStep}, `{"address":"a","try":1,"state":"skipped"}`},
 	{QuestionEvent{ID: "q", Address: "a", State: QuestionAnswered}, `{"id":"q","address":"a","state":"answered"}`},
+	{EgressEvent{Host: "a.example", Port: 443}, `{"host":"a.example","port":443}`},
+	{EgressEvent{Host: "a.example", Port: 80, Refused: "egress"}, `{"host":"a.example","port":80,"refused":"egress"}`},
 	{EndEvent{State: Completed, Outcome: Success}, `{"state":"completed","outcome":"success"}`},
 }
 
@@ -65,7 +67,7 @@ func TestEventDataIsWrittenAsStoresHoldIt(t *testing.T) {
 func TestEveryEventIsReadByItsType(t *testing.T) {
 	missing := map[EventType]bool{
 		EventState: true, EventWarning: true, EventBuild: true, EventAttempt: true,
-		EventCall: true, EventProgress: true, EventCancel: true, EventNode: true, EventQuestion: true, EventEnd: true,
+		EventCall: true, EventProgress: true, EventCancel: true, EventNode: true, EventQuestion: true, EventEgress: true, EventEnd: true,
 	}
 	for _, c := range told {
 		got, err := Event{Seq: 1, Type: c.data.EventType(), Data: json.RawMessage(c.raw)}.Decode()

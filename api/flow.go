@@ -70,14 +70,32 @@ type FlowState struct {
 type Question struct {
 	ID      string          `json:"id"`
 	Run     string          `json:"run"`
-	Unit    string          `json:"unit"`    // the run's
-	Address string          `json:"address"` // of the node that asks
+	Unit    string          `json:"unit"`           // the run's
+	Address string          `json:"address"`        // of the node that asks; of a program its key
+	Kind    QuestionKind    `json:"kind,omitempty"` // "": a node of a flow asks
 	Text    string          `json:"text"`
 	Show    json.RawMessage `json:"show,omitempty"` // values and files to look at, as in a FlowState
 	Form    json.RawMessage `json:"form,omitempty"` // the schema of what is filled in
 	Answers []string        `json:"answers"`
 	Until   *time.Time      `json:"until"` // nil: without an end
 	AskedAt time.Time       `json:"asked_at"`
+}
+
+// QuestionKind is what a question is about.
+type QuestionKind string
+
+// The kinds of question of programs.
+const (
+	QuestionInput    QuestionKind = "input"    // something that the program needs to know
+	QuestionApproval QuestionKind = "approval" // whether it may go on with something
+	QuestionAuth     QuestionKind = "auth"     // whether somebody has given it access elsewhere
+)
+
+// OpenQuestion is what a record tells of a question that is open.
+type OpenQuestion struct {
+	ID    string       `json:"id"`
+	Kind  QuestionKind `json:"kind,omitempty"` // "": a node of a flow asks
+	Until *time.Time   `json:"until"`          // nil: without an end
 }
 
 // QuestionState is how a question stands.

@@ -5,8 +5,17 @@ import "encoding/json"
 // Submission is what POST /v1/runs takes as JSON (schemas/openapi.json, "Submission"). As a
 // form it has the same fields, and the caller's files beside them.
 type Submission struct {
-	Unit     string            `json:"unit"`
+	Unit     string            `json:"unit,omitempty"`     // "" with a session
+	Session  string            `json:"session,omitempty"`  // of the unit: the run is its next turn
 	Input    json.RawMessage   `json:"input"`              // a JSON object
 	Timeout  string            `json:"timeout,omitempty"`  // a duration such as "30s"; "": the unit's, or the server's
 	Metadata map[string]string `json:"metadata,omitempty"` // what the run is about: see CheckMetadata
+	// Unattended says that nobody answers what the run asks: its questions are denied at once.
+	Unattended bool `json:"unattended,omitempty"`
+	// Context is the conversation or group that the run is counted to: see CheckContext.
+	Context string `json:"context,omitempty"`
+	// Env and Dir are of the program of a wrapped agent: variables that its agent.caller_env names,
+	// and a directory below that in which it starts.
+	Env map[string]string `json:"env,omitempty"`
+	Dir string            `json:"dir,omitempty"`
 }

@@ -8,6 +8,7 @@ type UnitPolicy struct {
 	Retries      int      `json:"retries"`
 	MayCall      []string `json:"may_call"` // units
 	Network      string   `json:"network,omitempty"`
+	Egress       []string `json:"egress,omitempty"`    // hosts that it may reach by name
 	ReadOnly     bool     `json:"read_only,omitempty"` // the root file system
 	Runtime      string   `json:"runtime,omitempty"`   // of isolation; "": the engine's default
 	MemoryBytes  int64    `json:"memory_bytes,omitempty"`
@@ -18,6 +19,8 @@ type UnitPolicy struct {
 	Warm         int      `json:"warm,omitempty"`          // containers that wait, whether it is called or not
 	BuildNetwork string   `json:"build_network,omitempty"` // of its image's build: "none" or "default"
 	Env          []string `json:"env,omitempty"`           // names of variables that the operator gives it
+	Upstreams    []string `json:"upstreams,omitempty"`     // that it may ask
+	Secrets      []string `json:"secrets,omitempty"`       // names of the variables in which its program gets some
 
 	Lowered []LoweredWish `json:"lowered,omitempty"`
 	Refusal *UnitRefusal  `json:"refusal,omitempty"` // why it isn't run; nil: it is

@@ -14,7 +14,12 @@ type Timings struct {
 // Usage is what a run took, as the sandbox's init read it from the kernel.
 type Usage struct {
 	CPUSeconds      float64 `json:"cpu_seconds"`
+	CPUPercent      float64 `json:"cpu_percent,omitempty"` // of one processor, on average while the program ran; 0: it was too short
 	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
+	// nil where the kernel doesn't tell.
+	MemoryBytes    *int64 `json:"memory_bytes,omitempty"`    // at the end
+	DiskReadBytes  *int64 `json:"disk_read_bytes,omitempty"` // what the page cache had isn't read
+	DiskWriteBytes *int64 `json:"disk_write_bytes,omitempty"`
 }
 
 // LogStats say how much was kept of what the capsule wrote to stdout and stderr.

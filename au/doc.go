@@ -15,4 +15,6 @@
 //
 // It starts nothing. It knows nothing of engines, sandboxes, HTTP or runs: its
 // callers run the units. The specification's checklist is au/check.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package au

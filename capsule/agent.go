@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/schemas"
@@ -30,6 +31,7 @@ var agentShape = sync.OnceValue(func() shape { return mustShape(parseSchema(sche
 // agentYAML is agent.yaml as it stands there: what has a unit is not yet read.
 type agentYAML struct {
 	Agent
+	wrappedYAML
 	Name        *string     `json:"name"`
 	Kind        string      `json:"kind"`
 	Remote      *remoteYAML `json:"remote"`
@@ -37,6 +39,7 @@ type agentYAML struct {
 	Version     string      `json:"version"`
 	Description string      `json:"description"`
 	Limits      limitsYAML  `json:"limits"`
+	Egress      []string    `json:"egress"`
 	ReadOnly    *bool       `json:"read_only"`
 	Cache       any         `json:"cache"`
 	ModelCache  any         `json:"model_cache"`
@@ -52,7 +55,7 @@ type limitsYAML struct {
 }
 
 // notYet are the settings that are read and checked, and that nothing heeds so far.
-var notYet = []string{"egress", "cache", "secrets"}
+var notYet = []string{"cache"}
 
 // readAgent reads agent.yaml into the capsule, and returns the kind that it names.
 func (d *Directory) readAgent(c *Capsule) Kind {
@@ -73,6 +76,7 @@ func (d *Directory) readAgent(c *Capsule) Kind {
 	if object == nil {
 		object = map[string]any{}
 	}
+	d.yaml = doc
 	kind, problems := fillAgent(c, object, d.kinds)
 	findings = append(findings, placed(problems, doc, "")...)
 	d.findings = append(d.findings, byLine(findings)...)
@@ -94,9 +98,13 @@ func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, 
 	if kind.settings != nil {
 		kind.settings(&u, file, object)
 	}
+	u.checkOutside(file, kind)
 	c.Remote = file.Remote.remote(c.Name)
 	if c.Kind == KindMCP {
 		c.MCP = file.MCP.mcp(&u)
+	}
+	if c.Kind == KindAgent {
+		c.Wrapped = file.wrapped(&u, file.Upstreams)
 	}
 	return kind, append(agentShape().check(ofThisPackage(object, kind), u.findings), unused(c, kind, object)...)
 }
@@ -123,6 +131,12 @@ func unused(c *Capsule, kind Kind, object map[string]any) (warnings []fault.Find
 			})
 		}
 	}
+	if len(c.Agent.Egress) > 0 && c.Agent.Network != "none" && !kind.elsewhere {
+		warnings = append(warnings, fault.Finding{
+			Pointer: "/egress", Warning: true,
+			Message: "egress bounds nothing beside network: " + c.Agent.Network + ", which reaches everything", Hint: "leave network out, and only the hosts of egress are reached",
+		})
+	}
 	if c.Agent.Warm > 0 && c.Agent.Runtime != "" && !kind.elsewhere {
 		warnings = append(warnings, fault.Finding{
 			Pointer: "/warm", Warning: true,
@@ -139,6 +153,8 @@ func reuseFindings(c *Capsule, kind Kind) []fault.Finding {
 	case c.Agent.Reuse <= 1 || kind.elsewhere: // refused where there is no container
 		return nil
 	case why != "":
+	case len(c.Agent.Secrets) > 0:
+		why = "a program gets its secrets when it starts, with its run"
 	case c.Agent.Runtime != "":
 		why = "containers with an isolation runtime are never started ahead of their run"
 	default:
@@ -166,6 +182,7 @@ func (f agentYAML) agent(u *units, longest time.Duration) Agent {
 	a.ModelCache = u.duration("/model_cache", f.ModelCache, time.Second, 168*time.Hour)
 	a.Cache = u.duration("/cache", f.Cache, time.Second, 365*24*time.Hour)
 	a.Network = cmp.Or(f.Network, "none")
+	a.Egress = u.hosts("/egress", f.Egress)
 	a.ReadOnly = f.ReadOnly == nil || *f.ReadOnly
 	return a
 }
@@ -218,6 +235,18 @@ func (u *units) size(pointer string, v any, least, most int64) int64 {
 		u.report(pointer, named(pointer, err.Error()), sizeHint)
 	}
 	return n
+}
+
+// hosts reads a list of hosts. The schema reports one that is too long.
+func (u *units) hosts(pointer string, entries []string) egress.List {
+	if len(entries) > egress.MaxRules {
+		return nil
+	}
+	list, findings := egress.ParseList(entries)
+	for _, f := range findings {
+		u.report(pointer+f.Pointer, f.Message, f.Hint)
+	}
+	return list
 }
 
 // name takes the name that agent.yaml gives, else the directory's, and checks it.

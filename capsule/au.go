@@ -72,5 +72,8 @@ func (c *Capsule) Schema() ([]byte, error) {
 	return raw, nil
 }
 
+// OwnContract reports whether the contract is that of a schema.json.
+func (c *Capsule) OwnContract() bool { return c.schema == nil }
+
 // IsAU reports whether the directory is an Agentic Unit's.
 func (c *Capsule) IsAU() bool { return c.Kind == KindAU }

@@ -3,8 +3,10 @@ package capsule
 import (
 	"time"
 
+	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 )
@@ -23,6 +25,7 @@ type Capsule struct {
 	Remote      *Remote         // of a unit of KindRemote; nil of others
 	MCP         *MCP            // of a unit of KindMCP; nil of others
 	Flow        *flow.Flow      // of a unit of KindFlow; nil of others
+	Wrapped     *agent.Config   // of a unit of KindAgent; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
 	Definition any // what a kind of elsewhere has read; nil of the kinds of this package
@@ -41,6 +44,7 @@ type Agent struct {
 	Loop        Loop          `json:"loop"`
 	Limits      Limits        `json:"-"`
 	Network     string        `json:"network"`     // "none" (the default) or "bridge"
+	Egress      egress.List   `json:"-"`           // hosts that it may reach by name
 	ReadOnly    bool          `json:"-"`           // the root file system; default true
 	Runtime     string        `json:"runtime"`     // isolation runtime, by the engine's name for it
 	Concurrency int           `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
@@ -52,11 +56,19 @@ type Agent struct {
 	ModelCache  time.Duration `json:"-"`          // how long an answer of a model is given again to the same request; 0: never
 	Reuse       int           `json:"reuse"`      // runs that one container may serve under a server, one after the other; 0 and 1: one
 
+	Upstreams []string          `json:"upstreams"` // of the operator's that it may ask, by name
+	Secrets   map[string]string `json:"secrets"`   // names of secrets, by the variables in which its program gets them
+	A2A       A2A               `json:"a2a"`       // what clients of the Agent2Agent protocol are told
+
 	// What follows is read, and each setting is named in Capsule.Warnings, because
 	// this version doesn't act on it.
-	Egress  []string      `json:"egress"`
-	Cache   time.Duration `json:"-"`
-	Secrets []string      `json:"secrets"`
+	Cache time.Duration `json:"-"`
+}
+
+// A2A is what a unit tells clients of the Agent2Agent protocol.
+type A2A struct {
+	Text string   `json:"text"` // the field of the input that takes the text of a message; "": the customary one
+	Tags []string `json:"tags"` // of its skill
 }
 
 // Loop bounds the work of a model with the capsule's tools; the library in the sandbox keeps

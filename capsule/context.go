@@ -159,7 +159,7 @@ func (w *walker) visit(name string, d fs.DirEntry, parent verdict) error {
 			return err
 		}
 	}
-	if !d.IsDir() || (out && !w.ignore.mayHoldExceptions(name)) {
+	if !d.IsDir() || (out && !w.ignore.MayHoldExceptions(name)) {
 		return nil
 	}
 	before := len(w.entries)

@@ -107,8 +107,8 @@ func TestContextWalk(t *testing.T) {
 		t.Run("whether a/b/keep could lie below "+dir, func(t *testing.T) {
 			g, err := parseIgnore(".dockerignore", []byte("*\n!a/b/keep\n"))
 			must(t, err)
-			if got := g.mayHoldExceptions(dir); got != want {
-				t.Errorf("mayHoldExceptions = %v", got)
+			if got := g.MayHoldExceptions(dir); got != want {
+				t.Errorf("MayHoldExceptions = %v", got)
 			}
 		})
 	}

@@ -13,4 +13,6 @@
 //
 // The contract itself (schema.json) lives in the package contract below, what compares
 // cases with results in cases, templates of capsules in scaffold.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package capsule

@@ -9,6 +9,8 @@ import (
 // baseImage is the image that capsules stand on unless they bring their own.
 const baseImage = "aod/base"
 
+const dockerfileName = "Dockerfile"
+
 // dockerfile is what AOD wants to know of a Dockerfile. The builder alone decides
 // whether the rest is right.
 type dockerfile struct {
@@ -154,16 +156,16 @@ func (c *Capsule) UsesBase() bool {
 
 // checkDockerfile reads the Dockerfile and reports what is wrong with it.
 func (d *Directory) checkDockerfile() dockerfile {
-	raw, ok := d.ReadFile("Dockerfile", "add one; FROM "+baseImage+" and COPY . /capsule are enough")
+	raw, ok := d.ReadFile(dockerfileName, "add one; FROM "+baseImage+" and COPY . /capsule are enough")
 	if !ok {
 		return dockerfile{starts: true} // one missing file is one finding, not two
 	}
 	file := parseDockerfile(raw)
 	switch {
 	case len(instructions(string(raw))) == 0:
-		d.report("Dockerfile", 0, "it is empty", "FROM "+baseImage+" and COPY . /capsule are enough")
+		d.report(dockerfileName, 0, "it is empty", "FROM "+baseImage+" and COPY . /capsule are enough")
 	case len(file.bases) == 0:
-		d.report("Dockerfile", 1, "it has no FROM", "begin with FROM "+baseImage)
+		d.report(dockerfileName, 1, "it has no FROM", "begin with FROM "+baseImage)
 	}
 	return file
 }

@@ -19,7 +19,7 @@ const (
 // instead.
 var notInFlow = map[string]string{
 	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/transcript": "", "/model_cache": "",
-	"/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/warm": "", "/reuse": "", "/secrets": "",
+	"/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "", "/secrets": "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/log": "",
 	"/retries": "leave it out: nodes have `retry` in " + flow.FileName,
 }

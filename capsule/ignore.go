@@ -1,16 +1,11 @@
 package capsule
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
-	"path"
-	"strings"
-
-	"github.com/moby/patternmatcher"
-	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // ignoreFiles are where a build looks for what to leave out; the first that is there
@@ -22,12 +17,10 @@ var ignoreFiles = []string{"Dockerfile.dockerignore", ".dockerignore"}
 var alwaysSent = map[string]bool{"Dockerfile": true, ".dockerignore": true}
 
 // ignore decides what belongs into a build context.
-type ignore struct {
-	matcher *patternmatcher.PatternMatcher
-}
+type ignore struct{ safefs.Patterns }
 
 // verdict is what was decided about a directory; its children start from it.
-type verdict = patternmatcher.MatchInfo
+type verdict = safefs.Verdict
 
 func readIgnore(src source) (ignore, error) {
 	for _, name := range ignoreFiles {
@@ -44,55 +37,20 @@ func readIgnore(src source) (ignore, error) {
 }
 
 func parseIgnore(name string, raw []byte) (ignore, error) {
-	patterns, err := ignorefile.ReadAll(bytes.NewReader(raw))
+	patterns, err := safefs.ParsePatterns(raw)
 	if err != nil {
-		return ignore{}, badContext(name, "it can't be read as patterns: "+fault.Clip(err.Error(), fault.MaxQuoted), "write one short pattern a line")
+		return ignore{}, badContext(name, fault.Clip(err.Error(), fault.MaxQuoted), "write one short pattern a line: see Docker's manual of .dockerignore")
 	}
-	matcher, err := patternmatcher.New(patterns)
-	if err != nil {
-		return ignore{}, badContext(name, "it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted), "see Docker's manual of .dockerignore")
-	}
-	return ignore{matcher}, nil
+	return ignore{patterns}, nil
 }
 
 // excludes reports whether a path is left out, given the verdict on its directory.
 func (g ignore) excludes(name string, parent verdict) (bool, verdict, error) {
-	out, own, err := g.matcher.MatchesUsingParentResults(name, parent)
+	out, own, err := g.Match(name, parent)
 	if err != nil {
 		return false, own, badContext(".dockerignore", "it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted), "see Docker's manual of .dockerignore")
 	}
 	return out && !alwaysSent[name], own, nil
-}
-
-// mayHoldExceptions reports whether a pattern with "!" could take something below an
-// excluded directory back in. Where none could, the directory isn't even read.
-func (g ignore) mayHoldExceptions(dir string) bool {
-	if !g.matcher.Exclusions() {
-		return false
-	}
-	for _, p := range g.matcher.Patterns() {
-		if p.Exclusion() && couldMatchBelow(strings.Split(p.String(), "/"), strings.Split(dir, "/")) {
-			return true
-		}
-	}
-	return false
-}
-
-// couldMatchBelow compares a pattern with a directory part by part. A pattern that ends
-// at the directory, or above it, was heeded when the directory itself was judged.
-func couldMatchBelow(pattern, dir []string) bool {
-	for i, part := range dir {
-		if i >= len(pattern) {
-			return false
-		}
-		if strings.Contains(pattern[i], "**") {
-			return true
-		}
-		if ok, err := path.Match(pattern[i], part); err == nil && !ok {
-			return false
-		}
-	}
-	return len(pattern) > len(dir)
 }
 
 // badContext is the fault for a directory that can't be sent to a builder.

@@ -6,9 +6,10 @@ import "time"
 const (
 	KindCapsule = "capsule"
 	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
-	KindRemote  = "remote" // an agent elsewhere that speaks the agent HTTP contract
+	KindRemote  = "remote" // an agent elsewhere: of the agent HTTP contract, or of the A2A protocol
 	KindMCP     = "mcp"    // a server of the Model Context Protocol on stdin and stdout
 	KindFlow    = "flow"   // a graph of runs of other units
+	KindAgent   = "agent"  // a CLI agent, wrapped
 )
 
 // Kind says how the directories of one kind of unit are read.
@@ -30,6 +31,7 @@ var kinds = []Kind{
 	{Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
 	{Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
 	{Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
+	{Name: KindAgent, Read: readWrapped, settings: (*units).checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
 	{Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 // maxFindings bounds how many problems of one directory are told.
@@ -80,6 +81,7 @@ func bounded(findings []fault.Finding) []fault.Finding {
 type Directory struct {
 	source   source
 	kinds    map[string]Kind
+	yaml     *strictyaml.Document // agent.yaml; nil: it can't be read
 	findings []fault.Finding
 }
 

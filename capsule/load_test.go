@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/quantity"
@@ -38,11 +39,12 @@ egress: [api.example.com]
 budgets: {depth: 3, calls: 10, tokens: 1000}
 concurrency: 2
 warm: 1
+a2a: {text: name, tags: [greets]}
 reuse: 3
 cache: 10m
 recursion: 1
 retries: 2
-secrets: [API_KEY]
+upstreams: [weather]
 `,
 		"tools.yaml": `
 - name: read_pdf
@@ -60,9 +62,9 @@ secrets: [API_KEY]
 		Model: "small", Models: []string{"small", "large"}, Temperature: &zero, MaxTokens: 100,
 		Loop:    Loop{MaxTurns: 5, Parallel: 2, Repairs: &none},
 		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * quantity.MiB, CPUs: 0.5, PIDs: 64, OutputBytes: quantity.GiB, OutputFiles: 10, LogBytes: 64 * quantity.KiB},
-		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: []string{"api.example.com"},
+		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: egress.List{{Host: "api.example.com", Port: 443}},
 		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Reuse: 3, Cache: 10 * time.Minute,
-		Recursion: 1, Retries: &two, Secrets: []string{"API_KEY"},
+		Recursion: 1, Retries: &two, Upstreams: []string{"weather"}, A2A: A2A{Text: "name", Tags: []string{"greets"}},
 	}
 	if diff := cmp.Diff(want, c.Agent); diff != "" {
 		t.Error(diff)
@@ -87,8 +89,18 @@ secrets: [API_KEY]
 		}
 		warned = append(warned, strings.TrimPrefix(w.Pointer, "/"))
 	}
-	if diff := cmp.Diff([]string{"egress", "warm", "reuse", "cache", "secrets"}, warned); diff != "" {
+	if diff := cmp.Diff([]string{"egress", "warm", "reuse", "cache"}, warned); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestSecretsAreNamesByVariables(t *testing.T) {
+	c := loaded(t, newCapsule(t, map[string]string{"agent.yaml": "name: good\nreuse: 3\nsecrets: {API_KEY: weather-key}\n"}))
+	if diff := cmp.Diff(map[string]string{"API_KEY": "weather-key"}, c.Agent.Secrets); diff != "" {
+		t.Error(diff)
+	}
+	if w := c.Warnings; len(w) != 1 || w[0].Line != 2 || !strings.Contains(w[0].Message, "reuse has no effect here: a program gets its secrets when it starts") {
+		t.Errorf("%v", w)
 	}
 }
 
@@ -202,7 +214,12 @@ func TestRules(t *testing.T) {
 		{"processors out of range", map[string]string{"agent.yaml": "name: good\nlimits:\n  cpus: 0\n"}, "agent.yaml:3: limits.cpus: must be at least 0.01"},
 		{"limits that are no object", map[string]string{"agent.yaml": "name: good\nlimits: 3\n"}, "agent.yaml:2: limits: expected object"},
 		{"a network that doesn't exist", map[string]string{"agent.yaml": "name: good\nnetwork: host\n"}, "agent.yaml:2: network: "},
-		{"a secret that is no name", map[string]string{"agent.yaml": "name: good\nsecrets: ['a b']\n"}, "agent.yaml:2: secrets.0: does not match\nagent.yaml:2: secrets is read, but this version"},
+		{"a secret that is no name", map[string]string{"agent.yaml": "name: good\nsecrets: {A: 'a b'}\n"}, "agent.yaml:2: secrets.A: does not match"},
+		{"secrets as a list", map[string]string{"agent.yaml": "name: good\nsecrets: [a]\n"}, "agent.yaml:2: secrets: expected object"},
+		{"a secret in a variable of AOD's", map[string]string{"agent.yaml": "name: good\nsecrets: {AOD_X: a}\n"}, "agent.yaml:2: secrets: AOD_X is no secret's variable"},
+		{"a secret in no variable", map[string]string{"agent.yaml": "name: good\nsecrets: {a-b: a}\n"}, "agent.yaml:2: secrets: \"a-b\" can't be the name of a variable"},
+		{"a secret under an isolation runtime", map[string]string{"agent.yaml": "name: good\nruntime: runsc\nsecrets: {A: a}\n"}, "agent.yaml:3: secrets: with an isolation runtime"},
+		{"an upstream that is no name", map[string]string{"agent.yaml": "name: good\nupstreams: [a.b]\n"}, "agent.yaml:2: upstreams: \"a.b\" can't be the name of an upstream"},
 		{"tools.yaml with keys", map[string]string{"tools.yaml": "name: a\n"}, "tools.yaml:1: it must be a list"},
 		{"a tool that is a text", map[string]string{"tools.yaml": "- a\n"}, "tools.yaml:1: a tool must have keys"},
 		{"a tool whose capsule is empty", map[string]string{"tools.yaml": "- name: a\n  capsule:\n"}, "tools.yaml:2: the tool has no target: capsule is empty"},

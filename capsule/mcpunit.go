@@ -79,6 +79,7 @@ func (u *units) refuseMCP(object map[string]any) {
 // checkMCP finds what the schema can't say about `mcp`, and settings without a meaning.
 func (u *units) checkMCP(file agentYAML, object map[string]any) {
 	u.refuseRemote(file, object)
+	u.refuseWrapped(object)
 	for _, pointer := range []string{"/model", "/models", "/temperature", "/max_tokens", "/loop", "/warm", "/reuse", "/retries", "/budgets", "/recursion"} {
 		if isSet(object, pointer) {
 			u.report(pointer, named(pointer, "it has no meaning for an MCP server"), "leave it out")

@@ -12,21 +12,32 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
+// The protocols of agents elsewhere.
+const (
+	ProtocolAgentHTTP = "agent-http" // the agent HTTP contract
+	ProtocolA2A       = "a2a"        // the A2A protocol
+)
+
 // Remote is where the agent is that does the work of a unit of KindRemote, and what it is
-// asked for (agent HTTP contract).
+// asked for.
 type Remote struct {
-	URL       string `json:"url"`        // what the endpoints lie below
+	Protocol  string `json:"protocol"`   // that it speaks; "" is ProtocolAgentHTTP
+	URL       string `json:"url"`        // what the endpoints, or the card, lie below
 	PlainHTTP bool   `json:"plain_http"` // http:// also to another machine
 	Stream    bool   `json:"stream"`     // ask for events, not for one answer
 	CAFile    string `json:"ca_file"`    // of the directory; "" is none
 	CA        []byte `json:"-"`          // its certificates, in PEM, which are trusted beside the system's
 	Auth      *Auth  `json:"-"`          // nil: nobody is told who asks
 
+	// Of the agent HTTP contract alone.
 	TaskType string `json:"task_type"`
 	Mode     string `json:"mode"`      // "" is not said
 	RiskTier string `json:"risk_tier"` // "" is not said
 	DomainID string `json:"domain_id"` // "" is not said
 }
+
+// IsA2A reports whether the agent speaks the A2A protocol.
+func (r *Remote) IsA2A() bool { return r != nil && r.Protocol == ProtocolA2A }
 
 // Auth is how the agent learns who asks: the header has the secret's value, after the scheme
 // and a space where there is a scheme.
@@ -59,6 +70,9 @@ func (f *remoteYAML) remote(name string) *Remote {
 	}
 	r := f.Remote
 	r.Auth = f.Auth.auth()
+	if r.IsA2A() {
+		return &r
+	}
 	r.TaskType = cmp.Or(r.TaskType, strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
 	return &r
 }
@@ -84,11 +98,11 @@ func (f *authYAML) auth() *Auth {
 func readRemote(d *Directory, c *Capsule) {
 	d.Refuse("an agent elsewhere has none", "remove it: nothing is built here, and nothing is called from here",
 		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, mcpFile, "run.py")
-	if c.Contract = d.Contract(); c.Contract != nil {
+	if c.Contract = d.Contract(); c.Contract != nil && !c.Remote.IsA2A() {
 		for _, place := range append(c.Contract.Input.FilePlaces(), c.Contract.Output.FilePlaces()...) {
 			d.findings = append(d.findings, fault.Finding{
 				File: contract.FileName, Pointer: place, Message: "it is a file, and the agent HTTP contract carries none",
-				Hint: "give the content itself, or an address where the agent can get it",
+				Hint: "give the content itself, or an address where the agent can get it; agents of the A2A protocol take files",
 			})
 		}
 	}

@@ -113,7 +113,7 @@ func TestLoadRefusesWhatHasNoMeaningElsewhere(t *testing.T) {
 		{"a secret that is a path", agent("remote:\n  url: https://a\n  auth: {secret: ../x}\n"), "agent.yaml:5: remote.auth.secret: does not match the pattern"},
 		{"memory", agent("remote: {url: https://a}\nlimits:\n  memory: 1GiB\n"), "agent.yaml:5: limits.memory: it has no meaning for an agent elsewhere"},
 		{"a network", agent("remote: {url: https://a}\nnetwork: bridge\n"), "agent.yaml:4: network: it has no meaning for an agent elsewhere"},
-		{"secrets", agent("remote: {url: https://a}\nsecrets: [x]\n"), "agent.yaml:4: secrets: it has no meaning for an agent elsewhere (name the secret that the agent wants in remote.auth.secret)"},
+		{"secrets", agent("remote: {url: https://a}\nsecrets: {X: x}\n"), "agent.yaml:4: secrets: it has no meaning for an agent elsewhere (name the secret that the agent wants in remote.auth.secret)"},
 		{"recursion", agent("remote: {url: https://a}\nrecursion: 1\n"), "agent.yaml:4: recursion: it has no meaning"},
 		{"a Dockerfile", map[string]string{"Dockerfile": "FROM x\n"}, "Dockerfile: an agent elsewhere has none"},
 		{"tools.yaml", map[string]string{"tools.yaml": "[]\n"}, "tools.yaml: an agent elsewhere has none"},

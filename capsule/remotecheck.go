@@ -15,16 +15,20 @@ import (
 // notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
 // what to do instead.
 var notElsewhere = map[string]string{
-	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/warm": "", "/reuse": "",
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/output": "", "/limits/log": "",
 	"/budgets": "leave it out: such a unit calls nobody", "/recursion": "leave it out: such a unit calls nobody",
 	"/secrets": "name the secret that the agent wants in remote.auth.secret",
 }
 
+// ofTheContract are the keys of `remote` that the agent HTTP contract alone has.
+var ofTheContract = []string{"/remote/domain_id", "/remote/mode", "/remote/risk_tier", "/remote/task_type"}
+
 // refuseOthers finds what other kinds have.
 func (u *units) refuseOthers(file agentYAML, object map[string]any) {
 	u.refuseRemote(file, object)
 	u.refuseMCP(object)
+	u.refuseWrapped(object)
 }
 
 // refuseRemote finds a `remote` where the agent is here.
@@ -40,7 +44,7 @@ func (u *units) checkRemote(file agentYAML, object map[string]any) {
 		u.report("", "a unit of the kind remote has to say where its agent is", "add remote: {url: https://HOST}")
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(notElsewhere)) {
-		if !isSet(object, pointer) {
+		if !isSet(object, pointer) || pointer == "/limits/output" && file.Remote.isA2A() {
 			continue
 		}
 		hint := notElsewhere[pointer]
@@ -50,6 +54,12 @@ func (u *units) checkRemote(file agentYAML, object map[string]any) {
 		u.report(pointer, named(pointer, "it has no meaning for an agent elsewhere"), hint)
 	}
 	u.refuseMCP(object)
+	u.refuseWrapped(object)
+	for _, pointer := range ofTheContract {
+		if file.Remote.isA2A() && isSet(object, pointer) {
+			u.report(pointer, named(pointer, "the A2A protocol has no such thing"), "leave it out: it belongs to protocol: agent-http")
+		}
+	}
 	u.checkAddress(file.Remote)
 	u.checkAuth(file.Remote)
 }
@@ -66,6 +76,8 @@ func isSet(object map[string]any, pointer string) bool {
 	}
 	return true
 }
+
+func (f *remoteYAML) isA2A() bool { return f != nil && f.IsA2A() }
 
 func (u *units) checkAddress(r *remoteYAML) {
 	if r == nil || r.URL == "" {

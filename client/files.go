@@ -37,11 +37,16 @@ func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer
 
 // file is File for the files that lie below a place of the run's address.
 func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
 	if err := api.CheckFileName(file.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
+	}
+	return c.download(ctx, id, file, w, place...)
+}
+
+// download is file for a name that was checked.
+func (c *Client) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
+	if err := checkID(id); err != nil {
+		return err
 	}
 	d := download{client: c, place: append([]string{"v1", "runs", id}, place...), file: file, w: w, sum: sha256.New()}
 	retries := c.newRetrier()

@@ -101,6 +101,9 @@ func queryOf(f api.Filter) url.Values {
 	}
 	set("unit", f.Unit)
 	set("parent", f.Parent)
+	set("session", f.Session)
+	set("context", f.Context)
+	set("schedule", f.Schedule)
 	set("cursor", f.Cursor)
 	set("since", timeText(f.Since))
 	set("until", timeText(f.Until))
@@ -115,6 +118,9 @@ func queryOf(f api.Filter) url.Values {
 	slices.Sort(q["metadata"])
 	if f.Active {
 		q.Set("active", "true")
+	}
+	if f.Waiting {
+		q.Set("waiting", "true")
 	}
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))

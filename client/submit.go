@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -13,14 +14,24 @@ import (
 
 // Submission asks for one run of a unit.
 type Submission struct {
-	Unit  string
-	Input json.RawMessage // a JSON object; nil is {}
+	Unit    string          // "" with a Session: its own
+	Session string          // the run is its next turn; "" for none
+	Input   json.RawMessage // a JSON object; nil is {}
 	// Files are read while they are sent, one after the other. They must be regular files
 	// and must not change meanwhile.
-	Files   []InputFile
+	Files []InputFile
+	// Project writes the project that the run works on, as a tar, maybe more than once; nil: none.
+	Project func(io.Writer) error
 	Timeout time.Duration // 0: the unit's own, or else the server's
 	// Metadata describes the run, to find it by: see api.CheckMetadata.
 	Metadata map[string]string
+	// Unattended says that nobody answers what the run asks: its questions are denied at once.
+	Unattended bool
+	// Context is the conversation or group that the run is counted to: see api.CheckContext.
+	Context string
+	// Env and Dir are of the program of a wrapped agent; see api.Submission.
+	Env map[string]string
+	Dir string
 	// Key makes the submission idempotent for as long as the server remembers it: a
 	// second one with the same key joins the run of the first. "" makes one for this
 	// call, which may send the submission more than once.
@@ -45,7 +56,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 	r := request{
 		method: http.MethodPost, path: []string{"v1", "runs"},
 		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
-		slow:   len(s.Files) > 0,
+		slow:   s.isForm(),
 	}
 	if s.Wait > 0 {
 		r.query = url.Values{"wait": {s.Wait.String()}}
@@ -54,7 +65,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
 		r.header["Traceparent"] = s.TraceParent
 	}
 	var err error
-	if len(s.Files) > 0 {
+	if s.isForm() {
 		r.body, r.header["Content-Type"], err = s.form()
 	} else {
 		r.header["Content-Type"] = "application/json"
@@ -94,8 +105,10 @@ func keyOr(key string) string {
 	return key
 }
 
+func (s Submission) isForm() bool { return len(s.Files) > 0 || s.Project != nil }
+
 func (s Submission) json() api.Submission {
-	document := api.Submission{Unit: s.Unit, Input: s.Input, Metadata: s.Metadata}
+	document := api.Submission{Unit: s.Unit, Session: s.Session, Input: s.Input, Metadata: s.Metadata, Unattended: s.Unattended, Context: s.Context, Env: s.Env, Dir: s.Dir}
 	if len(s.Input) == 0 {
 		document.Input = json.RawMessage("{}")
 	}

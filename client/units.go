@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/agent-on-demand/aod/api"
 )
@@ -25,6 +26,69 @@ func (c *Client) Unit(ctx context.Context, name string) (api.Unit, error) {
 		return info, err
 	}
 	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name}}, &info)
+	return info, err
+}
+
+// DisableUnit switches a unit off: its further runs are refused, until EnableUnit.
+func (c *Client) DisableUnit(ctx context.Context, name string) (api.Unit, error) {
+	return c.switchUnit(ctx, name, "disable")
+}
+
+// EnableUnit switches a unit on again.
+func (c *Client) EnableUnit(ctx context.Context, name string) (api.Unit, error) {
+	return c.switchUnit(ctx, name, "enable")
+}
+
+func (c *Client) switchUnit(ctx context.Context, name, verb string) (api.Unit, error) {
+	var info api.Unit
+	if err := api.CheckUnitName(name); err != nil {
+		return info, err
+	}
+	_, err := c.call(ctx, request{method: http.MethodPost, path: []string{"v1", "units", name, verb}}, &info)
+	return info, err
+}
+
+// RemoveUnit removes an uploaded unit. While runs of it go on or wait, the error is a Conflict
+// fault that names them; with force they go on, and only new runs don't find it any more.
+func (c *Client) RemoveUnit(ctx context.Context, name string, force bool) error {
+	if err := api.CheckUnitName(name); err != nil {
+		return err
+	}
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: []string{"v1", "units", name}, query: query, once: true}, nil)
+	return err
+}
+
+// UnitVersions lists the versions of a unit that the server keeps, the newest first.
+func (c *Client) UnitVersions(ctx context.Context, name string) ([]api.UnitVersion, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, err
+	}
+	var list struct {
+		Versions []api.UnitVersion `json:"versions"`
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "units", name, "versions"}}, &list)
+	return list.Versions, err
+}
+
+// RollbackUnit makes a version that the server keeps the current one of an uploaded unit. It
+// returns when its image is there.
+func (c *Client) RollbackUnit(ctx context.Context, name, version string) (api.Unit, error) {
+	var info api.Unit
+	if err := api.CheckUnitName(name); err != nil {
+		return info, err
+	}
+	body, err := jsonBody(map[string]string{"version": version})
+	if err != nil {
+		return info, err
+	}
+	_, err = c.call(ctx, request{
+		method: http.MethodPost, path: []string{"v1", "units", name, "rollback"}, body: body, slow: true,
+		header: map[string]string{"Content-Type": "application/json"},
+	}, &info)
 	return info, err
 }
 

@@ -26,17 +26,12 @@ func (l *loader) settle() {
 		c.Secrets = filepath.Join(c.Data, "secrets")
 	}
 	for name, u := range c.Unit {
-		c.Unit[name] = l.settleUnit(unitKey(name), u)
+		c.Unit[name] = settleUnit(u)
 	}
 }
 
-// settleUnit lets a unit inherit the settings that it doesn't set itself, with the place
-// where they were set.
-func (l *loader) settleUnit(unit string, u UnitConfig) UnitConfig {
-	c := l.config
-	if _, own := c.sources[join(unit, "queue")]; !own {
-		u.Queue, c.sources[join(unit, "queue")] = c.Queue, c.sources["queue"]
-	}
+// settleUnit has runs that change something outside go one at a time.
+func settleUnit(u UnitConfig) UnitConfig {
 	if u.Access == ReadWrite && u.Concurrency == 0 {
 		u.Concurrency = 1
 	}
@@ -50,6 +45,11 @@ func (l *loader) check() {
 		l.contradiction("no_auth", "listen",
 			fmt.Sprintf("everybody who can reach %s could run what they like", c.Listen),
 			"listen on 127.0.0.1, or leave no_auth out and give callers the token")
+	}
+	if c.NoAuth && c.A2A.GRPC != "" && !isLoopback(c.A2A.GRPC) {
+		l.contradiction("no_auth", "a2a.grpc",
+			fmt.Sprintf("everybody who can reach %s could run what they like", c.A2A.GRPC),
+			"let gRPC listen on 127.0.0.1, or leave no_auth out and give callers the token")
 	}
 	if c.PayloadLimit > c.UploadLimit {
 		l.contradiction("payload_limit", "upload_limit",

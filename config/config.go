@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/upstream"
 )
 
 // Config holds the settings in force: every field is set and checked, every path absolute.
@@ -42,6 +43,10 @@ type Config struct {
 	SandboxUIDs     UIDRange // of sandboxes' users, where the server is root
 	AllowUnconfined bool     // serve with an engine that has no seccomp
 
+	EgressPrivate []string // hosts at addresses that aren't public; see EgressExceptions
+
+	Sessions int // containers that live on between the turns of sessions
+
 	HandoffDepth int // nesting depth of calls
 	HandoffCalls int // calls below one run
 	FlowCalls    int // calls below a flow
@@ -51,6 +56,8 @@ type Config struct {
 	ModelTokens      int                         // of a run with all that it calls; 0 is no bound
 	ModelCost        api.Cost                    // likewise
 	ModelTranscripts bool                        // what runs ask models is kept
+
+	Upstreams upstream.Table // services whose keys stay outside, by name
 
 	UploadLimit   int64         // bytes of one request's body
 	PayloadLimit  int64         // bytes of one input or output
@@ -69,6 +76,7 @@ type Config struct {
 	LogLevel  string // debug, info, warn or error
 
 	Agents AgentsConfig // of the agent HTTP contract
+	A2A    A2AConfig    // of the Agent2Agent protocol
 
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
@@ -87,9 +95,10 @@ const (
 // UnitConfig holds the settings in force for one unit.
 type UnitConfig struct {
 	Concurrency int           // runs at once; 0 is no bound of the unit's own
-	Queue       int           // waiting runs
+	Queue       int           // waiting runs; 0 is the unit's own number, else the server's
+	QueueWait   time.Duration // longest wait of a run; 0 likewise
 	Retries     int           // further attempts after a transient error; UnitsOwn is the unit's own number
-	Access      string        // ReadOnly or ReadWrite
+	Access      string        // ReadOnly or ReadWrite; "": as the unit says
 	MayCall     []string      // units, in addition to its tools.yaml
 	MayNotCall  []string      // units, even if its tools.yaml lists them
 	Timeout     time.Duration // the longest of its runs; 0 is the unit's own
@@ -134,7 +143,6 @@ func (c *Config) ForUnit(name string) UnitConfig {
 	}
 	var u UnitConfig
 	setDefaults(u.settings())
-	u.Queue = c.Queue
 	return u
 }
 
@@ -147,6 +155,7 @@ func (c *Config) Catalog() catalog.Catalog {
 func (c *Config) Values() []Value {
 	values := c.valuesOf("", c.settings())
 	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
+	values = append(values, c.valuesOf("a2a", c.A2A.settings())...)
 	values = append(values, c.valuesOf("policy", c.Policy.settings())...)
 	values = append(values, c.valuesOf(uploadsKey, c.Uploads.uploadSettings())...)
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {

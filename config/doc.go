@@ -17,4 +17,6 @@
 //
 // It knows the form of a value, not its effect: it opens no socket, and no file but the
 // configuration file.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package config

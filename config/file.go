@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/strictyaml"
+	"github.com/agent-on-demand/aod/upstream"
 )
 
 // maxFile bounds a configuration file, in bytes.
@@ -34,10 +35,11 @@ func (f *file) read() {
 		return
 	}
 	keys := f.readers("", f.rows)
-	keys["unit"], keys["agents"], keys["policy"] = f.units, f.agents, f.policy
+	keys["unit"], keys["agents"], keys["a2a"], keys["policy"] = f.units, f.agents, f.a2a, f.policy
 	var models *strictyaml.Document
 	keys["providers"] = func(_ int, n *yaml.Node) { f.config.Providers = table(f, "providers", n, catalog.Providers, nil) }
 	keys["models"] = func(_ int, n *yaml.Node) { f.config.Models = table(f, "models", n, catalog.Models, &models) }
+	keys["upstreams"] = func(_ int, n *yaml.Node) { f.config.Upstreams = table(f, "upstreams", n, f.upstreams, nil) }
 	f.object("", root.Line, root, keys)
 	f.config.Catalog().Under(f.base)
 	if models != nil {
@@ -155,7 +157,7 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 	f.config.Unit[name] = u
 }
 
-// table reads a block that package catalog knows. It sets doc, unless that is nil, where the
+// table reads a block that another package knows. It sets doc, unless that is nil, where the
 // block is one.
 func table[T any](f *file, key string, n *yaml.Node, read func(*strictyaml.Document) (T, []fault.Finding), doc **strictyaml.Document) (rows T) {
 	block, findings := strictyaml.FromNode(f.name, n)
@@ -170,6 +172,11 @@ func table[T any](f *file, key string, n *yaml.Node, read func(*strictyaml.Docum
 		f.findings = append(f.findings, finding)
 	}
 	return rows
+}
+
+// upstreams reads the block "upstreams".
+func (f *file) upstreams(doc *strictyaml.Document) (upstream.Table, []fault.Finding) {
+	return upstream.Read(doc, f.base)
 }
 
 // block returns a reader for a mapping with the settings of a table.

@@ -1,9 +1,14 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/upstream"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/gateway/catalog"
@@ -79,5 +84,22 @@ func unitNames(into *[]string) list {
 func modelNames(into *[]string) list {
 	return list{into, "names", "write a list of models' names, such as [small, claude]", ",", func(name string) (string, error) {
 		return name, catalog.CheckName(name)
+	}}
+}
+
+// upstreamNames is a list of names of upstreams.
+func upstreamNames(into *[]string) list {
+	return list{into, "names", "write a list of upstreams' names, such as [weather], or [any]", ",", func(name string) (string, error) {
+		return name, upstream.CheckName(name)
+	}}
+}
+
+// secretNames is a list of names of secrets.
+func secretNames(into *[]string) list {
+	return list{into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",", func(name string) (string, error) {
+		if !secrets.NameRule.MatchString(name) {
+			return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
+		}
+		return name, nil
 	}}
 }

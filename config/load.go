@@ -83,6 +83,7 @@ func newLoader(data string) *loader {
 	c := &Config{Data: data, Unit: map[string]UnitConfig{}, sources: map[string]place{}}
 	rows := c.settings()
 	setDefaults(rows)
+	setDefaults(c.A2A.settings())
 	setDefaults(c.Policy.settings())
 	setDefaults(c.Uploads.uploadSettings())
 	return &loader{config: c, rows: rows}

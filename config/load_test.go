@@ -130,7 +130,7 @@ func TestWhatFollowsFromOtherSettings(t *testing.T) {
 
 func TestSingleUnits(t *testing.T) {
 	c := mustLoad(t, given{
-		file: "queue: 7\nunit:\n  careful: {access: read-write}\n  own:\n    queue: 9\n    retries: 0\n    timeout: 30s\n    model_path: models/a.gguf\n    max_stdin: 1GiB\n  empty: {}\n",
+		file: "queue: 7\nunit:\n  careful: {access: read-write}\n  own:\n    queue: 9\n    queue_wait: 2s\n    retries: 0\n    timeout: 30s\n    model_path: models/a.gguf\n    max_stdin: 1GiB\n  empty: {}\n",
 		args: []string{"--retries=5"},
 	})
 	work, err := os.Getwd()
@@ -138,10 +138,10 @@ func TestSingleUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]UnitConfig{
-		"careful":        {Concurrency: 1, Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadWrite, MaxStdin: 50 << 20},
-		"own":            {Queue: 9, Retries: 0, Access: ReadOnly, Warm: UnitsOwn, Timeout: 30 * time.Second, ModelPath: filepath.Join(work, "models/a.gguf"), MaxStdin: 1 << 30},
-		"empty":          {Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
-		"not-configured": {Queue: 7, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20},
+		"careful":        {Concurrency: 1, Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadWrite, MaxStdin: 50 << 20},
+		"own":            {Queue: 9, QueueWait: 2 * time.Second, Retries: 0, Warm: UnitsOwn, Timeout: 30 * time.Second, ModelPath: filepath.Join(work, "models/a.gguf"), MaxStdin: 1 << 30},
+		"empty":          {Retries: UnitsOwn, Warm: UnitsOwn, MaxStdin: 50 << 20},
+		"not-configured": {Retries: UnitsOwn, Warm: UnitsOwn, MaxStdin: 50 << 20},
 	}
 	for name, want := range cases {
 		if diff := cmp.Diff(want, c.ForUnit(name)); diff != "" {
@@ -149,7 +149,7 @@ func TestSingleUnits(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"unit.own.queue": "aod.yaml:5", "unit.own.retries": "aod.yaml:6", "unit.careful.queue": "aod.yaml:1",
+		"unit.own.queue": "aod.yaml:5", "unit.own.queue_wait": "aod.yaml:6", "unit.own.retries": "aod.yaml:7", "unit.careful.queue": "default",
 		"unit.careful.retries": "default", "unit.careful.timeout": "default",
 	} {
 		if got := source(c, key); got != want {
@@ -174,7 +174,7 @@ origins:
   - "*"
 unit:
   Not A Name: {}
-  fine: {queue: 0, colour: blue, acess: read-only}
+  fine: {queue: -1, colour: blue, acess: read-only}
   bare:
 data:
 `,
@@ -195,7 +195,7 @@ data:
 		`aod.yaml:10: units: it can't be the text "./here"`,
 		`aod.yaml:12: origins: * would let every web page call; name those that may`,
 		`aod.yaml:14: unit: the name "Not A Name" can't be an image tag`,
-		`aod.yaml:15: unit.fine.queue: 0 is out of range`,
+		`aod.yaml:15: unit.fine.queue: -1 is out of range`,
 		`aod.yaml:15: there is no setting "unit.fine.colour"`,
 		`aod.yaml:15: there is no setting "unit.fine.acess"`,
 		`aod.yaml:16: unit.bare: it must hold keys with values`,

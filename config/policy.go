@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/quantity"
 )
 
@@ -22,6 +23,7 @@ type LimitsConfig struct {
 // PolicyConfig is the most that units may have.
 type PolicyConfig struct {
 	Networks []string // "none", "bridge"
+	Egress   []string // hosts that may be reached by name, as package egress writes them
 	Memory   int64    // bytes
 	CPUs     float64
 	PIDs     int
@@ -36,10 +38,16 @@ type PolicyConfig struct {
 
 	BuildNetworks []string // "none", "default"
 	BuildFetch    bool     // a Dockerfile may fetch from elsewhere by itself
+
+	Upstreams []string // that a unit may use; AnyName is all that there are
+	Secrets   []string // that its program may get in its environment; AnyName is all
 }
 
 // AnyRuntime among PolicyConfig.Runtimes allows all.
 const AnyRuntime = "any"
+
+// AnyName among PolicyConfig.Upstreams and Secrets allows all.
+const AnyName = "any"
 
 const (
 	uploadsKey  = "policy.uploads"
@@ -57,7 +65,7 @@ func (p *PolicyConfig) settings() []setting {
 	return p.table(map[string]string{
 		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB", "timeout": "168h",
 		"retries": "100", "runtimes": AnyRuntime, "read_only": "false", "reuse": "10000", "warm": "1000",
-		"build_networks": "none,default", "build_fetch": "false",
+		"build_networks": "none,default", "build_fetch": "false", "upstreams": AnyName,
 	})
 }
 
@@ -75,6 +83,7 @@ func (p *PolicyConfig) own() []setting { return p.table(nil) }
 func (p *PolicyConfig) table(fallback map[string]string) []setting {
 	rows := []setting{
 		{"networks", networks(&p.Networks), "", "networks that a unit may have"},
+		{"egress", egressRules(&p.Egress), "", "hosts that a unit may reach by name, of which its agent.yaml lists some: host, *.host, host:port, http://host"},
 		{"memory", size{&p.Memory, leastMemory, 16 * quantity.TiB}, "", "the most that limits.memory may be"},
 		{"cpus", cores{&p.CPUs}, "", "the most that limits.cpus may be"},
 		{"pids", integer{&p.PIDs, 2, mostPIDs}, "", "the most that limits.pids may be"},
@@ -88,6 +97,8 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
 		{"build_networks", buildNetworks(&p.BuildNetworks), "", "networks that the build of a unit's image may have, of which build_network chooses"},
 		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
+		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
+		{"secrets", secretNames(&p.Secrets), "", "secrets that a unit's program may get in its environment; any is all of them"},
 	}
 	for i := range rows {
 		rows[i].fallback = fallback[rows[i].key]
@@ -137,6 +148,7 @@ func (c *Config) replace(p *PolicyConfig, from map[string]string, name string) {
 func strictest(a, b PolicyConfig) PolicyConfig {
 	return PolicyConfig{
 		Networks: both(a.Networks, b.Networks, ""),
+		Egress:   coveredBy(a.Egress, b.Egress),
 		Memory:   min(a.Memory, b.Memory),
 		CPUs:     min(a.CPUs, b.CPUs),
 		PIDs:     min(a.PIDs, b.PIDs),
@@ -151,6 +163,9 @@ func strictest(a, b PolicyConfig) PolicyConfig {
 
 		BuildNetworks: both(a.BuildNetworks, b.BuildNetworks, ""),
 		BuildFetch:    a.BuildFetch && b.BuildFetch,
+
+		Upstreams: both(a.Upstreams, b.Upstreams, AnyName),
+		Secrets:   both(a.Secrets, b.Secrets, AnyName),
 	}
 }
 
@@ -163,6 +178,22 @@ func both(a, b []string, all string) []string {
 		return a
 	}
 	return slices.DeleteFunc(slices.Clone(a), func(item string) bool { return !slices.Contains(b, item) })
+}
+
+// coveredBy returns the hosts of each of two lists that the other one allows as well.
+func coveredBy(a, b []string) []string {
+	left, right := rulesOf(a), rulesOf(b)
+	within := func(list, most egress.List) egress.List {
+		beyond := list.Beyond(most)
+		return slices.DeleteFunc(slices.Clone(list), func(r egress.Rule) bool { return slices.Contains(beyond, r) })
+	}
+	var all []string
+	for _, r := range append(within(left, right), within(right, left)...) {
+		if text := r.String(); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // checkPolicy reports what a unit is given and the policy keeps from all units.

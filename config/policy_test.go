@@ -33,12 +33,12 @@ unit:
 	base := PolicyConfig{
 		Networks: []string{"bridge"}, Memory: 1 << 30, CPUs: 1024, PIDs: 100, Output: 16 << 40, Timeout: 2 * time.Hour, Retries: 100,
 		Runtimes: []string{"runsc", "kata"}, Runtime: "runsc", Reuse: 10_000, Warm: 1000,
-		BuildNetworks: []string{"none", "default"},
+		BuildNetworks: []string{"none", "default"}, Upstreams: []string{"any"},
 	}
 	upload := base
 	upload.CPUs, upload.PIDs, upload.Output, upload.Timeout, upload.Retries = 2, 50, 1<<30, time.Hour, 7
 	upload.Runtime, upload.ReadOnly, upload.Reuse, upload.Warm = "kata", true, 1, 0
-	upload.BuildNetworks = []string{"none"}
+	upload.BuildNetworks, upload.Upstreams = []string{"none"}, nil
 	own := func(p PolicyConfig) PolicyConfig {
 		p.BuildFetch = true
 		p.Networks, p.Memory, p.Timeout, p.Runtimes, p.Warm, p.ReadOnly = []string{}, 8<<30, 90*time.Minute, []string{"x"}, 0, false
@@ -95,7 +95,7 @@ func TestLoadUnit(t *testing.T) {
 		want := UnitConfig{
 			Env: map[string]string{"A": "x", "N": "1.50", "T": "true"}, Network: "bridge", MayCall: []string{"b"}, MayNotCall: []string{"c"},
 			Timeout: 5 * time.Second, Limits: LimitsConfig{Memory: 1 << 30, CPUs: 0.5, PIDs: 9, Output: 1 << 20, Log: 2 << 20},
-			Retries: UnitsOwn, Warm: UnitsOwn, Access: ReadOnly, MaxStdin: 50 << 20,
+			Retries: UnitsOwn, Warm: UnitsOwn, MaxStdin: 50 << 20,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -58,8 +58,12 @@ func (c *Config) settings() []setting {
 		{"pool_memory", size{&c.PoolMemory, quantity.MiB, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
 		{"pool_idle", duration{&c.PoolIdle, time.Second, 7 * day}, "5m", "without a call for so long, a unit has no waiting container any more, unless its warm asks for it"},
 
+		{"sessions", integer{&c.Sessions, 1, 1_000}, "8", "containers of agents that live on between the turns of their sessions; the one that was idle for longest ends for a further one"},
+
 		{"sandbox_uids", uids{&c.SandboxUIDs}, "2100000000-2100065535", "user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on this machine and maps no users; a single one is for all"},
 		{"allow_unconfined", boolean{&c.AllowUnconfined}, "false", "serve also with an engine without seccomp, where programs may use every system call of the kernel"},
+
+		{"egress_private", egressExceptions(&c.EgressPrivate), "", "hosts that units may reach by name though their addresses aren't public: a name, or name=address, where the name is looked up no more; policy.egress has to allow them besides"},
 
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
@@ -91,9 +95,10 @@ func (c *Config) settings() []setting {
 func (u *UnitConfig) settings() []setting {
 	return []setting{
 		{"concurrency", integer{&u.Concurrency, 0, 10_000}, "0", "runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's"},
-		{"queue", integer{&u.Queue, 1, 100_000}, "", "runs of the unit that may wait; the server's queue by default"},
+		{"queue", integer{&u.Queue, 0, 100_000}, "0", "runs of the unit that may wait; 0 is 10 for a wrapped agent, else the server's queue"},
+		{"queue_wait", duration{&u.QueueWait, 0, 7 * day}, "0s", "the longest that a run of the unit waits for its turn; 0 is 30m for a wrapped agent, else the server's queue_wait"},
 		{"retries", integer{&u.Retries, UnitsOwn, 100}, "-1", "further attempts after an error that may pass; -1 is what its agent.yaml says, else the server's retries"},
-		{"access", word{&u.Access, []string{ReadOnly, ReadWrite}}, ReadOnly, "read-write where runs change something outside their sandboxes: then they run one at a time"},
+		{"access", word{&u.Access, []string{ReadOnly, ReadWrite}}, "", "read-write where runs change something outside their sandboxes: then they run one at a time; what its agent.yaml says by default"},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
 		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, whatever its agent.yaml and a request say, within max_timeout and the policy; 0 is what its agent.yaml says"},

@@ -43,6 +43,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	}
 	text := replaceSection(t, string(raw), "settings", markdown(new(Config).settings()))
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
+	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
 	text = replaceSection(t, text, "policy", policyTable())
@@ -50,7 +51,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -161,6 +162,7 @@ func schema() object {
 		{"additionalProperties", false},
 		{"properties", properties(new(AgentsConfig).settings())},
 	}
+	agent2agent := block("How clients of the Agent2Agent protocol find units.", new(A2AConfig).settings())
 	return object{
 		{"$schema", "http://json-schema.org/draft-07/schema#"},
 		{"$id", "https://github.com/agent-on-demand/aod/schemas/config.schema.json"},
@@ -168,7 +170,34 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"policy", policy}, member{"unit", units})},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"unit", units}, member{"upstreams", upstreamsSchema()})},
+	}
+}
+
+// upstreamsSchema says what package upstream reads.
+func upstreamsSchema() object {
+	text := object{{"type", "string"}, {"minLength", 1}}
+	row := object{}
+	for _, field := range []struct {
+		name, doc string
+		form      object
+	}{
+		{"url", "Below which all lies that is asked of it.", text},
+		{"plain_http", "Let the address be plain http, though it isn't loopback's.", object{{"type", "boolean"}}},
+		{"secret", "The name of its key, a file where secrets are kept.", text},
+		{"header", "The header that has the key; Authorization by default.", text},
+		{"scheme", "Stands before the key; Bearer by default, nothing with a header.", text},
+		{"methods", "Methods that are passed on; GET, HEAD and POST by default.", texts()},
+		{"paths", "Paths below url that are passed on, each with all below it; all by default.", texts()},
+		{"ca_file", "Certificates in PEM that its own is held against, instead of the system's.", text},
+	} {
+		row = append(row, member{field.name, append(object{{"description", field.doc}}, field.form...)})
+	}
+	return object{
+		{"description", "Services whose keys stay outside, by their names."},
+		{"type", "object"},
+		{"propertyNames", object{{"pattern", "^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$"}}},
+		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"required", []string{"url"}}, {"properties", row}}},
 	}
 }
 

@@ -38,7 +38,7 @@ func (f *file) readUnit() (u UnitConfig) {
 	rows := u.settings()
 	setDefaults(rows)
 	keys := f.readers("", rows)
-	for _, key := range append(slices.Collect(maps.Keys(keys)), "unit", "policy") {
+	for _, key := range append(slices.Collect(maps.Keys(keys)), "unit", "policy", "upstreams") {
 		if !slices.Contains(unitFileKeys, key) {
 			keys[key] = f.onlyServer(key)
 		}

@@ -21,11 +21,14 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
-const guide = "capsules.md"
+const (
+	guide          = "capsules.md"
+	schedulesGuide = "schedules.md"
+)
 
 var guides = []string{
 	guide, "configuration.md", "server.md", apiGuide, "warm-starts.md", "docker.md", "remote-engine.md", contractGuide,
-	"performance.md", auGuide, "models.md", "agents-ai.md", "mcp.md", readme,
+	"performance.md", auGuide, "models.md", "agents-ai.md", "mcp.md", schedulesGuide, readme,
 }
 
 // block is a fenced block of the guide.

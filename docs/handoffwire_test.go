@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
 )
@@ -127,7 +128,15 @@ func (exampleRuns) Recall(context.Context, handoff.Call) (string, error) { retur
 
 func (exampleRuns) LastWords(context.Context, string) string { return "" }
 
+func (exampleRuns) Messages(context.Context, int64) ([]api.HeardMessage, error) { return nil, nil }
+
+func (exampleRuns) Artifact(context.Context, handoff.Artifact) error { return nil }
+
 func (exampleRuns) Progress(handoff.Progress) {}
+
+func (exampleRuns) Ask(context.Context, handoff.Question) (handoff.Answer, error) {
+	return handoff.Answer{Option: handoff.Approve}, nil
+}
 
 func (exampleRuns) Told(context.Context, string) iter.Seq[handoff.Progress] {
 	return func(func(handoff.Progress) bool) {}

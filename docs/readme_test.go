@@ -1,13 +1,13 @@
 package docs_test
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -42,7 +42,7 @@ func TestTheREADMEWorks(t *testing.T) {
 		"sh scripts/readme-session.sh\n")
 	shown = append(shown, []block{{language: "json", text: `{"rows": 60}`}}, nil)
 
-	address := freeAddress(t)
+	address := programtest.FreeAddress(t)
 	for i := range scripts {
 		scripts[i] = strings.ReplaceAll(scripts[i], readmeAddress, address)
 	}
@@ -127,15 +127,4 @@ func newcomer(t *testing.T, dir string, more ...string) []string {
 		t.Fatal(err)
 	}
 	return append(append(env, "HOME="+home), more...)
-}
-
-// freeAddress is one at which nobody listens, and nobody will but for a rare accident.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -22,7 +22,7 @@ const tourTime = 5 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md"} {
 		t.Run(name, func(t *testing.T) {
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
@@ -76,7 +76,7 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
 	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(program.Path(t))+":"+os.Getenv("PATH"),
-		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_MODELS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_MODELS=", "AOD_UPSTREAMS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
 }
 
 // paste runs scripts one after the other in one shell, which starts in dir, and returns what

@@ -7,4 +7,6 @@
 //
 // Error.Msg, Error.Hint and Error.Findings may be shown to anybody who may see the
 // request. Error.Err is for the operator. An error that is no *Error is Internal.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package fault

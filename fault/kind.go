@@ -20,6 +20,7 @@ const (
 	Unauthorized             // nobody said who asks
 	Forbidden                // who asks may not
 	Conflict                 // a thing is not in the state that this needs
+	Disabled                 // a unit that is switched off
 	Busy                     // too much is waiting already; later it may go
 	Cancelled                // whoever asked doesn't want it any more
 	Deadline                 // time was up
@@ -49,6 +50,7 @@ var table = [kinds]row{
 	Unauthorized: {"unauthorized", "a token is needed", 125, http.StatusUnauthorized},
 	Forbidden:    {"forbidden", "not allowed", 125, http.StatusForbidden},
 	Conflict:     {"conflict", "not possible in this state", 125, http.StatusConflict},
+	Disabled:     {"disabled", "switched off", 125, http.StatusConflict},
 	Busy:         {"busy", "too many runs are waiting", 125, http.StatusTooManyRequests},
 	Cancelled:    {"cancelled", "cancelled", 130, 499},
 	Deadline:     {"deadline", "the time was up", 124, http.StatusGatewayTimeout},

@@ -35,16 +35,21 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Nearest returns the known word that was most likely meant, or "".
+// Nearest returns the known word that was most likely meant, or "". Of several that are as near
+// it is one with the same first letter, which people rarely get wrong.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := Distance(plain(word), plain(k)); d < bestDistance && d < len(k) {
+		d := Distance(plain(word), plain(k))
+		nearer := d < bestDistance || d == bestDistance && best != "" && beginAlike(word, k) && !beginAlike(word, best)
+		if nearer && d < len(k) {
 			best, bestDistance = k, d
 		}
 	}
 	return best
 }
+
+func beginAlike(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
 
 // plain takes away what people confuse in keys without meaning another key.
 func plain(s string) string {

@@ -21,6 +21,10 @@ type Terms struct {
 	Contract *contract.Contract // the flow's own; nil: not known
 	Timeout  time.Duration      // of its runs; 0: not known
 	Calls    int                // that its runs may make; 0: as many as they like
+
+	Name      string                     // the flow's own; "": not known
+	Recursion int                        // how often it may stand again on the path of calls to it
+	Callees   func(unit string) []string // the units that a unit may call; nil: not known
 }
 
 // Check finds what Parse can't see in the file alone: ways that lead nowhere, state that
@@ -42,6 +46,7 @@ func (f *Flow) Check(terms Terms) []fault.Finding {
 	end := c.scope(&f.Scope, first, vars)
 	c.output(end.env, vars)
 	c.budget()
+	c.circles(&f.Scope)
 	slices.SortStableFunc(c.findings, func(a, b fault.Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return slices.CompactFunc(c.findings, func(a, b fault.Finding) bool { return a == b })
 }

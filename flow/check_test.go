@@ -270,3 +270,37 @@ func TestTheOrderOfNamesMeansNothing(t *testing.T) {
 		t.Error(first)
 	}
 }
+
+func TestCallsThatComeBackToTheFlow(t *testing.T) {
+	calls := map[string][]string{"f": {"sub"}, "sub": {"other", "deep"}, "deep": {"sub", "back"}, "back": {"f"}, "leaf": {"leaf"}}
+	terms := Terms{Name: "f", Callees: func(unit string) []string { return calls[unit] }}
+	for name, c := range map[string]struct{ text, want string }{
+		"by itself":            {nodes("a: {run: leaf, next: b}", "b: {run: f}"), "flow.yaml:3: it calls the flow that it is in, whose recursion is 0"},
+		"in a branch":          {nodes("a:", "  branches:", "    x: {run: f}"), "flow.yaml:4: it calls the flow"},
+		"in a sub-flow":        {nodes("a:", "  map: [1]", "  flow: {nodes: {b: {run: f}}}"), "flow.yaml:4: it calls the flow"},
+		"perhaps":              {nodes("a: {run: '${{ input.x }}', units: [leaf, f]}"), "warning: flow.yaml:2: it calls the flow"},
+		"by others":            {nodes("a: {run: sub}"), "warning: flow.yaml:2: the calls of sub, then deep, then back may come back to this flow"},
+		"not":                  {nodes("a: {run: leaf}"), ""},
+		"not by names unknown": {nodes("a: {run: stranger}"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := parsed(t, c.text)
+			var got []string
+			for _, finding := range f.Check(terms) {
+				text := finding.String()
+				if finding.Warning {
+					text = "warning: " + strings.TrimPrefix(text, "warning: ")
+				}
+				got = append(got, text)
+			}
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			free := terms
+			free.Recursion = 1
+			if found := f.Check(free); len(found) > 0 {
+				t.Errorf("with recursion: %v", found)
+			}
+		})
+	}
+}

@@ -7,4 +7,6 @@
 // on where that ended.
 //
 // It knows contracts, and nothing of stores, engines or how a run is made.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package flow

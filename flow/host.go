@@ -17,6 +17,9 @@ type Host interface {
 	// Keep stores a step, in place of one of the same address and try. It is safe when Keep
 	// returns.
 	Keep(ctx context.Context, s Step) error
+	// Items tells how many items a map has, before the first of them begins. Nothing of it has
+	// to be kept.
+	Items(address string, items int)
 	// Ask opens a question, or finds it as it was opened, and returns its answer. When ctx ends
 	// it is open no more, and the error is the cause; an answer that was stored before that is
 	// returned all the same. The error of a question that nobody can be asked is a *CallError.

@@ -105,6 +105,8 @@ func (h *fakeHost) Keep(ctx context.Context, s Step) error {
 	return nil
 }
 
+func (*fakeHost) Items(string, int) {}
+
 func (h *fakeHost) Ask(ctx context.Context, q Question) (Answer, error) {
 	h.mu.Lock()
 	dead := h.dead

@@ -62,7 +62,7 @@ const (
 func (f *Flow) draw(steps []Step) *picture {
 	p := &picture{counts: map[string]map[StepState]int{}}
 	for _, step := range steps {
-		if !step.final() && step.State != Open || strings.HasSuffix(step.Address, patchMark) {
+		if !step.Final() && step.State != Open || strings.HasSuffix(step.Address, patchMark) {
 			continue
 		}
 		at := NodePath(step.Address)

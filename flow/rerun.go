@@ -102,11 +102,11 @@ type takeover struct {
 func newTakeover(kept []Step) *takeover {
 	t := &takeover{ends: map[string]Step{}, failed: map[string]bool{}, items: map[string]map[string]bool{}, taken: map[string]bool{}}
 	for _, step := range kept {
-		if step.final() {
+		if step.Final() {
 			t.ends[step.Address] = step
 		}
 		for at := step.Address; at != ""; at = above(at) {
-			if step.final() && step.State == Failed {
+			if step.Final() && step.State == Failed {
 				t.failed[at] = true
 			}
 			if strings.HasSuffix(at, "]") {

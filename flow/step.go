@@ -29,9 +29,9 @@ type Step struct {
 	Began, Ended time.Time // Ended is zero while it is open
 }
 
-// final reports whether the step is the end of its node, item or branch. A try that is followed
+// Final reports whether the step is the end of its node, item or branch. A try that is followed
 // by another one is none: it has failed, and Until is when the next one begins.
-func (s Step) final() bool { return s.State != Open && s.Until.IsZero() }
+func (s Step) Final() bool { return s.State != Open && s.Until.IsZero() }
 
 // StepState is how a step stands.
 type StepState string

@@ -25,7 +25,7 @@ type Ended struct {
 type Counts struct{ Steps, Failed, Skipped int }
 
 func (c *Counts) add(s Step) {
-	if !s.final() || strings.HasSuffix(s.Address, patchMark) {
+	if !s.Final() || strings.HasSuffix(s.Address, patchMark) {
 		return
 	}
 	c.Steps++
@@ -108,7 +108,7 @@ func newWalk(host Host, kept []Step) *walk {
 // ended returns the kept end of a node, an item or a branch.
 func (w *walk) ended(address string) (Step, bool) {
 	step, ok := w.kept[address]
-	return step, ok && step.final()
+	return step, ok && step.Final()
 }
 
 // keep stores a step. It does so also where ctx has ended: what has ended is kept whole.

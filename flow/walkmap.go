@@ -52,6 +52,7 @@ func (f frame) overItems(ctx context.Context, node *Node, o *outcome) error {
 	if err != nil {
 		return err
 	}
+	f.host.Items(address, len(items))
 	do := func(ctx context.Context, i int) (gift, error) { return f.item(ctx, node, address, i, items[i]) }
 	r, err := f.join(ctx, address, joint{
 		size: len(items), parallel: cmp.Or(node.Map.Parallel, DefaultParallel), bears: node.Map.Tolerate.of(len(items)),

@@ -42,7 +42,7 @@ func (c *call) begin(request context.Context, r route, u *upstream, from io.Read
 
 // broken is the failure of an answer that ended too early.
 func (c *call) broken(request context.Context, r route, err error) *failure {
-	if errors.Is(context.Cause(request), errSilent) {
+	if errors.Is(context.Cause(request), httpwire.ErrSilent) {
 		return silent(r)
 	}
 	f := failed502(same, RuleProvider, "the answer of the provider %s broke off", r.use.Provider)

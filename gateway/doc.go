@@ -19,4 +19,6 @@
 // the envelope of its dialect; what a provider says to a bad key is never shown.
 //
 // The package knows nothing of the store, of runs, of handoffs and of who made its sessions.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package gateway

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 func TestAGateLetsSoManyPassInAMinuteFairlyByRun(t *testing.T) {
@@ -223,8 +225,8 @@ func (s slowly) Read(p []byte) (int, error) {
 
 func TestOnlySilenceEndsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, w := newWatch(t.Context(), time.Minute)
-		body := watched{slowly{50 * time.Second}, w, time.Minute}
+		ctx, w := httpwire.WatchSilence(t.Context(), time.Minute)
+		body := w.Reader(slowly{50 * time.Second}, time.Minute)
 		for range 5 {
 			_, err := body.Read(make([]byte, 1))
 			must(t, err)
@@ -233,9 +235,9 @@ func TestOnlySilenceEndsAnAnswer(t *testing.T) {
 			t.Error("it ended while there was something to read")
 		}
 		time.Sleep(61 * time.Second)
-		if !errors.Is(context.Cause(ctx), errSilent) {
+		if !errors.Is(context.Cause(ctx), httpwire.ErrSilent) {
 			t.Error("silence doesn't end it")
 		}
-		w.stop(nil)
+		w.Stop(nil)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-on-demand/aod/httpwire"
+
 	"github.com/agent-on-demand/aod/gateway/cassette"
 	"github.com/agent-on-demand/aod/gateway/script"
 )
@@ -61,8 +63,8 @@ func (c *call) endedEarly(ctx context.Context, err error) error {
 		return c.hungUp(ctx, cause)
 	}
 	refusal := refuse(http.StatusBadGateway, RuleProvider, "the answer of the provider %s broke off", c.meta.Provider).hint("ask again").because(err)
-	if errors.Is(err, errSilent) || errors.Is(err, context.Canceled) { // of its own request, not of the run's
-		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", c.meta.Provider).hint("ask again").because(errSilent)
+	if errors.Is(err, httpwire.ErrSilent) || errors.Is(err, context.Canceled) { // of its own request, not of the run's
+		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", c.meta.Provider).hint("ask again").because(httpwire.ErrSilent)
 	}
 	return c.cutOff(ctx, refusal)
 }
@@ -91,7 +93,7 @@ func (c *call) finish(u *upstream) error {
 	if err := c.write(u.held); err != nil {
 		return errGone
 	}
-	u.watch.timer.Reset(restTime)
+	u.watch.Heard(restTime)
 	for {
 		raw, err := u.events.next()
 		if err != nil {

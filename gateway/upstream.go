@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -33,13 +32,13 @@ type upstream struct {
 	kind   what         // of that one
 
 	source io.ReadCloser
-	watch  *watch
+	watch  *httpwire.Silence
 	leave  func() // the provider's gate
 	extra  func() // memory of a large plain answer
 }
 
 func (u *upstream) close() {
-	u.watch.stop(nil)
+	u.watch.Stop(nil)
 	u.source.Close()
 	if u.leave != nil {
 		u.leave()
@@ -47,37 +46,6 @@ func (u *upstream) close() {
 	if u.extra != nil {
 		u.extra()
 	}
-}
-
-var errSilent = errors.New("the provider is silent")
-
-// watch ends a request when its provider says nothing for too long.
-type watch struct {
-	timer *time.Timer
-	end   context.CancelCauseFunc
-}
-
-func newWatch(ctx context.Context, d time.Duration) (context.Context, *watch) {
-	ctx, end := context.WithCancelCause(ctx)
-	return ctx, &watch{time.AfterFunc(d, func() { end(errSilent) }), end}
-}
-
-func (w *watch) stop(cause error) {
-	w.timer.Stop()
-	w.end(cause)
-}
-
-// watched is a body whose reads put the silence off.
-type watched struct {
-	io.Reader
-	watch   *watch
-	silence time.Duration
-}
-
-func (r watched) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	r.watch.timer.Reset(r.silence)
-	return n, err
 }
 
 // vendors are the addresses of the kinds that have one.
@@ -93,21 +61,21 @@ func (c *call) open(ctx context.Context, r route) (*upstream, *failure) {
 		return nil, f
 	}
 	u := &upstream{key: key, meter: meter{dialect: c.dialect.name}}
-	request, watch := newWatch(ctx, c.gw.opts.FirstByte)
+	request, watch := httpwire.WatchSilence(ctx, c.gw.opts.FirstByte)
 	u.watch = watch
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	response, err := c.send(traced, r, key) //nolint:bodyclose // upstream.close does
 	if err != nil {
-		watch.stop(nil)
+		watch.Stop(nil)
 		f := c.lost(ctx, request, r, err)
 		f.billed = sent.Load()
 		return nil, f
 	}
-	watch.timer.Reset(c.gw.opts.Silence)
+	watch.Heard(c.gw.opts.Silence)
 	u.status, u.header, u.source = response.StatusCode, response.Header, response.Body
 	u.media = httpwire.MediaType(response.Header)
-	from := watched{response.Body, watch, c.gw.opts.Silence}
+	from := watch.Reader(response.Body, c.gw.opts.Silence)
 	if f := c.begin(request, r, u, from); f != nil {
 		if ctx.Err() != nil {
 			f = &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody, billed: f.billed}
@@ -189,7 +157,7 @@ func (c *call) lost(ctx, request context.Context, r route, err error) *failure {
 	switch {
 	case ctx.Err() != nil:
 		return &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody}
-	case errors.Is(context.Cause(request), errSilent):
+	case errors.Is(context.Cause(request), httpwire.ErrSilent):
 		return silent(r)
 	}
 	f := failed502(same, RuleProvider, "the provider %s can't be reached", r.use.Provider)
@@ -199,6 +167,6 @@ func (c *call) lost(ctx, request context.Context, r route, err error) *failure {
 
 func silent(r route) *failure {
 	refusal := refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s doesn't answer in time", r.use.Provider).
-		hint("stream the answer, or ask for less").because(errSilent)
+		hint("stream the answer, or ask for less").because(httpwire.ErrSilent)
 	return &failure{refusal: refusal, next: another, billed: true}
 }

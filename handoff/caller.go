@@ -23,6 +23,9 @@ type Caller struct {
 	// that it has opened. One without Incoming takes files of results where they lie.
 	Outgoing, Incoming string
 	Transfer           FileTransfer // nil: the caller sees these very directories
+	// Output is the caller's /io/output on this host, of which it shows files before its end. Its
+	// last part may be in the capsule's reach. "": it has none, or this host doesn't see it.
+	Output string
 	// Placed is a directory on this host that no capsule reaches, for the records of what
 	// was placed. With Incoming it exists, and is this caller's own.
 	Placed string

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -39,7 +38,7 @@ func openOwn(path string) (*os.Root, error) {
 	}
 	info, err := root.Stat(".")
 	if err == nil {
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		if othersOwn(info) {
 			err = errors.New("the directory has another owner")
 		}
 	}

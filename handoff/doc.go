@@ -19,4 +19,6 @@
 // A refusal names its rule and what would satisfy it. A callee that fails is an answer
 // like any other. What a capsule sends, and what lies where it can write, is hostile.
 // The package knows nothing of engines, of the store or of how a run is made.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package handoff

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -30,7 +31,15 @@ type fakeRuns struct {
 	hold     chan struct{} // runs end when it is closed
 	cancels  []string
 	told     []Progress
-	words    string // of each failed run
+
+	messages  []api.HeardMessage
+	news      chan struct{} // closed when there is another message; nil: none comes
+	artifacts []Artifact
+	shownFile []string // the contents of their files
+
+	questions []Question
+	answer    Answer // to each of them
+	words     string // of each failed run
 }
 
 func newFakeRuns(t testing.TB) *fakeRuns {
@@ -132,6 +141,53 @@ func (f *fakeRuns) Progress(p Progress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = append(f.told, p)
+}
+
+func (f *fakeRuns) Ask(_ context.Context, q Question) (Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.questions = append(f.questions, q)
+	return f.answer, nil
+}
+
+func (f *fakeRuns) Messages(ctx context.Context, after int64) ([]api.HeardMessage, error) {
+	for {
+		f.mu.Lock()
+		var found []api.HeardMessage
+		for _, m := range f.messages {
+			if m.N > after {
+				found = append(found, m)
+			}
+		}
+		news := f.news
+		f.mu.Unlock()
+		if len(found) > 0 {
+			return found, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (f *fakeRuns) Artifact(_ context.Context, a Artifact) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a.Open != nil {
+		file, err := a.Open()
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		for _, content := range f.copy(Call{Files: []File{file}}) {
+			f.shownFile = append(f.shownFile, content)
+		}
+	}
+	a.Open = nil
+	f.artifacts = append(f.artifacts, a)
+	return f.refuse
 }
 
 func (f *fakeRuns) Told(context.Context, string) iter.Seq[Progress] {

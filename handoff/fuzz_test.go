@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fuzzbound"
 )
 
@@ -24,6 +25,10 @@ func FuzzHandoff(f *testing.F) {
 	f.Add([]byte(`{"target":"open","args":{"files":["a","up/secret"]},"session_id":"s","more":0}`), uint8(0))
 	f.Add([]byte(`{"percent":1,"step":"x","message":"y"}`), uint8(2))
 	f.Add([]byte(`{"rows":[1.0,"\u00e9"]}`), uint8(3))
+	f.Add([]byte(`{"id":"i","name":"n","text":"x","append":true,"last":true}`), uint8(4))
+	f.Add([]byte(`{"file":"/io/output/shown","media_type":"text/plain"}`), uint8(4))
+	f.Add([]byte(`{"file":"link"}`), uint8(4))
+	f.Add([]byte(`{"data":{"a":[1.0,null]}}`), uint8(4))
 	w := posting(f)
 	w.out("a", "carried")
 	w.out("d/b", "carried")
@@ -31,6 +36,9 @@ func FuzzHandoff(f *testing.F) {
 	for link, target := range map[string]string{"link": "../../../secret", "up": "../../.."} {
 		must(f, os.Symlink(target, filepath.Join(w.caller.Outgoing, link)))
 	}
+	write(f, w.path("io/output/shown"), "carried")
+	must(f, os.Symlink("../../secret", w.path("io/output/link")))
+	w.caller.Output = w.path("io/output")
 	w.limits = Limits{Calls: 1 << 40}
 	w.runs.add("open", open)
 	w.caller.Grants = append(w.caller.Grants, "open")
@@ -40,9 +48,19 @@ func FuzzHandoff(f *testing.F) {
 			return
 		}
 		w.t, w.runs.t = t, t
-		w.runs.calls, w.runs.copied = nil, nil
+		w.runs.calls, w.runs.copied, w.runs.artifacts, w.runs.shownFile = nil, nil, nil, nil
 		_ = os.Remove(w.caller.Result) // there is one after a result
-		rec := w.do("POST", []string{"/handoff", "/execute", "/progress", "/invocation/result"}[address%4], string(body))
+		rec := w.do("POST", []string{"/handoff", "/execute", "/progress", "/invocation/result", "/artifact"}[address%5], string(body))
+		for _, a := range w.runs.artifacts {
+			if err := api.CheckArtifact(a.Part); err != nil {
+				t.Fatalf("%+v was shown: %v", a.Part, err)
+			}
+		}
+		for _, content := range w.runs.shownFile {
+			if content != "carried" {
+				t.Fatalf("%q was shown", content)
+			}
+		}
 		switch rec.Code {
 		case 204:
 			if kept, err := os.ReadFile(w.caller.Result); err == nil && !json.Valid(kept) {

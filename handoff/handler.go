@@ -31,7 +31,8 @@ type Handler struct {
 	posted   chan struct{} // closed when there is a result that was posted
 	post     func()
 	mux      *http.ServeMux
-	closers  []io.Closer // handlers of mounts
+	proxy    http.Handler // of requests that are for others
+	closers  []io.Closer  // handlers of mounts
 }
 
 // NewHandler returns the handler for what one run asks, with the mounts beside the paths of
@@ -50,7 +51,7 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 	if h.result.exists() { // an earlier process got it
 		h.post()
 	}
-	h.mux = h.routes()
+	h.mux, h.proxy = h.routes(), h.handlerOf(unknown)
 	h.mount(mounts)
 	return h
 }
@@ -85,17 +86,28 @@ func (h *Handler) routes() *http.ServeMux {
 		"/execute":                {http.MethodPost: h.postExecute},
 		"/capsules":               {http.MethodGet: h.getCapsules},
 		"/capsules/{name}/schema": {http.MethodGet: h.getSchema},
+		"/ask":                    {http.MethodPost: h.postAsk},
+		"/messages":               {http.MethodGet: h.getMessages},
+		"/artifact":               {http.MethodPost: h.postArtifact},
 		"/progress":               {http.MethodPost: h.postProgress},
 		"/run":                    {http.MethodGet: h.getRun},
 		"/invocation":             {http.MethodGet: h.getInvocation},
 		"/invocation/result":      {http.MethodPost: h.postResult},
 		"/health":                 {http.MethodGet: h.getHealth},
 	} {
+		if pattern == sharedPath {
+			mux.Handle("GET "+pattern, h.handlerOf(h.getMessages))
+			continue
+		}
 		mux.Handle(pattern, h.handlerOf(byMethod(methods)))
 	}
 	mux.Handle("/", h.handlerOf(unknown))
 	return mux
 }
+
+// sharedPath is a path of which a mount may take the methods that are not the capsule API's own: a
+// model is asked there, too.
+const sharedPath = "/messages"
 
 func byMethod(methods map[string]action) action {
 	allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
@@ -115,8 +127,21 @@ func unknown(http.ResponseWriter, *http.Request) error {
 
 // ServeHTTP answers a request of the run's.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isForOthers(r) { // it takes no place of a request: tunnels last
+		h.paced(h.pace, h.proxy.ServeHTTP)(w, r)
+		return
+	}
 	setSafeHeaders(w)
 	h.paced(h.pace, h.serve)(w, r)
+}
+
+// ownAuthorities are the authorities under which a sandbox knows the capsule API.
+var ownAuthorities = []string{"127.0.0.1:7070", "localhost:7070", "[::1]:7070", "host.docker.internal:7070"}
+
+// isForOthers reports whether a request is one for a proxy. Some clients ask for us like that,
+// too.
+func isForOthers(r *http.Request) bool {
+	return r.Method == http.MethodConnect || r.URL.IsAbs() && !slices.Contains(ownAuthorities, r.URL.Host)
 }
 
 // serve answers a request in its turn.

@@ -11,9 +11,11 @@ import (
 )
 
 // Mount adds a protocol to the capsule API: requests for a path and for all below it go to
-// a handler of its own. The paths of the capsule API itself can't be taken.
+// a handler of its own. The paths of the capsule API itself can't be taken, but for other methods
+// than GET of /messages.
 type Mount struct {
-	// Path is absolute: /mcp, or /v1/ for /v1. The handler sees whole paths.
+	// Path is absolute: /mcp, or /v1/ for /v1. The handler sees whole paths. ProxyPath is
+	// for what a program asks of a proxy.
 	Path string
 	// New returns the handler for what one run asks. The run's broker says who asks, and
 	// makes its calls. New is called once a run, when the run's Handler is made, and must
@@ -21,9 +23,14 @@ type Mount struct {
 	New func(*Broker) http.Handler
 }
 
+// ProxyPath is the Path of the Mount that gets CONNECT, and requests for addresses of others. It
+// bounds by itself how many there are at once.
+const ProxyPath = ""
+
 // mount adds the handlers of other protocols. A path that is taken is a mistake of ours, and
 // panics as in http.ServeMux.
 func (h *Handler) mount(mounts []Mount) {
+	shared := false
 	for _, m := range mounts {
 		path := strings.TrimSuffix(m.Path, "/")
 		made := m.New(h.broker)
@@ -31,8 +38,16 @@ func (h *Handler) mount(mounts []Mount) {
 			h.closers = append(h.closers, closer)
 		}
 		handler := h.mounted(made)
+		if m.Path == ProxyPath {
+			h.proxy = handler
+			continue
+		}
+		shared = shared || path == sharedPath
 		h.mux.Handle(path, handler)
 		h.mux.Handle(path+"/", handler)
+	}
+	if !shared {
+		h.mux.Handle(sharedPath, h.handlerOf(byMethod(map[string]action{http.MethodGet: h.getMessages})))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,48 @@ func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
 		}
 		must(t, dispatcher.Release(t.Context()))
 	}
+}
+
+func TestAProxyGetsWhatIsForOthers(t *testing.T) {
+	w := newWorld(t)
+	mount := Mount{Path: ProxyPath, New: func(*Broker) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "for "+r.URL.Host) })
+	}}
+	handler := NewHandler(w.caller, w.runs, w.limits, nil, mount)
+	dispatcher := NewDispatcher(nil)
+	ask := func(method, target string) *httptest.ResponseRecorder {
+		rec := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)
+		r.URL = must2(url.Parse(target))
+		dispatcher.ServeHTTP(rec, r)
+		return rec
+	}
+	others := map[string]string{"//a.example:443": http.MethodConnect, "http://a.example/run": http.MethodGet, "http://127.0.0.1:8080/run": http.MethodGet}
+	for target, method := range others { // no run has claimed it
+		answered[problem](t, ask(method, target), 503)
+	}
+	dispatcher.Assign(handler)
+	for range maxRequests { // all places of requests are taken
+		handler.requests <- struct{}{}
+	}
+	for target, method := range others {
+		if rec := ask(method, target); !strings.HasPrefix(rec.Body.String(), "for ") {
+			t.Errorf("%s %s: %d %s", method, target, rec.Code, rec.Body)
+		}
+	}
+	for range maxRequests {
+		<-handler.requests
+	}
+	for _, target := range []string{"/run", "http://127.0.0.1:7070/run", "http://localhost:7070/run", "http://host.docker.internal:7070/run"} {
+		answered[map[string]any](t, ask(http.MethodGet, target), 200)
+	}
+}
+
+func must2[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func TestAProtocolMakesCallsUnderTheRulesOfItsRun(t *testing.T) {

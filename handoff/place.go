@@ -8,8 +8,6 @@ import (
 	"path"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -43,12 +41,12 @@ func put(root *os.Root, source, name string) error {
 	if err := safefs.MkdirAll(root, dir, 0o755); err != nil {
 		return err
 	}
-	parent, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	parent, err := safefs.OpenDir(root, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = parent.Close() }() // holds no data
-	err = unix.Linkat(unix.AT_FDCWD, source, int(parent.Fd()), path.Base(name), 0)
+	err = linkInto(parent, source, path.Base(name))
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -56,7 +54,7 @@ func put(root *os.Root, source, name string) error {
 }
 
 func putCopy(root *os.Root, source, name string) error {
-	in, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	in, err := os.OpenFile(source, os.O_RDONLY|noFollow|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

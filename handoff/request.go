@@ -26,6 +26,7 @@ type Request struct {
 	Files   map[string]*os.File
 	Timeout time.Duration // 0: the unit's
 	Key     string        // idempotency key, the caller's own; "": none
+	Step    string        // of a flow that calls: the address; "": the caller is none
 	Recall  bool          // a call of this key that succeeded in an earlier attempt is joined
 }
 

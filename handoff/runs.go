@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
@@ -41,6 +42,16 @@ type Runs interface {
 	// LastWords returns the last lines that the program of a failed run of the caller's own
 	// wrote to stderr, at most 4 KiB without control characters; "" for any other run.
 	LastWords(ctx context.Context, id string) string
+	// Ask asks people. It returns when the question has an answer or is denied, and an
+	// Unavailable fault when ctx ends before: the question stays open. A key that was used before
+	// joins the question that it made; for another question it is an Input fault.
+	Ask(ctx context.Context, q Question) (Answer, error)
+	// Messages returns what was said to the caller after the message with a number, in order and not
+	// necessarily all of it. It waits for a first one until ctx ends, and returns nothing then.
+	Messages(ctx context.Context, after int64) ([]api.HeardMessage, error)
+	// Artifact takes a part of what the caller gives. Before it returns it copies its file, with
+	// File.CopyTo. A key that was used before does nothing; with another part it is an Input fault.
+	Artifact(ctx context.Context, a Artifact) error
 	// Progress takes how far the caller says it is.
 	Progress(p Progress)
 	// Told yields how far a run of the caller's own says it is, until the run's end or that
@@ -57,6 +68,7 @@ type Call struct {
 	Timeout  time.Duration    // 0: the unit's
 	Deadline time.Time        // the caller's; zero: none
 	Key      string           // the caller's own for this call; "": none
+	Step     string           // of the caller, where it is a flow: the address
 	Recall   bool             // a success of the same key in an earlier attempt will do
 	Extra    any              // what only the callee's kind understands; nil: nothing
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-on-demand/aod/httpwire"
@@ -79,4 +80,13 @@ func (s *slotted) CloseWrite() error {
 		return errors.ErrUnsupported
 	}
 	return half.CloseWrite()
+}
+
+// SyscallConn gives the kernel's socket to whoever carries much over it, if there is one.
+func (s *slotted) SyscallConn() (syscall.RawConn, error) {
+	socket, ok := s.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return socket.SyscallConn()
 }

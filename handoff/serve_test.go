@@ -89,7 +89,9 @@ func TestHostileHTTP(t *testing.T) {
 		{"a body without an end", "POST /handoff HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
 			strings.Repeat("10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n", 40), 413},
 		{"an address out of the tree", "GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 404},
-		{"an absolute address", "GET http://elsewhere/run HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		{"our own absolute address", "GET http://127.0.0.1:7070/run HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		{"an absolute address", "GET http://elsewhere/run HTTP/1.1\r\nHost: x\r\n\r\n", 404},
+		{"a tunnel", "CONNECT elsewhere:443 HTTP/1.1\r\nHost: x\r\n\r\n", 404},
 		{"an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 200},
 	}
 	for _, c := range cases {

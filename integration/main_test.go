@@ -34,7 +34,7 @@ const (
 	testName   = "integration"
 	repository = "aod/server-integration"
 	// maxImage is what the image may take, in bytes.
-	maxImage = 40 << 20
+	maxImage = 48 << 20
 )
 
 func TestMain(m *testing.M) {

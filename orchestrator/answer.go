@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -31,7 +32,11 @@ func checkedAnswer(q store.Question, answer api.Answer) ([]byte, error) {
 		return nil, fault.New(fault.Input, "the question has no answer %s", fault.Quote(answer.Action)).
 			WithHint("its answers are %s", strings.Join(known, ", "))
 	}
-	form, err := checkedForm(q.Form, answer.Form)
+	schema := q.Form
+	if q.Kind != "" && answer.Action == handoff.Reject {
+		schema = nil // who says no fills in nothing
+	}
+	form, err := checkedForm(schema, answer.Form)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 // callOf returns the entry for a called run in its caller's record.
 func callOf(r api.Record) api.Call {
 	call := api.Call{
-		ID: r.ID, Unit: r.Unit, State: r.State, Outcome: r.Outcome, Files: len(r.Files),
+		ID: r.ID, Unit: r.Unit, Step: r.Step, State: r.State, Outcome: r.Outcome, Files: len(r.Files),
 		CreatedAt: r.CreatedAt, FinishedAt: r.FinishedAt, TotalMS: r.Timings.Total, Calls: r.Calls,
 	}
 	if r.Error != nil {

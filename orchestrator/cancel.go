@@ -20,7 +20,7 @@ func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error
 	if record.Outcome != "" || j == nil {
 		return record, fault.New(fault.Conflict, "the run has ended: it is %s", record.State)
 	}
-	reason = run.Bounded(reason, run.MaxMessage)
+	reason = run.Bounded(j.Masked(reason), run.MaxMessage)
 	request := newEvent(time.Now().UTC(), api.CancelEvent{Reason: reason})
 	if err := l.journal.Append(ctx, id, request); err != nil {
 		return api.Record{}, err

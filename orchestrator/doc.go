@@ -14,4 +14,6 @@
 // Service.Start calls recover for each run that an earlier process did not finish.
 //
 // It must not know Docker, the kinds, HTTP or a terminal.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package orchestrator

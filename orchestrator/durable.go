@@ -68,6 +68,9 @@ func (j *job) checkInputs() error {
 		return nil
 	}
 	j.recovered = false
+	if err := j.checkProject(); err != nil {
+		return err
+	}
 	if len(j.private.Inputs) == 0 { // then a loss of power may have taken the directory along
 		return storageError(os.MkdirAll(j.InputDir(), 0o755))
 	}
@@ -90,10 +93,17 @@ func storageError(err error) error {
 // synced writes the output files to the disk before the run's end is stored. If that fails,
 // the result is the fault.
 func (j *job) synced(ctx context.Context, result run.Result) run.Result {
-	if !j.Durable || len(result.Files) == 0 {
+	if !j.Durable {
 		return result
 	}
-	if err := safefs.SyncTree(j.OutputDir(), j.loop.home.Runs); err != nil {
+	var err error
+	if len(result.Files) > 0 {
+		err = safefs.SyncTree(j.OutputDir(), j.loop.home.Runs)
+	}
+	if err == nil && j.Record.Changes != nil {
+		err = safefs.SyncTree(j.ChangesDir(), j.loop.home.Runs)
+	}
+	if err != nil {
 		return run.Fault(ctx, run.StorageFault(err))
 	}
 	return result

@@ -18,6 +18,7 @@ import (
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -57,6 +58,7 @@ type settings struct {
 	Containers container.Options
 	Secrets    string
 	watched    bool // see fixture.claiming
+	render     push.Render
 	fixture    *fixture
 }
 
@@ -74,6 +76,9 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.fixture}
 	}
 	service, err := NewService(s.Options)
+	if service != nil {
+		service.RenderPushes(s.render)
+	}
 	if s.fixture != nil {
 		s.fixture.latest.Store(service)
 	}
@@ -81,7 +86,7 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 }
 
 func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Remote): agents, string(unit.Flow): kindflow.New(nil)}
+	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Agent): containers, string(unit.Remote): agents, string(unit.Flow): kindflow.New(nil)}
 }
 
 // fixture is a world in which Services come and go over one home and one engine.
@@ -176,6 +181,9 @@ func (w *fixture) program(ctx context.Context, spec runtime.ContainerSpec, stdou
 	}
 	if spec.Labels[runtime.LabelUnit] == "reader" {
 		return w.readerProgram(spec, dir)
+	}
+	if spec.Labels[runtime.LabelUnit] == "teller" {
+		return tellerProgram(spec, dir)
 	}
 	if spec.Labels[runtime.LabelUnit] == "asker" {
 		if code := w.asks(ctx, dir, stdout); code != 0 {

@@ -7,15 +7,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/store"
 )
 
 const anyContract = `{"input": {"type": "object"}, "output": {"type": "object"}}`
@@ -90,8 +91,9 @@ func TestAFlowIsAUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if data, _ := event.Decode(); event.Type == api.EventNode {
-			nodes = append(nodes, data.(api.NodeEvent).Address)
-			if strings.Contains(string(event.Data), "a-7b") {
+			node := data.(api.NodeEvent)
+			nodes = append(nodes, node.Address)
+			if strings.Contains(strings.ReplaceAll(string(event.Data), node.Run, ""), "a-7b") { // an id may have it by chance
 				t.Errorf("an event has a value: %s", event.Data)
 			}
 		}
@@ -182,7 +184,7 @@ func TestANodeThatFails(t *testing.T) {
 			`{nodes: {a: {run: nobody, retry: 2}}}`, "a", "not_found", "nobody", []string{"a~1 failed"},
 		},
 		"by calling itself": {
-			`{nodes: {a: {run: f, retry: 2}}}`, "a", "cycle", "", []string{"a~1 failed"},
+			`{nodes: {a: {run: "${{ input.gate == '' ? 'f' : 'f' }}", units: [f], retry: 2}}}`, "a", "cycle", "", []string{"a~1 failed"},
 		},
 	}
 	for name, c := range cases {
@@ -527,15 +529,71 @@ func TestALocalsFlowAsksItsRequest(t *testing.T) {
 	}
 	req := Request{Request: run.Request{Unit: u}}
 	ended, err := l.Run(t.Context(), req)
-	if err != nil || ended.Record.Outcome != api.StepFailed || ended.Record.Error.Kind != kindUnanswered || !strings.Contains(ended.Record.Error.Hint, "--answer a=") {
+	if err != nil || ended.Record.Outcome != api.StepFailed || ended.Record.Error.Kind != "unanswered" || !strings.Contains(ended.Record.Error.Hint, "--answer a=") {
 		t.Errorf("%v, record %s", err, show(ended.Record))
 	}
-	req.Answer = func(context.Context, flow.Question) (flow.Answer, error) { return flow.Answer{Action: "reject"}, nil }
+	req.Answer = func(context.Context, run.Question) (run.Answer, error) { return run.Answer{Action: "reject"}, nil }
 	ended, err = l.Run(t.Context(), req)
 	if err != nil || ended.Record.Outcome != api.Success || ended.Record.Flow.Action != "reject" {
 		t.Errorf("%v, record %s", err, show(ended.Record))
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAFlowThatCouldWaitForItselfIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent   string
+		bound   int
+		refused bool
+	}{
+		"recursive and bounded": {"recursion: 1\n", 1, true},
+		"bounded":               {"", 1, false},
+		"recursive":             {"recursion: 1\n", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, func(s *settings) {
+				flowOf(t, s, "f", c.agent, anyContract, `{nodes: {a: {run: worker, with: {mark: a}}}}`)
+				s.Units = map[string]UnitSettings{"f": {Concurrency: c.bound}}
+			})
+			_, _, err := w.service.Submit(t.Context(), Submission{Unit: "f", Input: encoded(chainInput{})})
+			if fault.Is(err, fault.Unsupported) != c.refused || !c.refused && err != nil {
+				t.Errorf("submitted: %v", err)
+			}
+		})
+	}
+}
+
+// startsJournal counts how often a run is saved until it is running.
+type startsJournal struct {
+	journal
+	saves atomic.Int64
+}
+
+func (s *startsJournal) Save(ctx context.Context, r store.Run, events ...store.Event) error {
+	switch api.State(r.State) {
+	case api.Idle, api.Starting, api.Running:
+		s.saves.Add(1)
+	}
+	return s.journal.Save(ctx, r, events...)
+}
+
+func TestTheVersionsOfAFlowsUnitsAreStoredWithItsStart(t *testing.T) {
+	const graph = `{start: a, nodes: {a: {run: worker, when: false, next: b}, b: {run: g, when: false, next: c}, c: {run: h, when: false}}}`
+	w := newFixture(t, func(s *settings) {
+		flowOf(t, s, "f", "", anyContract, graph)
+		for _, name := range []string{"g", "h"} {
+			flowOf(t, s, name, "", anyContract, `{nodes: {a: {set: {x: 1}}}}`)
+		}
+	})
+	starts := &startsJournal{journal: w.service.journal}
+	w.service.journal = starts
+	record := w.await(w.submitTo("f", chainInput{}))
+	if got := starts.saves.Load(); got != 2 { // starting, and running
+		t.Errorf("saved %d times", got)
+	}
+	if record.Outcome != api.Success || len(record.Versions) != 3 {
+		t.Errorf("record %s", show(record))
 	}
 }

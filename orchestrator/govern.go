@@ -48,9 +48,13 @@ func (s *Service) policyOf(u *unit.Unit) *api.UnitPolicy {
 		return told
 	}
 	told.Network, told.ReadOnly, told.Runtime = p.Network, !p.Writable, p.Isolation
+	if len(p.Egress) > 0 {
+		told.Egress = p.Egress.Strings()
+	}
 	told.MemoryBytes, told.CPUs, told.PIDs, told.OutputBytes = limits.MemoryBytes, limits.CPUs, limits.PIDs, limits.OutputBytes
 	told.BuildNetwork = p.Bounds.NetworkOfBuilds()
 	told.Reuse, told.Warm, told.Env = max(p.Reuse, 1), p.Warm, slices.Sorted(maps.Keys(p.Env))
+	told.Upstreams, told.Secrets = p.Upstreams, slices.Sorted(maps.Keys(p.Secrets))
 	return told
 }
 

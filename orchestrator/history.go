@@ -16,7 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -40,6 +42,8 @@ const (
 //	Home/history/ID/log.jsonl   what the run wrote
 //	Home/history/ID/input/      its input files
 //	Home/history/ID/output/     its output files
+//	Home/history/ID/base/       the project that it worked on, with base.json
+//	Home/history/ID/changes/    what it made of that
 type History struct {
 	dir  string
 	most int
@@ -56,6 +60,8 @@ type Past struct {
 	Source  Source        `json:"source"`
 	Timeout time.Duration `json:"timeout,omitempty"`  // that was asked for
 	NoFiles bool          `json:"no_files,omitempty"` // its files were too large to be kept
+
+	NoProject bool `json:"no_project,omitempty"` // the project that it worked on was
 }
 
 // Source is where a run came from that isn't in its record.
@@ -65,6 +71,10 @@ type Source struct {
 
 	UnitConfig string   `json:"unit_config,omitempty"` // path of the file with what the unit gets, absolute
 	MayCall    []string `json:"may_call,omitempty"`    // units beside those of its tools.yaml
+	Upstreams  string   `json:"upstreams,omitempty"`   // path of the file with those that it may ask, absolute
+	Models     string   `json:"models,omitempty"`      // likewise of providers and models
+
+	Start capsule.AgentStart `json:"start,omitzero"` // of a wrapped agent's program
 }
 
 // List returns the runs of the history, newest first. What can't be read is left out.
@@ -152,6 +162,14 @@ func (h *History) Inputs(id string) ([]run.PlacedFile, error) {
 	})
 	return files, safefs.IgnoreMissing(err)
 }
+
+// Project returns what stores the project of a run once more; nil: it had none.
+func (h *History) Project(id string) (run.PlaceProject, error) {
+	return storedProject(filepath.Join(h.dir, id))
+}
+
+// ChangesDir returns the directory of what a run made of its project: see workspace.Compare.
+func (h *History) ChangesDir(id string) string { return filepath.Join(h.dir, id, layout.Changes) }
 
 func (h *History) inputDir(id string) string { return filepath.Join(h.dir, id, "input") }
 

@@ -39,6 +39,9 @@ func (h *History) add(past Past, runDir string) error {
 
 func (h *History) fill(temp string, past Past, runDir string) error {
 	past.NoFiles = treeBytes(filepath.Join(runDir, "input"))+sizeOf(past.Record.Files) > historyFileBytes
+	if err := h.fillProject(temp, &past, runDir); err != nil {
+		return err
+	}
 	if !past.NoFiles {
 		if err := moveIfThere(filepath.Join(runDir, "input"), filepath.Join(temp, "input")); err != nil {
 			return err
@@ -59,6 +62,23 @@ func (h *History) fill(temp string, past Past, runDir string) error {
 		return fmt.Errorf("encode run: %w", err)
 	}
 	return os.WriteFile(filepath.Join(temp, pastName), raw, 0o600)
+}
+
+// fillProject keeps the changes of a run's project and the project itself, each unless it is
+// too large.
+func (h *History) fillProject(temp string, past *Past, runDir string) error {
+	if treeBytes(filepath.Join(runDir, layout.Changes)) <= historyFileBytes {
+		if err := moveIfThere(filepath.Join(runDir, layout.Changes), filepath.Join(temp, layout.Changes)); err != nil {
+			return err
+		}
+	}
+	if past.NoProject = treeBytes(filepath.Join(runDir, layout.Base)) > historyFileBytes; past.NoProject {
+		return nil
+	}
+	return errors.Join(
+		moveIfThere(filepath.Join(runDir, layout.Base), filepath.Join(temp, layout.Base)),
+		moveIfThere(filepath.Join(runDir, layout.Manifest), filepath.Join(temp, layout.Manifest)),
+	)
 }
 
 func sizeOf(files []api.File) (sum int64) {

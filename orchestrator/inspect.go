@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
@@ -32,7 +33,19 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 		}
 		record.Flow = &counts
 	}
-	return record, nil
+	if record.Outcome == "" && l.durable {
+		record.Question, err = l.openQuestionOf(ctx, id)
+	}
+	return record, err
+}
+
+// openQuestionOf returns what is told of the oldest open question of a run; nil: it has none.
+func (l *loop) openQuestionOf(ctx context.Context, id string) (*api.OpenQuestion, error) {
+	rows, err := l.journal.OpenQuestions(ctx, id, time.Now(), 0, 1)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &api.OpenQuestion{ID: rows[0].ID, Kind: api.QuestionKind(rows[0].Kind), Until: orNil(rows[0].Until)}, nil
 }
 
 // List returns a page of runs, newest first.
@@ -42,7 +55,7 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		states[i] = string(state)
 	}
 	rows, err := s.store.Runs(ctx, store.Filter{
-		Unit: f.Unit, Parent: f.Parent, States: states, Unfinished: f.Active, Metadata: f.Metadata,
+		Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context, Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
@@ -67,7 +80,7 @@ func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
 	if j := l.job(id); j != nil && !pause.Over(j.ended) {
 		select {
 		case <-j.ended:
-			return j.outcome, nil
+			return *j.outcome, nil
 		case <-j.gone:
 		case <-ctx.Done():
 		}
@@ -106,6 +119,32 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 			case <-news:
 			case <-ctx.Done():
 				yield(api.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// Past yields the events that a run has had.
+func (s *Service) Past(ctx context.Context, id string) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		if _, err := s.Get(ctx, id); err != nil {
+			yield(api.Event{}, err)
+			return
+		}
+		for after := int64(0); ; {
+			events, err := s.store.Events(ctx, id, after, eventPage)
+			if err != nil {
+				yield(api.Event{}, err)
+				return
+			}
+			for _, e := range events {
+				after = e.Seq
+				if !yield(eventOf(e), nil) {
+					return
+				}
+			}
+			if len(events) < eventPage {
 				return
 			}
 		}

@@ -6,18 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // job is a run that this process leads, from its acceptance until it is cleaned up. One
@@ -37,19 +41,29 @@ type job struct {
 	log           *logFile
 	noted         bool // that the log lacks lines
 	source        ModelSource
-	answer        func(context.Context, flow.Question) (flow.Answer, error) // nil: people answer what is stored
-	taken         *takenOver                                                // what it begins with; nil: nothing
+	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
+	taken         *takenOver                                              // what it begins with; nil: nothing
+	project       run.PlaceProject                                        // until the project is stored; nil: it has none
 	spending      spending
+	reached       egress.Tally // by its programs, in all attempts
 	transcript    *transcript
+	listing       sync.Mutex // one call of a model is listed at a time: events have the order of the transcript
+	upstreams     askedUpstreams
+	heard         heard
+	shown         shown
+	asks          atomic.Bool  // it may have questions that are open
 	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys
 	recovered     bool         // an earlier process accepted it
 	traceParent   string       // of the run's own span, for the runs that it calls; "" for none
+	session       *session     // whose turn it is; nil: of none, or of one for this turn alone
+	occurrence    *occurrence  // of which it is the run, until it is stored; nil: of none
+	pushes        []store.Push // until they are stored
 	pending       []run.Event  // to be stored with the next transition
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the outcome is stored
-	outcome api.Record    // what is stored with it; set before
+	outcome *api.Record   // what is stored with it; set before
 	gone    chan struct{} // closed when this process has nothing more to do with it
 	news    notifier      // of events and log lines
 
@@ -61,19 +75,27 @@ type private struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`
 	Retries     int           `json:"retries"` // how many there may be
 	Concurrency int           `json:"concurrency,omitempty"`
+	Unattended  bool          `json:"unattended,omitempty"` // nobody answers its questions
 	TraceParent string        `json:"traceparent,omitempty"`
-	Inputs      []inputFile   `json:"inputs,omitempty"` // as they were accepted
+	Inputs      []inputFile   `json:"inputs,omitempty"`  // as they were accepted
+	Project     string        `json:"project,omitempty"` // SHA-256 of the manifest of the run's project; "": it has none
+
+	Start capsule.AgentStart `json:"start,omitzero"` // see run.Run.Start
 
 	Path     []handoff.Step `json:"path,omitempty"` // see run.Lineage
 	Deadline time.Time      `json:"deadline,omitzero"`
 
-	Kind json.RawMessage `json:"kind,omitempty"` // see run.Run.Saved
+	Masking unit.Masking    `json:"masking,omitempty"` // see run.Run.Masking
+	Kind    json.RawMessage `json:"kind,omitempty"`    // see run.Run.Saved
+	Session json.RawMessage `json:"session,omitempty"` // of a session for this turn alone, see run.Session.Saved
 }
 
 // drive leads the run from its current state to its end. It returns early when this process
 // detaches from its runs: the next process goes on then.
 func (j *job) drive() {
 	defer j.loop.retire(j)
+	defer j.leaveSession()
+	defer j.leaveSchedule()
 	defer j.log.close()
 	ctx, span := j.startSpan()
 	defer j.endSpan(span)
@@ -82,6 +104,7 @@ func (j *job) drive() {
 			j.release()
 			return
 		}
+		j.noteOver()
 		j.loop.countEnd(j)
 		j.publishOutcome()
 	}
@@ -95,7 +118,8 @@ func (j *job) drive() {
 
 // publishOutcome gives the outcome to everybody who waits for it.
 func (j *job) publishOutcome() {
-	j.outcome = j.Record
+	outcome := j.Record
+	j.outcome = &outcome
 	close(j.ended)
 }
 
@@ -111,7 +135,13 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
 	j.noteModels()
+	j.noteUpstreams()
 	j.noteLog()
+	if err := j.closeQuestions(ctx); err != nil {
+		return err
+	}
+	j.heard.close()
+	j.shown.close()
 	return j.End(j.synced(ctx, result))
 }
 
@@ -127,8 +157,14 @@ func (j *job) noteLog() {
 // release gives up the run, which the next process goes on with.
 func (j *job) release() {
 	j.execution.Release()
+	j.leaveSlot()
+}
+
+// leaveSlot gives up the slot or the place in the queue, if there is one.
+func (j *job) leaveSlot() {
 	if j.permit != nil {
 		j.permit.Leave()
+		j.permit = nil
 	}
 }
 
@@ -160,8 +196,11 @@ func (j *job) shouldRetry(result run.Result) bool {
 // recordFailure adds a failed attempt to the record and discards it. What can't be removed
 // now is removed before the next attempt, or at the end.
 func (j *job) recordFailure(ctx context.Context, result run.Result) error {
+	result = j.MaskedResult(result)
 	j.execution.Discard(ctx)
+	j.EndLog()
 	j.loop.endCalls(j.ID, run.ErrCallerEnded)
+	j.shown.beginAgain()
 	if err := safefs.RemoveTree(j.OutputDir()); err != nil {
 		j.loop.logger.Warn("output of a failed attempt not removed", "run", j.ID, fault.LogAttr(err))
 	}
@@ -237,9 +276,6 @@ func (j *job) takeSlot(ctx context.Context) error {
 	if j.resumes() {
 		return nil // it occupies its slot, and hears of a wish to cancel from its kind
 	}
-	if j.permit == nil {
-		j.permit = j.loop.queue.Reenter(j.loop.place(j))
-	}
 	began := time.Now()
 	defer func() {
 		j.Record.Timings.Queue += run.Milliseconds(time.Since(began))
@@ -247,8 +283,14 @@ func (j *job) takeSlot(ctx context.Context) error {
 	}()
 	ctx, stop := j.loop.waiting(ctx)
 	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, j.loop.opts.QueueWait, errQueueWait)
+	ctx, cancel := context.WithTimeoutCause(ctx, j.loop.queueWait(j.Unit), errQueueWait)
 	defer cancel()
+	if err := j.awaitTurn(ctx); err != nil {
+		return err
+	}
+	if j.permit == nil {
+		j.permit = j.loop.queue.Reenter(j.loop.place(j))
+	}
 	err := j.permit.Wait(ctx)
 	if err != nil {
 		j.permit = nil
@@ -263,7 +305,7 @@ func (j *job) withoutSlot(err error) run.Result {
 	}
 	return run.Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
 		Category: api.CategoryTransient, Kind: api.KindQueueTimeout,
-		Message: fmt.Sprintf("the run waited for more than %v for its turn", j.loop.opts.QueueWait),
+		Message: fmt.Sprintf("the run waited for more than %v for its turn", j.loop.queueWait(j.Unit)),
 		Hint:    "try again later; the settings `concurrency` and `queue_wait` say how many run and how long others wait",
 	}}
 }
@@ -274,8 +316,7 @@ func (j *job) leaveSlotUnlessShared() {
 	if s, ok := j.execution.(run.Sharer); ok && s.Shares() {
 		return
 	}
-	j.permit.Leave()
-	j.permit = nil
+	j.leaveSlot()
 }
 
 // passSlot gives a slot that was kept for the sandbox to the next run of the unit.
@@ -308,7 +349,9 @@ func (j *job) CancelRequest() error { return j.asked }
 // finalise removes everything of the run that isn't kept. It returns an error only when this
 // process has to stop.
 func (j *job) finalise(ctx context.Context) error {
+	j.dropTrueInput()
 	j.execution.Settle(j.loop.life)
+	j.EndLog()
 	j.noteLog() // its last lines may have come after the outcome
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err

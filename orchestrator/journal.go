@@ -18,6 +18,7 @@ import (
 // Save implements run.Host: it stores the job's record and its transition. It returns when
 // both are safe, or when the process detaches from its runs.
 func (j *job) Save(transition api.Transition) error {
+	j.noteEgress()
 	row, err := j.row()
 	if err != nil {
 		return err
@@ -33,18 +34,33 @@ func (j *job) Save(transition api.Transition) error {
 	return err
 }
 
+// KeepSaved implements run.Host.
+func (j *job) KeepSaved() error {
+	row, err := j.row()
+	if err != nil {
+		return err
+	}
+	return j.loop.persist("keep run", j.ID, func() error {
+		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row)
+	})
+}
+
 // row returns the job as the store keeps it. Large documents that change at most once stand
 // beside the record.
 func (j *job) row() (store.Run, error) {
 	record := j.Record
 	row := store.Run{
-		ID: j.ID, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root,
+		ID: j.ID, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root, Session: record.Session, Turn: record.Turn,
 		State: string(record.State), CreatedAt: record.CreatedAt, Input: record.Input, Output: record.Output,
 	}
 	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
 		row.DiskBytes = treeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
 	}
+	if record.Schedule != nil {
+		row.Schedule = record.Schedule.Name
+	}
+	row.Context = record.Context
 	record.Input, record.Output = nil, nil
 	var err error
 	if row.Record, err = json.Marshal(record); err != nil {
@@ -134,8 +150,14 @@ func stored(event run.Event) []store.Event {
 		return []store.Event{newEvent(now, api.WarningEvent{Message: event.Warning})}
 	case event.Progress != nil:
 		return []store.Event{newEvent(now, api.ProgressEvent{Percent: event.Progress.Percent, Step: event.Progress.Step, Message: event.Progress.Message})}
+	case event.Upstream != nil:
+		return []store.Event{newEvent(now, *event.Upstream)}
 	case event.Model != nil:
 		return []store.Event{newEvent(now, *event.Model)}
+	case event.Node != nil:
+		return []store.Event{newEvent(now, *event.Node)}
+	case event.Egress != nil:
+		return []store.Event{newEvent(now, *event.Egress)}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
 		return []store.Event{newEvent(now, api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
 	}

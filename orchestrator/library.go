@@ -29,7 +29,7 @@ func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
 		if l.Unit == nil {
-			infos = append(infos, api.Unit{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Problem: problemOf(l.Problem)})
+			infos = append(infos, api.Unit{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Disabled: s.switches.isOff(l.Name, false), Problem: problemOf(l.Problem)})
 			continue
 		}
 		infos = append(infos, s.info(l.Unit))
@@ -43,7 +43,11 @@ func (s *Service) Unit(ctx context.Context, name string) (api.Unit, error) {
 	if err != nil {
 		return api.Unit{}, err
 	}
-	return s.withSchemas(u)
+	info, err := s.withSchemas(u)
+	if err == nil {
+		info.Status, err = s.statusOf(ctx, name)
+	}
+	return info, err
 }
 
 func (s *Service) withSchemas(u *unit.Unit) (api.Unit, error) {
@@ -81,8 +85,9 @@ func (s *Service) info(u *unit.Unit) api.Unit {
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
 		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
 		Concurrency: cmp.Or(settings.Concurrency, u.Policy.Concurrency), Access: readOnly,
+		Disabled: s.switches.isOff(u.Name, u.Policy.Disabled),
 	}
-	if settings.ReadWrite {
+	if u.Policy.ReadWrite {
 		info.Access, info.Concurrency = readWrite, 1
 	}
 	if describer, err := s.describer(u); err == nil {

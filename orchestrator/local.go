@@ -10,13 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -87,10 +85,10 @@ type Request struct {
 	// Find returns the unit that the run may call by name, or a NotFound fault; nil knows
 	// none.
 	Find func(ctx context.Context, name string) (*unit.Unit, error)
-	// Answer answers the questions of flows, of this run and of those that it calls; nil: nobody
-	// does, and a node that asks fails. It may be called at the same time, and returns the cause
-	// when ctx ends.
-	Answer func(ctx context.Context, q flow.Question) (flow.Answer, error)
+	// Answer answers the questions of this run and of those that it calls; nil: nobody does, and
+	// they are denied. It may be called at the same time, and returns the cause when ctx ends, or
+	// a *run.Denied.
+	Answer func(ctx context.Context, q run.Question) (run.Answer, error)
 }
 
 // Ended is a run that has ended and is cleaned up.
@@ -228,7 +226,7 @@ func keepOnly(dir string) error {
 	}
 	for _, entry := range entries {
 		if layout.IsKept(entry.Name()) {
-			_ = unix.Rmdir(filepath.Join(dir, entry.Name())) // refused unless it is an empty directory
+			_ = syscall.Rmdir(filepath.Join(dir, entry.Name())) // refused unless it is an empty directory
 			continue
 		}
 		if err := safefs.RemoveTree(filepath.Join(dir, entry.Name())); err != nil {

@@ -36,9 +36,12 @@ type loop struct {
 	modelCache modelCache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
-	answers     answers // of people
-	durable     bool    // another process may go on with the runs
-	kept        string  // where directories of attempts go that are to be kept; "" is nowhere
+	answers     answers   // of people
+	desk        desk      // of the sessions that aren't over
+	timetable   timetable // of the schedules
+	switches    switches
+	durable     bool   // another process may go on with the runs
+	kept        string // where directories of attempts go that are to be kept; "" is nowhere
 
 	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach context.CancelCauseFunc
@@ -58,6 +61,8 @@ type journal interface {
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
 	Save(ctx context.Context, r store.Run, events ...store.Event) error
 	Append(ctx context.Context, run string, events ...store.Event) error
+	AppendOnce(ctx context.Context, key store.Key, run string, events ...store.Event) (fresh bool, err error)
+	Told(ctx context.Context, run, kind string, after int64, limit int) ([]store.Event, error)
 	Run(ctx context.Context, id string) (store.Run, error)
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
@@ -65,11 +70,13 @@ type journal interface {
 	PointKey(ctx context.Context, key store.Key, run string) error
 	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
 	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
+	SaveSession(ctx context.Context, session store.Session, run string, events ...store.Event) error
 	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
 	OpenQuestion(ctx context.Context, q store.Question, events ...store.Event) (store.Question, error)
 	AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...store.Event) error
 	CloseQuestion(ctx context.Context, id string, at time.Time, events ...store.Event) (store.Question, error)
 	Question(ctx context.Context, id string) (store.Question, error)
+	OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]store.Question, error)
 	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
 	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
 	ModelCalls(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
@@ -100,8 +107,8 @@ func (l *loop) job(id string) *job {
 	return l.live[id]
 }
 
-// isLive reports whether this process has a job for a run.
-func (l *loop) isLive(id string) bool { return l.job(id) != nil }
+// isLive reports whether this process has a job for a run, or a session of that id.
+func (l *loop) isLive(id string) bool { return l.job(id) != nil || l.desk.find(id) != nil }
 
 // register makes the job known, so that no sweep takes its files for strays.
 func (l *loop) register(j *job) error {
@@ -160,6 +167,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 	l.queue.Close() // runs that this process leaves free slots: no run may begin with one of those
 	l.detach(runtime.ErrDetach)
 	<-idle
+	l.desk.stop()
 }
 
 // openKinds gives the home to every kind. The home is locked by then.

@@ -51,6 +51,25 @@ func (m *memory) Save(_ context.Context, r store.Run, _ ...store.Event) error {
 // Append implements journal. It keeps nothing: events go to the observer of the run.
 func (m *memory) Append(context.Context, string, ...store.Event) error { return nil }
 
+// AppendOnce implements journal. It keeps the key alone.
+func (m *memory) AppendOnce(_ context.Context, key store.Key, run string, _ ...store.Event) (fresh bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if taken, there := m.keys[key.Value]; there {
+		if taken.Run == run && taken.Fingerprint == key.Fingerprint {
+			return false, nil
+		}
+		return false, &taken
+	}
+	m.keys[key.Value] = store.Taken{Run: run, Fingerprint: key.Fingerprint}
+	return true, nil
+}
+
+// Told implements journal. Nothing is kept, and nobody can say anything to a command's run.
+func (m *memory) Told(context.Context, string, string, int64, int) ([]store.Event, error) {
+	return nil, nil
+}
+
 // Run implements journal.
 func (m *memory) Run(_ context.Context, id string) (store.Run, error) {
 	m.mu.Lock()
@@ -91,6 +110,11 @@ func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, n
 
 // PointKey implements journal. It keeps nothing: what is asked for again is done again.
 func (m *memory) PointKey(context.Context, store.Key, string) error { return nil }
+
+// SaveSession implements journal. It has no sessions but those of single turns, which their runs keep.
+func (m *memory) SaveSession(context.Context, store.Session, string, ...store.Event) error {
+	return nil
+}
 
 // AddModelCall implements journal. It keeps nothing: no other process restores the run.
 func (m *memory) AddModelCall(context.Context, string, store.ModelCall) (n int64, err error) {

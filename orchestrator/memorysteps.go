@@ -114,6 +114,19 @@ func (m *memory) CloseQuestion(_ context.Context, id string, at time.Time, _ ...
 	return *q, nil
 }
 
+// OpenQuestions implements journal.
+func (m *memory) OpenQuestions(_ context.Context, run string, at time.Time, after int64, limit int) (open []store.Question, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, q := range m.questions {
+		isOpen := q.Answer == nil && q.ClosedAt.IsZero() && (q.Until.IsZero() || at.Before(q.Until))
+		if isOpen && q.Seq > after && (run == "" || q.Run == run) && (limit == 0 || len(open) < limit) {
+			open = append(open, *q)
+		}
+	}
+	return open, nil
+}
+
 // question returns a question. It is called with the lock held.
 func (m *memory) question(id string) (*store.Question, error) {
 	for _, q := range m.questions {

@@ -10,10 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/push"
+	"github.com/agent-on-demand/aod/upstream"
 )
 
 // metrics are the metrics of a Service for Prometheus. Labels hold names of units, which the
-// operator chose, and words of AOD.
+// operator chose, names of nodes of flows, as many as nodeMetrics bears, and words of AOD.
 type metrics struct {
 	runs     *prometheus.CounterVec
 	retries  *prometheus.CounterVec
@@ -27,6 +29,12 @@ type metrics struct {
 	first    *prometheus.HistogramVec
 	cost     *prometheus.CounterVec
 	again    *prometheus.CounterVec
+	outside  *prometheus.CounterVec
+	nodes    *nodeMetrics
+	occurred *prometheus.CounterVec
+	late     *prometheus.HistogramVec
+	pushes   *prometheus.CounterVec
+	told     *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
@@ -44,13 +52,20 @@ func newMetrics() *metrics {
 		first:    histogramBy("aod_model_first_seconds", "From a request for a model to the beginning of a streamed answer.", buckets, "model"),
 		cost:     counter("aod_model_cost_total", "What was charged, in the currency of the prices.", "model", "provider"),
 		again:    counter("aod_model_retries_total", "Attempts at providers after the first one of a request.", "model", "provider"),
+		outside:  counter("aod_upstream_requests_total", "Requests to upstreams that are over.", "upstream", "status", "rule"),
+		nodes:    newNodeMetrics(),
+		occurred: counter("aod_schedule_occurrences_total", "Occurrences of schedules, by what became of them.", "outcome"),
+		late:     histogramBy("aod_schedule_late_seconds", "From the time of an occurrence to its run.", buckets),
+		pushes:   counter("aod_push_deliveries_total", "Tries to tell a receiver of an event, by what became of them.", "outcome"),
+		told:     histogramBy("aod_push_delay_seconds", "From an event to its delivery.", buckets),
 	}
 }
 
 // registryOf returns a registry with the metrics of a service and of its kinds.
 func registryOf(s *Service) *prometheus.Registry {
 	registry, m := prometheus.NewRegistry(), s.metrics
-	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.models, m.tokens, m.asking, m.first, m.cost, m.again, moment{s},
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.models, m.tokens, m.asking, m.first, m.cost, m.again, m.outside,
+		m.nodes.ends, m.occurred, m.late, m.pushes, m.told, moment{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for kind := range s.kinds.Each() {
 		if own, ok := kind.(interface{ Collectors() []prometheus.Collector }); ok {
@@ -68,8 +83,8 @@ func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
 	return histogramBy(name, help, buckets, "unit")
 }
 
-func histogramBy(name, help string, buckets []float64, label string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
+func histogramBy(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 func (m *metrics) countEnd(r api.Record) {
@@ -105,6 +120,19 @@ func (m *metrics) asked(c api.ModelCall) {
 	}
 }
 
+// askedUpstream counts a request to an upstream, whose name is the operator's.
+func (m *metrics) askedUpstream(e upstream.Exchange) {
+	m.outside.WithLabelValues(e.Upstream, strconv.Itoa(e.Status), e.Rule).Inc()
+}
+
+// pushed counts what became of a delivery, and how long that was after its event.
+func (m *metrics) pushed(r push.Result, after time.Duration) {
+	m.pushes.WithLabelValues(string(r.Word)).Inc()
+	if r.Word == push.Delivered {
+		m.told.WithLabelValues().Observe(after.Seconds())
+	}
+}
+
 // Metrics returns the service's metrics, its current figures included.
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
 
@@ -120,12 +148,16 @@ var (
 	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
 	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
 	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.", []string{"version", "go_version"}, nil)
+	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total", "Tunnels and requests to hosts by name that were let through.", nil, nil)
+	descBarred  = prometheus.NewDesc("aod_egress_refused_total", "Tunnels and requests to hosts by name that were refused.", nil, nil)
+	descCarried = prometheus.NewDesc("aod_egress_bytes_total", "What went to hosts (out) and came from them (in).", []string{"direction"}, nil)
+	descPushes  = prometheus.NewDesc("aod_push_backlog", "Events that receivers still have to be told of.", nil, nil)
 	descPool    = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (moment) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool, descBuild} {
+	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool, descBuild, descTunnels, descBarred, descCarried, descPushes} {
 		descs <- d
 	}
 }
@@ -153,9 +185,25 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 			gauge(descWaiting, float64(unit.Queued), unit.Unit)
 		}
 	}
+	m.egress(metrics)
+	if backlog, err := m.service.PushBacklog(ctx); err == nil {
+		gauge(descPushes, float64(backlog))
+	}
 	pool := m.service.Pool()
 	gauge(descPool, float64(pool.Size))
 	for _, unit := range pool.Units {
 		gauge(descPooled, float64(len(unit.Waiting)), unit.Unit)
 	}
+}
+
+// egress collects what all runs reached by name. Hosts are no labels: programs choose them.
+func (m moment) egress(metrics chan<- prometheus.Metric) {
+	totals := m.service.opts.Egress.Totals()
+	count := func(d *prometheus.Desc, n int64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	count(descTunnels, totals.Tunnels)
+	count(descBarred, totals.Refused)
+	count(descCarried, totals.BytesIn, "in")
+	count(descCarried, totals.BytesOut, "out")
 }

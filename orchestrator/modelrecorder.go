@@ -29,6 +29,8 @@ func (m modelRecorder) Record(e gateway.Exchange) {
 
 // list keeps a call with the run, and tells it.
 func (j *job) list(told api.ModelCall, e gateway.Exchange) {
+	j.listing.Lock()
+	defer j.listing.Unlock()
 	var err error
 	if told.N, err = j.transcript.add(told, e); err != nil {
 		j.loop.logger.Warn("model call not in the transcript", "run", j.ID, fault.LogAttr(err))

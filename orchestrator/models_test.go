@@ -59,14 +59,10 @@ func (w *modelWorld) wantCalls(id string, n int) {
 		w.t.Fatalf("%d calls are kept, %v", len(kept), err)
 	}
 	var told []api.ModelCall
-	for _, event := range w.events(id, 0) {
-		if data, _ := event.Decode(); event.Type == api.EventModel {
-			told = append(told, data.(api.ModelCall))
-			if strings.Contains(string(event.Data), "colour") {
-				w.t.Errorf("an event has a prompt: %s", event.Data)
-			}
-		}
-	}
+	within(w.t, func() bool { // an answer of megabytes may be told after the run's end
+		told = w.toldCalls(id)
+		return len(told) >= n
+	}, func() string { return fmt.Sprintf("%d calls are told", len(told)) })
 	if diff := cmp.Diff(kept, told); diff != "" {
 		w.t.Error(diff)
 	}
@@ -75,6 +71,20 @@ func (w *modelWorld) wantCalls(id string, n int) {
 			w.t.Errorf("call %d: %+v", i+1, c)
 		}
 	}
+}
+
+// toldCalls returns the calls that a run's events tell of, without a prompt.
+func (w *modelWorld) toldCalls(id string) (told []api.ModelCall) {
+	w.t.Helper()
+	for _, event := range w.events(id, 0) {
+		if data, _ := event.Decode(); event.Type == api.EventModel {
+			told = append(told, data.(api.ModelCall))
+			if strings.Contains(string(event.Data), "colour") {
+				w.t.Errorf("an event has a prompt: %s", event.Data)
+			}
+		}
+	}
+	return told
 }
 
 func (w *modelWorld) transcript(id string) string {

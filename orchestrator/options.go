@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/upstream"
 )
 
 // Options are the settings of a Service or of Local. A zero field has the default that is
@@ -33,8 +35,18 @@ type Options struct {
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
-	Models Models          // what runs may ask of models
-	Mounts []handoff.Mount // further protocols that capsules speak
+	Models Models // what runs may ask of models
+	// Upstreams are what runs may ask of services whose keys stay outside; nil: there are none.
+	Upstreams *upstream.Upstreams
+	Mounts    []handoff.Mount // further protocols that capsules speak
+
+	Egress *egress.Door // the way of runs to hosts by name; default one without exceptions
+
+	Pushes Pushes // of a Service: what receivers elsewhere are told; by default nobody may ask for it
+
+	Sessions int // containers that live on between the turns of sessions, of a Service; default 8
+
+	Clock Clock // what schedules go by; default the machine's
 
 	PayloadBytes int64 // of an input; default 1 MiB
 	MinFreeDisk  int64 // on the disks of the home and of the engine; below it nothing new begins; default 0, no bound
@@ -52,9 +64,9 @@ type Options struct {
 // UnitSettings are the operator's settings for one unit. A zero field leaves the default.
 type UnitSettings struct {
 	unit.Given
-	Concurrency int // runs at once
-	Queue       int
-	ReadWrite   bool // runs change something that they share: one at a time (specification "Agent Wrapper", AccessType)
+	Concurrency int           // runs at once
+	Queue       int           // runs that may wait
+	QueueWait   time.Duration // for which one may wait
 }
 
 func (o Options) withDefaults() Options {
@@ -66,8 +78,18 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.QueueWait, 10*time.Minute)
 	setDefault(&o.RetryDelay, time.Second)
 	setDefault(&o.MaxTimeout, 24*time.Hour)
+	setDefault(&o.Sessions, 8)
 	setDefault(&o.PayloadBytes, 1<<20)
 	setDefault(&o.SweepInterval, 10*time.Minute)
+	if o.Egress == nil {
+		o.Egress = egress.New(egress.Options{})
+	}
+	if o.Pushes.Door == nil {
+		o.Pushes.Door = egress.New(egress.Options{})
+	}
+	if o.Clock == nil {
+		o.Clock = wallClock{}
+	}
 	o.Limits = o.Limits.Or(runtime.DefaultLimits())
 	return o
 }

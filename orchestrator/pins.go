@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -58,7 +59,8 @@ func (j *job) pin(ctx context.Context, name string) (u *unit.Unit, err error) {
 	return u, nil
 }
 
-// storePin stores the version of a unit in the record of the run.
+// storePin stores the version of a unit in the record of the run. Before the run is running
+// nothing is called yet: then the next transition stores all that was found until there.
 func (j *job) storePin(name, version string) error {
 	versions := maps.Clone(j.pins.versions)
 	if versions == nil {
@@ -66,6 +68,10 @@ func (j *job) storePin(name, version string) error {
 	}
 	versions[name] = version
 	j.Record.Versions = versions // nothing else writes or stores the record while the flow is walked
+	if j.State() != api.Running {
+		j.pins.versions = versions
+		return nil
+	}
 	row, err := j.row()
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func (w *fixture) suppose(id string, waiting *pool.Sandbox, m claimed) {
 		if err := errors.Join(layout.LinkInputs(j.InputDir()), layout.WriteInput(j.Input.Payload.JSON())); err != nil {
 			w.t.Error(err)
 		}
-		if err := waiting.Runtime.StartProgram(nil, nil); err != nil {
+		if err := waiting.Runtime.StartProgram(runtime.Spec{}, nil); err != nil {
 			w.t.Fatal(err)
 		}
 	}

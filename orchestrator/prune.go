@@ -130,8 +130,9 @@ func (s *Service) pruneOnce(ctx context.Context) error {
 	}
 	var failures []error
 	if s.opts.RetentionAge > 0 && time.Now().After(s.ageHeld) {
-		_, err := s.prune(ctx, api.PruneOptions{}, s.now().Add(-s.opts.RetentionAge))
-		failures = append(failures, err)
+		before := s.now().Add(-s.opts.RetentionAge)
+		_, err := s.prune(ctx, api.PruneOptions{}, before)
+		failures = append(failures, err, s.forgetSessions(ctx, before))
 	}
 	if s.opts.RetentionSize > 0 {
 		_, err := s.Prune(ctx, api.PruneOptions{MaxBytes: s.opts.RetentionSize})
@@ -145,9 +146,13 @@ func (s *Service) pruneOnce(ctx context.Context) error {
 
 // neededVersions returns the unit versions of the live runs.
 func (s *Service) neededVersions() map[string]bool {
+	needed := map[string]bool{}
+	for _, known := range s.desk.each() {
+		row, _ := s.desk.of(known)
+		needed[row.Unit+"@"+row.Version] = true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	needed := map[string]bool{}
 	for _, j := range s.live {
 		needed[j.Record.Unit+"@"+j.Record.Version] = true
 		for name, version := range j.pinned() {

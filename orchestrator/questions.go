@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,36 +9,33 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 )
 
-// kindUnanswered is the kind of the failure of a question that nobody is there to answer.
-const kindUnanswered = "unanswered"
-
 // Ask implements run.Host. The question is stored, and its answer is stored before it is heard
 // here. A run that lives with its caller asks that instead.
-func (j *job) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+func (j *job) Ask(ctx context.Context, q run.Question) (run.Answer, error) {
+	q = j.MaskedQuestion(q)
 	if j.answer != nil {
 		return j.answer(ctx, q)
 	}
-	if !j.Durable {
-		return flow.Answer{}, &flow.CallError{Failure: flow.Failure{
-			Node: q.Address, Category: string(api.CategoryPermanent), Kind: kindUnanswered,
-			Message: "it asks a person, and nobody is there to answer", Hint: "give the answer with --answer " + q.Address + "=ACTION",
-		}}
+	if err := j.unattended(q); err != nil {
+		return run.Answer{}, err
 	}
+	ctx, cancel := until(ctx, q.Until)
+	defer cancel()
 	row, err := j.openQuestion(ctx, q)
 	if err != nil {
-		return flow.Answer{}, err
+		return run.Answer{}, err
 	}
 	heard, leave := j.loop.answers.await(row.ID)
 	defer leave()
 	for {
-		if row, err = j.loop.journal.Question(context.WithoutCancel(ctx), row.ID); err != nil {
-			return flow.Answer{}, err
+		if row, err = j.loop.questionAside(context.WithoutCancel(ctx), row.ID); err != nil {
+			return run.Answer{}, err
 		}
 		if row.Answer != nil {
 			return answerOf(row)
@@ -50,26 +48,57 @@ func (j *job) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	}
 }
 
+// questionAside reads a question on a goroutine of its own. SQLite needs a deep stack, and a
+// goroutine that waits for days keeps the deepest one that it ever needed.
+func (l *loop) questionAside(ctx context.Context, id string) (row store.Question, err error) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		row, err = l.journal.Question(ctx, id)
+	}()
+	<-read
+	return row, err
+}
+
+// unattended returns a *run.Denied where nobody can answer the run's questions.
+func (j *job) unattended(q run.Question) error {
+	switch {
+	case !j.Durable:
+		return &run.Denied{Reason: "it asks a person, and nobody is there to answer", Hint: "give the answer with --answer " + q.Address + "=ACTION"}
+	case j.private.Unattended:
+		return &run.Denied{Reason: "it asks a person, and was submitted as one that nobody attends to", Hint: "submit it without \"unattended\""}
+	}
+	return nil
+}
+
+// until returns a context that ends at the end of a question's time. A deadline of the caller's
+// that comes no later has its own cause.
+func until(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); end.IsZero() || ok && !end.Before(deadline) {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, end, &run.Denied{Reason: "nobody has answered in time"})
+}
+
 // openQuestion stores a question, or finds it as an earlier process stored it.
-func (j *job) openQuestion(ctx context.Context, q flow.Question) (row store.Question, err error) {
+func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Question, err error) {
 	id, err := run.NewID()
 	if err != nil {
 		return row, err
 	}
-	asked := store.Question{ID: id, Run: j.ID, Address: q.Address, Text: q.Text, Form: q.Form, Until: q.Until, AskedAt: time.Now().UTC()}
+	asked := store.Question{ID: id, Run: j.ID, Address: q.Address, Kind: string(q.Kind), Text: q.Text, Show: q.Show, Form: q.Form, Until: q.Until, AskedAt: time.Now().UTC()}
 	if asked.Answers, err = json.Marshal(q.Answers); err != nil {
 		return row, err
-	}
-	if len(q.Show) > 0 {
-		if asked.Show, err = flow.Encode(q.Show); err != nil {
-			return row, err
-		}
 	}
 	event := api.QuestionEvent{ID: id, Address: q.Address, State: api.QuestionOpen}
 	err = j.loop.persist("open question", j.ID, func() (err error) {
 		row, err = j.loop.journal.OpenQuestion(context.WithoutCancel(ctx), asked, newEvent(asked.AskedAt, event))
 		return err
 	})
+	if err == nil && q.Kind != "" && !isSame(row, asked) {
+		return row, fault.New(fault.Input, "the key belongs to another question of this run").WithHint("send another Idempotency-Key with another question")
+	}
+	j.asks.Store(true)
 	if err == nil && row.ID == id {
 		j.Tell(run.Event{Question: &event})
 		j.news.notify()
@@ -77,37 +106,66 @@ func (j *job) openQuestion(ctx context.Context, q flow.Question) (row store.Ques
 	return row, err
 }
 
+// isSame reports whether two questions ask the same. How long they are open may differ.
+func isSame(a, b store.Question) bool {
+	return a.Kind == b.Kind && a.Text == b.Text && bytes.Equal(a.Form, b.Form) && bytes.Equal(a.Answers, b.Answers) && bytes.Equal(a.Show, b.Show)
+}
+
+// closeQuestions closes the questions that are open at the end of the run.
+func (j *job) closeQuestions(ctx context.Context) error {
+	for j.asks.Load() {
+		rows, err := j.loop.journal.OpenQuestions(context.WithoutCancel(ctx), j.ID, time.Time{}, 0, 0)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			if _, err := j.close(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // closeQuestion closes a question because ctx has ended, unless the next process goes on with
 // it. An answer that came before counts.
-func (j *job) closeQuestion(ctx context.Context, row store.Question) (answer flow.Answer, err error) {
+func (j *job) closeQuestion(ctx context.Context, row store.Question) (answer run.Answer, err error) {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, runtime.ErrDetach) {
 		return answer, cause
 	}
-	event := api.QuestionEvent{ID: row.ID, Address: row.Address, State: api.QuestionClosed}
-	now := time.Now().UTC()
-	err = j.loop.persist("close question", j.ID, func() (err error) {
-		row, err = j.loop.journal.CloseQuestion(context.WithoutCancel(ctx), row.ID, now, newEvent(now, event))
-		return err
-	})
+	row, err = j.close(ctx, row)
 	switch {
 	case err != nil:
 		return answer, err
 	case row.Answer != nil:
 		return answerOf(row)
 	}
-	j.Tell(run.Event{Question: &event})
-	j.news.notify()
 	return answer, cause
 }
 
+// close closes a question unless it is answered, and returns it as it stands then.
+func (j *job) close(ctx context.Context, row store.Question) (store.Question, error) {
+	event := api.QuestionEvent{ID: row.ID, Address: row.Address, State: api.QuestionClosed}
+	now := time.Now().UTC()
+	err := j.loop.persist("close question", j.ID, func() (err error) {
+		row, err = j.loop.journal.CloseQuestion(context.WithoutCancel(ctx), row.ID, now, newEvent(now, event))
+		return err
+	})
+	if err == nil && row.Answer == nil {
+		j.Tell(run.Event{Question: &event})
+		j.news.notify()
+	}
+	return row, err
+}
+
 // answerOf reads the answer of a question. The error is a fault.
-func answerOf(row store.Question) (flow.Answer, error) {
+func answerOf(row store.Question) (run.Answer, error) {
 	var told api.Answer
 	if err := json.Unmarshal(row.Answer, &told); err != nil {
-		return flow.Answer{}, undecodable(err)
+		return run.Answer{}, undecodable(err)
 	}
-	answer := flow.Answer{Action: told.Action, By: told.By, Note: told.Note, At: row.AnsweredAt}
+	answer := run.Answer{Action: told.Action, By: told.By, Note: told.Note, At: row.AnsweredAt}
 	if told.Form == nil {
 		return answer, nil
 	}
@@ -119,7 +177,14 @@ func answerOf(row store.Question) (flow.Answer, error) {
 // answers wakes those who wait for the answer to a question.
 type answers struct {
 	mu      sync.Mutex
-	waiting map[string]chan struct{} // by question
+	waiting map[string]*waiters // by question
+}
+
+// waiters are those who wait for one answer: a program may ask again before it was heard of
+// that nobody reads the answer to its first request.
+type waiters struct {
+	heard chan struct{}
+	count int
 }
 
 // await returns a channel that is closed when the question is answered. leave must follow.
@@ -127,14 +192,18 @@ func (a *answers) await(question string) (heard <-chan struct{}, leave func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting == nil {
-		a.waiting = map[string]chan struct{}{}
+		a.waiting = map[string]*waiters{}
 	}
-	c := make(chan struct{})
-	a.waiting[question] = c
-	return c, func() {
+	w := a.waiting[question]
+	if w == nil {
+		w = &waiters{heard: make(chan struct{})}
+		a.waiting[question] = w
+	}
+	w.count++
+	return w.heard, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.waiting[question] == c {
+		if w.count--; w.count == 0 && a.waiting[question] == w {
 			delete(a.waiting, question)
 		}
 	}
@@ -143,8 +212,8 @@ func (a *answers) await(question string) (heard <-chan struct{}, leave func()) {
 func (a *answers) notify(question string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.waiting[question]; c != nil {
-		close(c)
+	if w := a.waiting[question]; w != nil {
+		close(w.heard)
 		delete(a.waiting, question)
 	}
 }
@@ -162,7 +231,7 @@ func (s *Service) Questions(ctx context.Context, f QuestionFilter) (api.Question
 	if err != nil {
 		return api.QuestionPage{}, err
 	}
-	rows, err := s.store.OpenQuestions(ctx, f.Run, f.After, limit)
+	rows, err := s.store.OpenQuestions(ctx, f.Run, time.Now(), f.After, limit)
 	page := api.QuestionPage{Questions: make([]api.Question, 0, len(rows))}
 	for _, row := range rows {
 		q, err := shownQuestion(row)
@@ -188,7 +257,7 @@ func (s *Service) Question(ctx context.Context, id string) (api.Question, error)
 
 func shownQuestion(row store.Question) (api.Question, error) {
 	q := api.Question{
-		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Text: row.Text, Show: row.Show, Form: row.Form,
+		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind), Text: row.Text, Show: row.Show, Form: row.Form,
 		Until: orNil(row.Until), AskedAt: row.AskedAt,
 	}
 	if err := json.Unmarshal(row.Answers, &q.Answers); err != nil {

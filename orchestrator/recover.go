@@ -32,10 +32,11 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) *
 		j.publishOutcome()
 	case j.Record.State == api.Starting || j.Record.State == api.Running:
 		j.permit = s.queue.Occupy(s.place(j))
-	default:
+	case j.session == nil:
 		j.permit = s.queue.Reenter(s.place(j))
 	}
 	j.unrecoverable, j.recovered = err, true
+	j.asks.Store(true) // as far as this process knows
 	if err == nil && j.Record.Outcome == "" {
 		j.restoreModels(ctx, trees)
 	}
@@ -66,12 +67,17 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	}
 	j := s.lead(r, nil)
 	j.find, j.execution = s.units.Get, unknownKind{}
+	if record.Schedule != nil {
+		s.timetable.join(record.Schedule.Name, j.ID)
+	}
 	j.pins.versions = record.Versions
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		wrecked = errors.Join(wrecked, undecodable(err))
 	}
-	r.Saved = j.private.Kind
+	r.Saved, r.Masking, r.Start = j.private.Kind, j.private.Masking, j.private.Start
+	j.reached.Restore(record.Egress)
 	r.Lineage.Path, r.Lineage.Deadline = j.private.Path, j.private.Deadline
+	r.Project = j.private.Project != ""
 	kind, err := s.kinds.Of(r.Unit)
 	if err != nil {
 		return j, err
@@ -79,6 +85,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	if wrecked == nil {
 		err = s.restoreUnit(ctx, r, j.private.Timeout, row.Input)
 	}
+	err = errors.Join(err, s.reseat(ctx, j))
 	j.execution = kind.Execution(r)
 	if wrecked != nil {
 		return j, wrecked
@@ -106,7 +113,10 @@ func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Dura
 	if refusal := u.Policy.Refusal; refusal != nil && r.Record.State != api.Running {
 		return refusal // the operator's word came after it was accepted
 	}
-	r.Input.Payload, err = contract.Decode(orEmpty(input), max(s.opts.PayloadBytes, int64(len(input))))
+	if input, err = acceptedInput(r, input); err != nil {
+		return err
+	}
+	r.Input.Payload, err = contract.Decode(input, max(s.opts.PayloadBytes, int64(len(input))))
 	return err
 }
 
@@ -162,7 +172,7 @@ func (s *Service) cancelRequested(ctx context.Context, id string) error {
 
 // sweepStrays removes what belongs to no run: a process left it that died between two steps.
 func (s *Service) sweepStrays(ctx context.Context) {
-	if err := s.removeUnknownFiles(ctx); err != nil {
+	if err := errors.Join(s.removeUnknownFiles(ctx), s.removeUnknownSessions(), s.removeUnknownScheduleFiles(ctx)); err != nil {
 		s.logger.Warn("stray files not removed", fault.LogAttr(err))
 	}
 	for kind := range s.kinds.Each() {

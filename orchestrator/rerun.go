@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
@@ -22,6 +24,9 @@ import (
 func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (record api.Record, joined bool, err error) {
 	old, err := s.Get(ctx, id)
 	if err != nil {
+		return api.Record{}, false, err
+	}
+	if err := run.CheckRerun(old); err != nil {
 		return api.Record{}, false, err
 	}
 	spool, err := s.spoolInputs(id)
@@ -49,7 +54,11 @@ func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (re
 			return api.Record{}, false, err
 		}
 	}
+	if asked.Project, err = s.projectOf(id); err != nil {
+		return api.Record{}, false, err
+	}
 	asked.key, asked.rerunOf, asked.metadata = k, id, old.Metadata
+	asked.context = old.Context
 	return s.accept(ctx, asked)
 }
 
@@ -64,6 +73,9 @@ func rerunFingerprint(id string, from api.Rerun) string {
 // prepareAgain checks an input whose files were named by the earlier run.
 func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
 	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
+	if asked.Start, err = s.startOf(ctx, old.ID); err != nil {
+		return asked, err
+	}
 	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {
 		return asked, err
 	}
@@ -71,6 +83,19 @@ func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record
 		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true, SHA256: f.sha256})
 	}
 	return asked, s.ready(ctx, &asked)
+}
+
+// startOf returns what the caller of an earlier run said of its program's start.
+func (s *Service) startOf(ctx context.Context, id string) (capsule.AgentStart, error) {
+	row, err := s.store.Run(ctx, id)
+	if err != nil {
+		return capsule.AgentStart{}, err
+	}
+	var p private
+	if err := json.Unmarshal(row.Private, &p); err != nil {
+		return p.Start, undecodable(err)
+	}
+	return p.Start, nil
 }
 
 // spoolInputs links the input files of a run into a spool, under their names in

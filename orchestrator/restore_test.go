@@ -136,6 +136,8 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 		"an attempt's files":      {with(regular("runs/"+id+"/1/x", "x")), fault.Input, "no place"},
 		"a run without an id":     {with(regular("runs/x/input/x", "x")), fault.Input, "no place"},
 		"a name that is too long": {with(regular("runs/"+id+"/input/"+strings.Repeat("x/", 3000)+"x", "x")), fault.Input, "no place"},
+		"a session's container":   {with(regular("sessions/"+id+"/live/x", "x")), fault.Input, "no place"},
+		"a session too deep":      {with(regular("sessions/"+id+"/home/"+strings.Repeat("x/", 100)+"x", "x")), fault.Input, "no place"},
 		"a file twice":            {with(regular(output, "x")), fault.Input, "twice"},
 		"a file below a file":     {with(regular(output+"/x", "x")), fault.Unavailable, ""},
 		"a link out of a unit":    {with(link(version+"src/x", "../../x")), fault.Input, "a link that leads out"},

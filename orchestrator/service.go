@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
@@ -36,6 +37,8 @@ import (
 //	Home/pool/ID/       sandboxes that wait for a run
 //	Home/runs/ID/input/ the input files of a run, output/ its output files, log.jsonl
 //	Home/runs/ID/N/     its attempt number N, while that goes on
+//	Home/sessions/ID/   what a session that isn't over has beside its turns
+//	Home/schedules/ID/  files that each run of a schedule gets
 //	Home/modelcache/    answers of models that units want again
 //	Home/units/         every version of every unit, see package registry
 type Service struct {
@@ -48,7 +51,8 @@ type Service struct {
 	whole    wholeFiles
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
-	ageHeld  time.Time // until then no run is too old; see holdAge
+	ageHeld  time.Time   // until then no run is too old; see holdAge
+	render   push.Render // nil: there are no pushes
 
 	readiness readiness
 }
@@ -87,7 +91,7 @@ func NewService(opts Options) (_ *Service, err error) {
 }
 
 func (s *Service) openHome() (err error) {
-	for _, dir := range []string{"", "bin", "runs", "spool", "units"} {
+	for _, dir := range []string{"", "bin", "runs", "spool", "units", layout.Sessions, layout.Schedules} {
 		if err := os.MkdirAll(s.path(dir), 0o700); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "the data directory %q can't be made", s.opts.Home).
 				WithHint("name another one with --data DIR or AOD_DATA")
@@ -134,6 +138,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	if err := errors.Join(s.readSwitches(ctx), s.restoreSessions(ctx), s.restoreSchedules(ctx)); err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
 	s.holdAge(ctx)
 	trees := treeCache{service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{}, spent: map[string]map[string]ledger.Amount{}}
 	for _, row := range left {
@@ -147,6 +154,7 @@ func (s *Service) Start(ctx context.Context) error {
 		j.goOn()
 	}
 	s.cancelOrphans()
+	s.goOnWithSessions()
 	s.tasks.Go(func() { s.sweepStrays(s.life) })
 	if s.opts.MemoryBytes == 0 {
 		s.tasks.Go(func() { s.learnMemory(s.life) })
@@ -160,6 +168,10 @@ func (s *Service) Start(ctx context.Context) error {
 		}
 	}
 	s.started.Store(true)
+	s.tasks.Go(func() { s.keepTimes(s.begin) })
+	if s.PushesOn() {
+		s.tasks.Go(func() { s.deliverPushes(s.life) })
+	}
 	s.logger.Info("orchestrator started", "recovered", len(left))
 	return nil
 }

@@ -22,6 +22,8 @@ type Spool struct {
 	dir   string
 	room  func(need int64) error
 	files []spooled
+
+	project *spooled // a tar; nil: none
 }
 
 // spooled is a received file. AOD chooses its name on disk.
@@ -52,10 +54,35 @@ func (l *loop) NewSpool() (*Spool, error) {
 // Add receives a file for a field of the input, with the name that its client gives it. More
 // than limit bytes are a TooLarge fault.
 func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
-	path := filepath.Join(p.dir, strconv.Itoa(len(p.files)))
+	file, err := p.receive(strconv.Itoa(len(p.files)), field, r, limit)
+	if err != nil {
+		return err
+	}
+	file.field, file.name = field, name
+	p.files = append(p.files, file)
+	return nil
+}
+
+// AddProject receives the project that the run works on, a tar archive. More than limit bytes
+// are a TooLarge fault, a second project is a BadRequest one.
+func (p *Spool) AddProject(r io.Reader, limit int64) error {
+	if p.project != nil {
+		return fault.New(fault.BadRequest, "the form has two workspaces").WithHint("a run works on one project")
+	}
+	file, err := p.receive("project", "workspace", r, limit)
+	if err != nil {
+		return err
+	}
+	p.project = &file
+	return nil
+}
+
+// receive writes a file of the spool. What it is for is named in faults.
+func (p *Spool) receive(as, what string, r io.Reader, limit int64) (spooled, error) {
+	path := filepath.Join(p.dir, as)
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return run.StorageFault(err)
+		return spooled{}, run.StorageFault(err)
 	}
 	sum := sha256.New()
 	in := &run.Source{Reader: io.LimitReader(r, limit+1)}
@@ -64,21 +91,28 @@ func (p *Spool) Add(field, name string, r io.Reader, limit int64) error {
 	err = errors.Join(err, out.Close())
 	switch {
 	case in.Err != nil:
-		return fmt.Errorf("receive file: %w", in.Err)
+		return spooled{}, fmt.Errorf("receive file: %w", in.Err)
 	case kept.err != nil:
-		return kept.err
+		return spooled{}, kept.err
 	case err != nil:
-		return run.StorageFault(err)
+		return spooled{}, run.StorageFault(err)
 	case size > limit:
-		return fault.New(fault.TooLarge, "the file for %q has more than %d bytes", field, limit).
+		return spooled{}, fault.New(fault.TooLarge, "the file for %q has more than %d bytes", what, limit).
 			WithHint("the setting upload_limit says how much a request may bring")
 	}
-	p.files = append(p.files, spooled{field: field, name: name, path: path, size: size, sha256: hex.EncodeToString(sum.Sum(nil))})
-	return nil
+	return spooled{path: path, size: size, sha256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // Remove deletes the files that no run took. It may be called again.
 func (p *Spool) Remove() error { return os.RemoveAll(p.dir) }
+
+// Fields are the fields that files were received for.
+func (p *Spool) Fields() (fields []string) {
+	for _, f := range p.inputs() {
+		fields = append(fields, f.Field)
+	}
+	return fields
+}
 
 func (p *Spool) inputs() []run.InputFile {
 	if p == nil {
@@ -100,6 +134,9 @@ func (p *Spool) digest() string {
 	var all strings.Builder
 	for _, f := range p.files {
 		fmt.Fprintf(&all, "%q %q %s\n", f.field, f.name, f.sha256)
+	}
+	if p.project != nil {
+		fmt.Fprintf(&all, "workspace %s\n", p.project.sha256)
 	}
 	return all.String()
 }

@@ -29,6 +29,9 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err := api.CheckMetadata(sub.Metadata); err != nil {
 		return api.Record{}, false, err
 	}
+	if err := api.CheckContext(sub.Context); err != nil {
+		return api.Record{}, false, err
+	}
 	key, err := sub.key()
 	if err != nil {
 		return api.Record{}, false, err
@@ -39,7 +42,7 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err := s.admits(ctx); err != nil {
 		return api.Record{}, false, err
 	}
-	u, err := s.units.Get(ctx, sub.Unit)
+	talk, u, err := s.unitOf(ctx, sub)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -47,12 +50,31 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	asked.key, asked.trace, asked.metadata = key, sub.TraceParent, sub.Metadata
+	if asked.pushes, err = s.pushesOf(ctx, sub.Pushes); err != nil {
+		return api.Record{}, false, err
+	}
+	asked.session = talk
+	asked.key, asked.trace, asked.metadata, asked.context = key, sub.TraceParent, sub.Metadata, sub.Context
+	if asked.message, err = sub.firstMessage(asked.input.Files); err != nil {
+		return api.Record{}, false, err
+	}
 	return s.accept(ctx, asked)
+}
+
+// unitOf returns the unit of a submission, and the session of which the run is a turn.
+func (s *Service) unitOf(ctx context.Context, sub Submission) (*session, *unit.Unit, error) {
+	if sub.Session != "" {
+		return s.sessionUnit(ctx, sub)
+	}
+	u, err := s.units.Get(ctx, sub.Unit)
+	return nil, u, err
 }
 
 // key returns the submission's key with a fingerprint of everything that it asks for.
 func (sub Submission) key() (store.Key, error) {
+	if sub.Resend != "" {
+		return sub.resendKey()
+	}
 	if sub.Key == "" {
 		return store.Key{}, nil
 	}
@@ -64,6 +86,25 @@ func (sub Submission) key() (store.Key, error) {
 	_, _ = fmt.Fprintf(sum, "%q %q %v\n%s", sub.Unit, input.Bytes(), sub.Timeout, sub.Files.digest())
 	if sub.Within > 0 {
 		_, _ = fmt.Fprintf(sum, "\n%v", sub.Within)
+	}
+	if sub.Unattended {
+		_, _ = fmt.Fprint(sum, "\nunattended")
+	}
+	if sub.Session != "" {
+		_, _ = fmt.Fprintf(sum, "\nsession %q", sub.Session)
+	}
+	if !sub.Start.IsZero() {
+		start, err := json.Marshal(sub.Start)
+		if err != nil {
+			return store.Key{}, err
+		}
+		_, _ = fmt.Fprintf(sum, "\nstart %s", start)
+	}
+	if sub.Context != "" {
+		_, _ = fmt.Fprintf(sum, "\ncontext %q", sub.Context)
+	}
+	if sub.Message != nil {
+		_, _ = fmt.Fprintf(sum, "\nmessage %s", digestOfMessage(*sub.Message))
 	}
 	hashMetadata(sum, sub.Metadata)
 	return store.Key{Value: clientKey(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
@@ -114,8 +155,17 @@ func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (ac
 	if err != nil {
 		return accepted{}, err
 	}
-	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get}
-	asked.Input, asked.Files, asked.Timeout = input, sub.Files.inputs(), sub.Timeout
+	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get, unattended: sub.Unattended}
+	asked.Input, asked.Files, asked.Timeout, asked.Project = input, sub.Files.inputs(), sub.Timeout, sub.Files.place()
+	asked.Start = sub.Start
+	if !sub.Start.IsZero() && sub.Session != "" {
+		return accepted{}, fault.New(fault.Input, "a turn of a session has no env and no dir of its own: its program may have started long ago").
+			WithHint("leave them out, or run the unit without a session")
+	}
+	if asked.Project != nil && sub.Session != "" {
+		return accepted{}, fault.New(fault.Input, "a turn of a session gets no workspace of its own").
+			WithHint("give it when the session begins: all its turns work on it")
+	}
 	if most := s.maxTimeout(u); asked.Timeout < 0 || asked.Timeout > most {
 		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)", asked.Timeout, most)
 	}

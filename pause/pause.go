@@ -1,6 +1,8 @@
 // Package pause waits for a while, unless a context ends before, and tells whether an end has come.
 //
 // It must not know what is waited for.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package pause
 
 import (

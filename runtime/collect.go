@@ -88,6 +88,10 @@ func (e *LimitError) Error() string { return e.Message }
 // OutputRoot opens /io/output for checks; nothing leads out of it.
 func (l Layout) OutputRoot() (*os.Root, error) { return os.OpenRoot(l.output()) }
 
+// WrittenOutput is /io/output on this host while the program may write there. For an engine that
+// doesn't see this host's files it is empty until the end.
+func (l Layout) WrittenOutput() string { return l.path("io/output") }
+
 // InputRoot opens /io/input for checks.
 func (l Layout) InputRoot() (*os.Root, error) { return os.OpenRoot(l.input()) }
 

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -148,7 +146,7 @@ func (d *delivery) rename(name string) error {
 	}
 	defer func() { _ = to.Close() }() // holds no data
 	base := path.Base(name)
-	return unix.Renameat(int(from.Fd()), base, int(to.Fd()), base)
+	return renameBetween(from, to, base)
 }
 
 // copy writes a temporary file and renames it, so that nobody sees half of the result.

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -106,16 +104,7 @@ func (d *Disks) tightest() (path string, free int64) {
 
 // FreeBytes returns how many bytes a program without privileges may still write to the disk
 // of a directory; 0 where the disk has no inode left.
-func FreeBytes(dir string) (int64, error) {
-	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil {
-		return 0, err
-	}
-	if stat.Files > 0 && stat.Ffree == 0 {
-		return 0, nil
-	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:gosec,unconvert // no disk has 2^63 bytes; the types differ by system
-}
+func FreeBytes(dir string) (int64, error) { return freeBytes(dir) }
 
 // DiskFullError is the cause that a run was stopped with, to save the host's disk. It had kept
 // its own limit.

@@ -20,4 +20,6 @@
 //
 // The package knows engines only by the interface Engine, and nothing of capsules. The caller
 // checks the result. A program that fails, hangs or hits a limit is no error here but an End.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package runtime

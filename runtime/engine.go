@@ -31,6 +31,7 @@ type Prober interface {
 type EngineInfo struct {
 	Endpoint      string // how it was reached, e.g. "unix:///var/run/docker.sock"
 	Local         bool   // whether it sees this process's files (a unix socket)
+	Name          string // what it is: "Docker", "Podman", or what it calls itself
 	Version       string // of the engine
 	APIVersion    string // negotiated
 	CgroupVersion string // "1" or "2"

@@ -22,7 +22,7 @@ const (
 	outgoingDir  = "/io/handoff/outgoing"
 	workspaceDir = "/workspace"
 	aodDir       = "/run/aod"
-	initPath     = "/run/aod/init"
+	initPath     = initreport.InitPath
 	reportPath   = "/run/aod/report"
 )
 
@@ -32,6 +32,8 @@ type Layout struct {
 	Dir    string // absolute
 	Input  string // absolute: what the run sees as /io/input; "" is below Dir
 	Output string // absolute: where /io/output lies after its publication; "" is below Dir
+	Home   string // absolute: what the program has as its HOME at HomePath, see HomeDir; "" is none
+	Kept   string // absolute: the project that it has as ProjectDir and that outlives the sandbox; "" is none
 
 	remote      *volumes // nil where the engine sees this host's files; see At
 	programRuns bool     // the run is over and the program goes on; see TakeOutput
@@ -141,9 +143,23 @@ func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
 	case spec.Filter != nil:
 		container.Mounts = l.filterMounts(spec)
 	default:
-		container.Mounts = l.mounts(spec.Network, volumes)
+		container.Mounts = l.mounts(spec, volumes)
 	}
-	container.Mounts = append(container.Mounts, spec.Patch...)
+	container.Mounts = append(append(container.Mounts, l.sessionMounts(spec)...), spec.Patch...)
+}
+
+// sessionMounts are the binds of what a session has beside those of every sandbox.
+func (l Layout) sessionMounts(spec Spec) (mounts []Mount) {
+	if spec.Feed {
+		mounts = append(mounts, Mount{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)})
+	}
+	if l.Home != "" {
+		mounts = append(mounts, Mount{Source: l.Home, Target: HomePath})
+	}
+	if l.Kept != "" {
+		mounts = append(mounts, Mount{Source: l.Kept, Target: ProjectDir})
+	}
+	return mounts
 }
 
 // filterMounts are the binds of a filter's sandbox: it reads its input and writes its stdout.
@@ -163,7 +179,7 @@ func (l Layout) filterMounts(spec Spec) []Mount {
 	return mounts
 }
 
-// stdoutName is the file that a filter has as its stdout, in writableDir.
+// stdoutName is the file that a program with Stdio has as its stdout, in writableDir.
 const stdoutName = "stdout"
 
 // writableDir is the sandbox's directory of the files of ours that it may write.
@@ -174,7 +190,7 @@ func (l Layout) writableDir() string {
 	return aodDir
 }
 
-// OpenStdout opens the file to which a filter writes its stdout. Anything but a regular file
+// OpenStdout opens the file to which a program with Stdio writes its stdout. Anything but a regular file
 // is an error.
 func (l Layout) OpenStdout() (*os.File, error) {
 	root, err := os.OpenRoot(l.path("aod"))
@@ -190,7 +206,7 @@ func (l Layout) OpenStdout() (*os.File, error) {
 // their order matters. A directory of /io that the image declares as a volume gets a bind of
 // its own: otherwise the engine would cover it with a volume that nobody collects. With our
 // own hosts file the engine sets up no network for "none", which halves the time of a start.
-func (l Layout) mounts(network string, volumes []string) []Mount {
+func (l Layout) mounts(spec Spec, volumes []string) []Mount {
 	mounts := []Mount{{Source: l.path("io"), Target: ioDir}}
 	for _, dir := range []string{"/io/output", "/io/handoff"} {
 		if slices.Contains(volumes, dir) {
@@ -206,7 +222,16 @@ func (l Layout) mounts(network string, volumes []string) []Mount {
 		Mount{Source: l.path("aod"), Target: aodDir, ReadOnly: true},
 		Mount{Source: l.path("aod/report"), Target: reportPath},
 	)
-	if network == "none" {
+	if spec.Stdio != nil {
+		mounts = append(mounts, Mount{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)})
+	}
+	if spec.Project != "" {
+		mounts = append(mounts, Mount{Source: spec.Project, Target: ProjectDir, ReadOnly: true})
+	}
+	if spec.Account {
+		mounts = append(mounts, l.accountMounts()...)
+	}
+	if spec.Network == "none" {
 		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
 	}
 	return mounts

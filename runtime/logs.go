@@ -19,6 +19,7 @@ type LogLine struct {
 	Time   time.Time
 	Stream string // "stdout" or "stderr"
 	Text   string // valid UTF-8, without the line's end
+	Cut    bool   // it was too long: the next of its stream goes on with it
 }
 
 // Log splits a sandbox's two streams into lines, up to a limit. It reads and drops what comes
@@ -32,6 +33,7 @@ type Log struct {
 
 	mu        sync.Mutex
 	skip      map[string]int // lines of each stream that aren't emitted
+	skipped   func(LogLine)  // is told of these; may be nil
 	bytes     int64
 	truncated bool
 	share     share
@@ -52,6 +54,10 @@ func (l *Log) Skip(stdout, stderr int) {
 	defer l.mu.Unlock()
 	l.skip = map[string]int{"stdout": stdout, "stderr": stderr}
 }
+
+// OnSkipped has a function told of the lines that are left out, as emit is of the others. It is
+// called before the Log is used.
+func (l *Log) OnSkipped(tell func(LogLine)) { l.skipped = tell }
 
 // Bytes returns how many bytes were emitted, and whether some were dropped.
 func (l *Log) Bytes() (kept int64, truncated bool) {
@@ -118,20 +124,25 @@ func (l *Log) add(stream string, line []byte) (dropped int) {
 	if len(own) == 0 {
 		return len(line)
 	}
-	counted, shown := l.keep(stream, own)
-	if len(shown) > 0 {
-		text := strings.TrimRight(strings.ToValidUTF8(string(shown), "\uFFFD"), "\r\n")
-		l.emit(LogLine{Time: time.Now(), Stream: stream, Text: text})
+	kept, tell := l.keep(stream, own)
+	if len(kept) > 0 && tell != nil {
+		text := strings.TrimRight(strings.ToValidUTF8(string(kept), "\uFFFD"), "\r\n")
+		tell(LogLine{Time: time.Now(), Stream: stream, Text: text, Cut: isCut(own)})
 	}
-	return len(line) - counted
+	return len(line) - len(kept)
 }
 
-// keep counts the part of the line within the limit, and returns the part to emit.
-func (l *Log) keep(stream string, line []byte) (counted int, shown []byte) {
+// isCut reports whether splitLine has cut a line.
+func isCut(line []byte) bool {
+	return len(line) > maxLine-utf8.UTFMax && line[len(line)-1] != '\n'
+}
+
+// keep counts the part of the line within the limit, and returns it with who is told of it.
+func (l *Log) keep(stream string, line []byte) (kept []byte, tell func(LogLine)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.truncated {
-		return 0, nil
+		return nil, nil
 	}
 	if room := l.limit - l.bytes; int64(len(line)) > room {
 		l.truncated = true
@@ -140,7 +151,7 @@ func (l *Log) keep(stream string, line []byte) (counted int, shown []byte) {
 	l.bytes += int64(len(line))
 	if l.skip[stream] > 0 {
 		l.skip[stream]--
-		return len(line), nil
+		return line, l.skipped
 	}
-	return len(line), line
+	return line, l.emit
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,11 +105,11 @@ func tower(t *testing.T, dir string, floors int) {
 	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 	for range floors {
 		if err == nil {
-			err = syscall.Mkdirat(fd, "d", 0o755)
+			err = unix.Mkdirat(fd, "d", 0o755)
 		}
 		next := -1
 		if err == nil {
-			next, err = syscall.Openat(fd, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+			next, err = unix.Openat(fd, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 		}
 		if err != nil {
 			t.Fatal(err)

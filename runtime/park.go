@@ -35,18 +35,47 @@ func (s *Sandbox) Assign(layout Layout) {
 	s.layout, s.startedAt, s.timings = layout, time.Now(), Timings{}
 }
 
-// StartProgram lets the init of a Park spec start the program. The filter, where there is
-// one, replaces the spec's stdin and adds its arguments. env is added to the environment.
-func (s *Sandbox) StartProgram(filter *Filter, env []string) error {
+// StartProgram lets the init of a Park spec start the program of the spec that the sandbox
+// has now: its stdin and its arguments take the place of those that it was started with. env is
+// added to the environment.
+func (s *Sandbox) StartProgram(spec Spec, env []string) error {
 	m := initbin.StartMessage{Env: env}
-	if filter != nil {
-		m.Stdin, m.Args = filter.stdin(), filter.Args
+	if spec.Stdio != nil {
+		m.Stdin = spec.Stdio.stdin()
+	}
+	switch {
+	case spec.Filter != nil:
+		m.Args = spec.Filter.Args
+	case spec.Program != nil:
+		m.Args = spec.Program[1:]
 	}
 	if s.control == nil {
 		return errNoInit
 	}
 	if err := s.control.send(m); err != nil {
 		return fmt.Errorf("start program of a waiting sandbox: %w", err)
+	}
+	return nil
+}
+
+// readyPoll is how often Begin looks whether the container is still there.
+const readyPoll = 10 * time.Millisecond
+
+// Begin waits for the init of a Park spec that Start has just started, and lets it start the
+// program: as StartProgram. Where the container ends before, Wait tells why.
+func (s *Sandbox) Begin(ctx context.Context, spec Spec, env []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cleanupTime, errNoInit)
+	defer cancel()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for s.Running() {
+		select {
+		case <-s.Ready():
+			return s.StartProgram(spec, env)
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("begin: %w", context.Cause(ctx))
+		}
 	}
 	return nil
 }
@@ -71,6 +100,15 @@ func (l Layout) LinkInputs(from string) error {
 		}
 		return linkEntry(entry, name, filepath.Join(l.input(), rel))
 	}))
+}
+
+// RenewInput makes the files below a directory of ours, on the same file system, all that there
+// is in /io/input. A program may run meanwhile.
+func (l Layout) RenewInput(from string) error {
+	if err := l.clearDir(resetDir{"io", "input", nil}); err != nil {
+		return err
+	}
+	return l.LinkInputs(from)
 }
 
 var errOccupied = errors.New("something else has the place of an input file")

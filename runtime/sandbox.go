@@ -81,6 +81,14 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 	if err := s.layout.resetReport(); err != nil {
 		return err
 	}
+	if spec.Feed {
+		if err := s.layout.makeFeed(); err != nil {
+			return err
+		}
+	}
+	if err := s.layout.writeAccount(spec); err != nil {
+		return err
+	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	began := time.Now()

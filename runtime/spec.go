@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -42,20 +43,38 @@ type Spec struct {
 	Env                    []string          // "NAME=value"; of a name that stands twice the last counts; never a secret
 	Labels                 map[string]string // beside AOD's own
 	Filter                 *Filter           // nil: the program works on /io
+	Stdio                  *Stdio            // nil: stdin is empty, and stdout goes to the log
+	Program                []string          // instead of the image's ENTRYPOINT and CMD; nil: those. With Park the first alone counts at the start
+	Dir                    string            // absolute: where the program starts; "": as the image says
+	Account                bool              // /etc/passwd and /etc/group know the sandbox's user; not with an engine elsewhere
 	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
-	Park                   bool              // with Control: the init waits for Sandbox.Begin before it starts the program
+	Park                   bool              // with Control: the init waits for Sandbox.Begin or StartProgram before it starts the program
 	Watch                  bool              // the report says what the program tried to write; slows it down
+	Find                   bool              // the program is looked up by the init, and not started
 	Console                *Console          // streams of a program other than the image's; not with Park or Durable
 	Leash                  bool              // with Console and Control: the sandbox ends with this process, and the engine removes it then
+	Project                string            // a directory of this host that the program may read as ProjectDir; "": none but what it may change
 	Patch                  []Mount           // files of this host over those of the image; not with an engine elsewhere
+	Session                string            // whose home the sandbox has: the sandboxes of one have one user; "" is none
+	Feed                   bool              // the program's stdin grows by Feed, and its stdout is a file; not with Filter, Console, Park or an engine elsewhere
 	Disks                  *Disks            // whose room the run's writing takes; nil: nobody minds
 	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
-// Filter makes a sandbox for a program that reads stdin and writes stdout, which are files of
-// the run. It can write nowhere else but to its tmpfs.
+// Stdio makes files of the run a program's stdin and stdout. They outlive this process.
+type Stdio struct {
+	Stdin string // absolute, in the sandbox: see InputFile and StdinFile; "" is no input at all
+	// Output is a file that the program leaves as its output beside what it prints, relative to
+	// /workspace; "": none.
+	Output string
+	// FetchBytes bounds what comes back of the program's stdout, and of Output, from an engine
+	// elsewhere; 0 is Limits.ResultBytes.
+	FetchBytes int64
+}
+
+// Filter makes a sandbox for a program that has Stdio, and can write nowhere else but to its
+// tmpfs.
 type Filter struct {
-	Stdin string   // its name in /io/input; "" is no input at all
 	Args  []string // replace the image's CMD where it has an ENTRYPOINT, else follow it
 	Model *Mount   // a file or directory of this host that it reads; nil: none
 }
@@ -67,6 +86,12 @@ const initThreads = 14
 // watchThreads is how many more it uses to watch the program.
 const watchThreads = 2
 
+// feedThreads is how many more it uses to copy a stdin that grows.
+const feedThreads = 2
+
+// HomePath is where a program finds the home of its session.
+const HomePath = "/session"
+
 // container turns the spec into the container of DESIGN's section 4. The image's user is
 // ignored: a sandbox is never root.
 func (s Spec) container(layout Layout) ContainerSpec {
@@ -76,8 +101,8 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		Image:      s.Image.ID,
 		Entrypoint: s.entrypoint(layout),
 		Cmd:        s.command(),
-		Env:        lastOfEach(append([]string{"HOME=" + s.home()}, s.Env...)),
-		WorkingDir: s.Image.WorkingDir,
+		Env:        lastOfEach(append([]string{"HOME=" + s.home(layout)}, s.Env...)),
+		WorkingDir: cmp.Or(s.Dir, s.Image.WorkingDir),
 		User:       sandboxUser(s.UID),
 		Hostname:   "sandbox",
 		Labels:     s.labels(),
@@ -119,6 +144,9 @@ func (s Spec) initThreads() int64 {
 	if s.Leash {
 		threads++
 	}
+	if s.Feed {
+		threads += feedThreads
+	}
 	return threads
 }
 
@@ -139,7 +167,7 @@ func lastOfEach(env []string) []string {
 	return each
 }
 
-// entrypoint is the init with its options: its connection to this process, and a filter's
+// entrypoint is the init with its options: its connection to this process, and the program's
 // stdin and stdout.
 func (s Spec) entrypoint(layout Layout) []string {
 	entrypoint := []string{initPath}
@@ -154,36 +182,52 @@ func (s Spec) entrypoint(layout Layout) []string {
 	if s.Watch {
 		entrypoint = append(entrypoint, "-watch", "calls")
 	}
-	if s.Filter != nil && s.Console == nil {
-		entrypoint = append(entrypoint, "-stdin", s.Filter.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))
+	if s.Find {
+		entrypoint = append(entrypoint, "-find", "only")
+	}
+	if s.Stdio != nil && s.Console == nil {
+		entrypoint = append(entrypoint, "-stdin", s.Stdio.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))
+	}
+	if s.Feed {
+		entrypoint = append(entrypoint, feedOptions()...)
 	}
 	return append(entrypoint, "--")
 }
 
 // stdin is the file that the program gets as its stdin, in the sandbox.
-func (f Filter) stdin() string {
-	if f.Stdin == "" {
-		return "/dev/null"
-	}
-	return path.Join(inputDir, f.Stdin)
-}
+func (s Stdio) stdin() string { return cmp.Or(s.Stdin, "/dev/null") }
 
-// command is the image's program. As with `docker run`, arguments take the place of CMD
+// InputFile returns the path in the sandbox of a file in /io/input.
+func InputFile(name string) string { return path.Join(inputDir, name) }
+
+// command is the spec's program, or else the image's. As with `docker run`, arguments take the place of CMD
 // where there is an ENTRYPOINT.
 func (s Spec) command() []string {
 	switch {
 	case s.Console != nil:
 		return s.Console.Command
+	case s.Program != nil && s.Park:
+		return s.Program[:1]
+	case s.Program != nil:
+		return s.Program
 	case s.Filter == nil:
 		return slices.Concat(s.Image.Entrypoint, s.Image.Cmd)
-	case len(s.Image.Entrypoint) > 0:
-		return slices.Concat(s.Image.Entrypoint, s.Filter.Args)
 	}
-	return slices.Concat(s.Image.Cmd, s.Filter.Args)
+	args := s.Filter.Args
+	if s.Park {
+		args = nil // they come with the start
+	}
+	if len(s.Image.Entrypoint) > 0 {
+		return slices.Concat(s.Image.Entrypoint, args)
+	}
+	return slices.Concat(s.Image.Cmd, args)
 }
 
-func (s Spec) home() string {
-	if s.Filter != nil {
+func (s Spec) home(layout Layout) string {
+	switch {
+	case layout.Home != "":
+		return HomePath
+	case s.Filter != nil:
 		return "/tmp"
 	}
 	return workspaceDir

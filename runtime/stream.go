@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // streamPause is the time between two looks at the other process.
@@ -20,7 +18,7 @@ const streamPause = 10 * time.Millisecond
 // It doesn't work with a remote engine.
 func (l Layout) MakePipe(name string) error {
 	path := filepath.Join(l.input(), filepath.FromSlash(name))
-	if err := unix.Mkfifo(path, 0o600); err != nil {
+	if err := makePipe(path); err != nil {
 		return unwritable(fmt.Errorf("pipe: %w", err))
 	}
 	return unwritable(os.Chmod(path, 0o644)) // whatever the umask is

@@ -34,6 +34,20 @@ func (l Layout) TakeOutput() (Layout, error) {
 	return taken, unwritable(err)
 }
 
+// RenewOutput gives a program that goes on an empty /io/output, after TakeOutput.
+func (l Layout) RenewOutput() error {
+	err := l.resetOutput()
+	if errors.Is(err, fs.ErrExist) { // the program was faster, or TakeOutput had nothing to take
+		return nil
+	}
+	return unwritable(err)
+}
+
+// DropOutput removes what TakeOutput took.
+func (l Layout) DropOutput() error {
+	return unwritable(errors.Join(safefs.RemoveTree(l.path(takenName)), safefs.RemoveTree(l.path(copyName))))
+}
+
 // publishCopy makes dest a directory of copies of the found files.
 func (l Layout) publishCopy(found []Found, dest string) ([]File, error) {
 	if err := checkDirectory(l.output()); err != nil {

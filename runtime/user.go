@@ -23,6 +23,18 @@ func sandboxUser(own int) string {
 	return strconv.Itoa(uid) + ":" + strconv.Itoa(gid)
 }
 
+// SandboxOwner returns the user and group of what a sandbox is to own, given its own uid as in a
+// Spec; zeros where that is AOD's own user.
+func SandboxOwner(own int) (uid, gid int) {
+	if os.Geteuid() > 0 {
+		return 0, 0
+	}
+	if own > 0 {
+		return own, unprivileged
+	}
+	return unprivileged, unprivileged
+}
+
 // UIDs is a range of user ids, both ends included. The zero range is empty.
 type UIDs struct{ First, Last int }
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,14 +40,29 @@ type result struct {
 func (v *volumes) results() []result {
 	limits, writable := v.spec.Limits, path.Join(carrierDir, writableName)
 	results := []result{{path.Join(writable, "report"), "aod/report", allowance{initreport.MaxBytes, watchEntries}}}
+	results = append(results, v.outputs(writable)...)
 	if v.spec.Filter != nil {
-		return append(results, result{path.Join(writable, stdoutName), "aod/" + stdoutName, allowance{limits.ResultBytes, watchEntries}})
+		return results
 	}
 	return append(
 		results,
 		result{path.Join(carrierDir, "io", resultName), "io/" + resultName, allowance{limits.ResultBytes, watchEntries}},
 		result{v.outputDir(), "io/output", allowance{limits.OutputBytes, limits.OutputFiles + 1}}, // the directory itself counts
 	)
+}
+
+// outputs lists what a program with Stdio may leave.
+func (v *volumes) outputs(writable string) []result {
+	stdio := v.spec.Stdio
+	if stdio == nil {
+		return nil
+	}
+	most := cmp.Or(stdio.FetchBytes, v.spec.Limits.ResultBytes)
+	list := []result{{path.Join(writable, stdoutName), "aod/" + stdoutName, allowance{most, watchEntries}}}
+	if stdio.Output != "" {
+		list = append(list, result{path.Join(carrierDir, "workspace", stdio.Output), "workspace/" + stdio.Output, allowance{most, watchEntries}})
+	}
+	return list
 }
 
 // outputDir is the place of /io/output in a carrier.
@@ -70,7 +86,10 @@ func (v *volumes) fetchTree(ctx context.Context, id, from, name string, allowanc
 		}
 		return err
 	}
-	return unwritable(os.Rename(path.Join(into, path.Base(name)), v.layout.path(name)))
+	return unwritable(errors.Join(
+		os.MkdirAll(path.Dir(v.layout.path(name)), 0o755),
+		os.Rename(path.Join(into, path.Base(name)), v.layout.path(name)),
+	))
 }
 
 // copyOut copies a file or directory of the container into a directory of this host.

@@ -12,14 +12,9 @@ import (
 	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
-const (
-	// writableName is the directory below aodDir in which the init writes its report and the
-	// far end of the tunnel makes its socket: aodDir itself is read-only.
-	writableName = "reach"
-	// tunnelName is the program of the tunnel's far end in aodDir. The name is fixed: a later
-	// version starts the program in sandboxes that it adopts.
-	tunnelName = "line"
-)
+// writableName is the directory below aodDir in which the init writes its report and the
+// far end of the tunnel makes its socket: aodDir itself is read-only.
+const writableName = "reach"
 
 // fill copies the layout's directories into the volumes.
 func (v *volumes) fill(ctx context.Context) error {
@@ -78,9 +73,19 @@ func (v *volumes) pack(p *packer) error {
 	return errors.Join(
 		p.dir(path.Join("aod", writableName), 0o755),
 		p.link("aod/"+socketName, tunnel.Socket),
-		p.bytes("aod/"+tunnelName, program, 0o555),
+		p.tunnel(program),
 		p.dir(writableName, 0o1777),
 		p.file(v.layout.path("aod/"+stdoutName), path.Join(writableName, stdoutName)),
 		p.file(v.layout.path("aod/report"), path.Join(writableName, "report")),
 	)
+}
+
+// tunnel packs the program of the tunnel's far end. None means that the init is that program, too:
+// it looks under which path it is started.
+func (p *packer) tunnel(program []byte) error {
+	name := path.Join("aod", path.Base(tunnel.Program))
+	if program == nil {
+		return p.link(name, initPath)
+	}
+	return p.bytes(name, program, 0o555)
 }

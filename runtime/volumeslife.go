@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime/tunnel"
@@ -50,7 +49,7 @@ func (l Layout) removeVolumes(ctx context.Context) error {
 // keepTunnel keeps the tunnel to the container open until ctx ends.
 func (v *volumes) keepTunnel(ctx context.Context, id string) {
 	v.tunnel.KeepOpen(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return v.engine.Exec(ctx, id, []string{path.Join(aodDir, tunnelName)})
+		return v.engine.Exec(ctx, id, []string{tunnel.Program})
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
 
 	"github.com/agent-on-demand/aod/safefs"
 )
@@ -45,7 +44,26 @@ func (l Layout) measure(ctx context.Context, limit int64, held map[inode]int64) 
 			return m.used, over
 		}
 	}
+	for _, dir := range []string{l.Home, l.Kept} {
+		if over := m.beside(ctx, dir); over != nil {
+			return m.used, over
+		}
+	}
 	return m.used, nil
+}
+
+// beside adds a directory that a session has beside those of every sandbox; "" is none.
+func (m *meter) beside(ctx context.Context, dir string) *LimitError {
+	if dir == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil // it is being removed
+	}
+	defer func() { _ = root.Close() }() // read only
+	m.root = root
+	return m.dir(ctx, ".", 0)
 }
 
 func sum(held map[inode]int64) (bytes int64) {
@@ -116,13 +134,6 @@ func (m *meter) counted(info fs.FileInfo) bool {
 	}
 	_, counted := m.held[fileOf(info.Sys())]
 	return counted
-}
-
-func blocks(info fs.FileInfo) int64 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return stat.Blocks * 512 // POSIX: st_blocks counts units of 512 bytes
-	}
-	return info.Size()
 }
 
 func overBytes(limit int64) *LimitError {

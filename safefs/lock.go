@@ -3,7 +3,6 @@ package safefs
 import (
 	"errors"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -40,12 +39,8 @@ func lock(path string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
+	if err = flock(f); err == nil {
 		return f, nil
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = ErrLocked
 	}
 	return nil, errors.Join(err, f.Close())
 }

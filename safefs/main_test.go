@@ -120,22 +120,15 @@ func tower(t *testing.T, dir string, floors int) {
 	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 	for range floors {
 		if err == nil {
-			err = syscall.Mkdirat(fd, "d", 0o755)
+			err = unix.Mkdirat(fd, "d", 0o755)
 		}
 		next := -1
 		if err == nil {
-			next, err = syscall.Openat(fd, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+			next, err = unix.Openat(fd, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 		}
 		must(t, err)
 		_ = syscall.Close(fd)
 		fd = next
 	}
 	_ = syscall.Close(fd)
-}
-
-// exchange swaps two names in one step, so that neither is ever missing.
-func exchange(t *testing.T, a, b string) {
-	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
-		t.Error(err)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
 )
 
 // MaxDepth is how deep a walk through directories of untrusted code goes in one go: they
@@ -45,7 +44,7 @@ func EachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
 // OpenDir opens a directory below root as a file, for its entries or as the place of an
 // operation that has no path. Links that stay below root are followed.
 func OpenDir(root *os.Root, name string) (*os.File, error) {
-	return root.OpenFile(name, unblocked|syscall.O_DIRECTORY, 0)
+	return root.OpenFile(name, unblocked|directoryOnly, 0)
 }
 
 // RemoveTree deletes a path that untrusted code could write to, with everything in

@@ -21,6 +21,9 @@ func Tools() []byte { return must("tools") }
 // Flow returns the schema of flow.yaml, for editors. Package flow finds more.
 func Flow() []byte { return must("flow") }
 
+// Schedules returns the schema of a file of schedules, as `aod schedule apply -f` reads it.
+func Schedules() []byte { return must("schedules") }
+
 // MCP returns the schema of mcp.json.
 func MCP() []byte { return must("mcp") }
 

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -86,4 +87,26 @@ func isOpen(at string) bool {
 		}
 	}
 	return false
+}
+
+// TestWhatAScheduleSaysIsTheSameEverywhere holds the three places against one another in which a
+// schedule can be written.
+func TestWhatAScheduleSaysIsTheSameEverywhere(t *testing.T) {
+	var spec, shown struct{ Properties map[string]any }
+	var file struct {
+		Each struct{ Properties map[string]any } `json:"additionalProperties"`
+	}
+	for name, into := range map[string]any{"schedulespec": &spec, "schedule": &shown, "schedules": &file} {
+		if err := json.Unmarshal(Get(name), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, property := range spec.Properties {
+		if !reflect.DeepEqual(property, shown.Properties[key]) || !reflect.DeepEqual(property, file.Each.Properties[key]) {
+			t.Errorf("%s isn't the same", key)
+		}
+	}
+	if len(file.Each.Properties) != len(spec.Properties)+1 {
+		t.Errorf("a file has %d properties, not those of a specification and files", len(file.Each.Properties))
+	}
 }

@@ -11,18 +11,9 @@ visit=5 # calls of a client until it goes
 visits=$((calls / clients / visit))
 [ "$visits" -gt 0 ] || { echo "there are at least $((clients * visit)) calls" >&2; exit 1; }
 pause=6 # seconds between a client's calls
-aod=$(pwd)/bin/aod
+. scripts/soak-lib.sh
 examples=$(pwd)/examples/capsules
-work=$(mktemp -d)
-server=
-ending() {
-	[ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-	rm -rf "$work"
-}
-trap ending EXIT
-trap 'exit 1' INT TERM
 cd "$work"
-export AOD_DATA="$work/data"
 
 mkdir -p units/counter said
 cp -R "$examples/hello" units/hello
@@ -44,13 +35,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
 EOF
 
-"$aod" serve --listen 127.0.0.1:0 --units units --pool 2 --queue 1000 --log-level warn 2>served &
-server=$!
-until [ -s data/server/address ]; do kill -0 "$server" || { cat served >&2; exit 1; }; sleep 0.1; done
-url=$(cat data/server/address)
-token=$(cat data/server/token)
-
-metric() { curl -sf -H "Authorization: Bearer $token" "$url/metrics" | sed -n "s/^$1 //p" | awk '{ printf "%d", $1 }'; }
+serve --pool 2 --queue 1000
 
 post() { # ADDRESS BODY [CURL...]
 	address=$1 body=$2
@@ -123,13 +108,11 @@ client() { # N
 state() { # what may grow
 	goroutines=$(metric go_goroutines)
 	memory=$(($(metric process_resident_memory_bytes) / 1048576))
-	containers=$(docker ps -aq --filter "label=aod.owner=$(cat data/server/owner)" | wc -l)
-	echo "$1: $goroutines goroutines, $memory MiB, $containers containers"
+	echo "$1: $goroutines goroutines, $memory MiB, $(containers) containers"
 }
 
 settled() { # waits until nothing goes on but the pool
-	until [ "$("$aod" ps --server "$url" --json 2>/dev/null | grep -c '"id"')" = 0 ] &&
-		[ "$(docker ps -aq --filter "label=aod.owner=$(cat data/server/owner)" | wc -l)" -le 2 ]; do sleep 0.5; done
+	until [ "$(active)" = 0 ] && [ "$(containers)" -le 2 ]; do sleep 0.5; done
 	sleep 35 # idle connections go
 }
 
@@ -160,10 +143,5 @@ answered=$(cat said/* | grep -o '"structuredContent":{[^}]*"Hello, Ada!"\|"text"
 [ "$answered" = $((visits * clients * visit)) ] || { cat said/*.err >&2; grep -h 'rror' said/* >&2; echo "$answered calls were answered" >&2; exit 1; }
 [ "$goroutines" -le $((before + 10)) ] || { echo "goroutines are left" >&2; exit 1; }
 [ "$memory" -le "$room" ] || { echo "the memory grows" >&2; exit 1; }
-kill "$server"
-wait "$server" || true
-server=
-! grep 'level=' served >&2 || exit 1
-left=$(docker ps -aq --filter "label=aod.owner=$(cat data/server/owner)" | wc -l)
-[ "$left" = 0 ] || { echo "$left containers are left" >&2; exit 1; }
+end_server
 echo "mcp-soak: $answered calls answered, nothing is left"

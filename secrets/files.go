@@ -29,7 +29,7 @@ func (s Files) Read(name string) (Secret, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.NotFound, "there is no secret %q", name).
-			WithHint("put it, and nothing else, into a file %s of mode 600 where secrets are kept: see the setting `secrets`, and --secret of aod run", name)
+			WithHint("`aod secret set %s` keeps it: a file of mode 600 in the directory of the setting `secrets`; see --secret of aod run, too", name)
 	case errors.As(err, &special):
 		return "", fault.New(fault.Input, "the secret %q is no regular file", name).WithHint("put the value itself into a file")
 	case err != nil:
@@ -61,7 +61,12 @@ func readSecret(name string, file io.Reader, info fs.FileInfo) ([]byte, error) {
 		return nil, fault.New(fault.Forbidden, "others can read the secret %q: its file has the mode %04o", name, info.Mode().Perm()).
 			WithHint("chmod 600 on its file, and if others had it meanwhile, make a new one")
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	return valueOf(name, file)
+}
+
+// valueOf reads the value of a secret, without a line end after it.
+func valueOf(name string, from io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(from, maxSecret+1))
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name)
 	}

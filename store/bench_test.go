@@ -19,7 +19,7 @@ func among(b *testing.B, n int) *Store {
 			r.State = "failed"
 		}
 		r.Metadata = map[string]string{"mode": "DEMO", "user_id": fmt.Sprint(i % 1000)}
-		must(b, insert(context.Background(), &transaction{tx, &statements{}}, r, Key{Value: r.ID}, []Event{event("state"), event("end")}))
+		must(b, insert(context.Background(), &transaction{Tx: tx, statements: &statements{}}, r, Key{Value: r.ID}, []Event{event("state"), event("end")}))
 	}
 	must(b, tx.Commit())
 	b.ResetTimer()
@@ -77,3 +77,33 @@ func BenchmarkInsertTogether(b *testing.B) {
 		}
 	})
 }
+
+// benchmarkChanged reads a first page, which counts, and the one behind it.
+func benchmarkChanged(b *testing.B, n int) {
+	s := among(b, n)
+	for name, f := range map[string]ChangedFilter{
+		"all": {}, "unit": {Units: []string{"hello"}}, "states": {States: []string{"failed", "running"}}, "context": {Context: "none"},
+	} {
+		f.Known = knownStates
+		first, err := s.Changed(b.Context(), f)
+		must(b, err)
+		b.Run(name+" first", func(b *testing.B) {
+			for b.Loop() {
+				_, err := s.Changed(b.Context(), f)
+				must(b, err)
+			}
+		})
+		if f.Cursor = first.Next; f.Cursor == "" {
+			continue
+		}
+		b.Run(name+" next", func(b *testing.B) {
+			for b.Loop() {
+				_, err := s.Changed(b.Context(), f)
+				must(b, err)
+			}
+		})
+	}
+}
+
+func BenchmarkChangedAmong1k(b *testing.B)   { benchmarkChanged(b, 1000) }
+func BenchmarkChangedAmong100k(b *testing.B) { benchmarkChanged(b, 100_000) }

@@ -12,8 +12,13 @@
 //	writer.loop                   takes all waiting writes, up to a limit
 //	writer.commit                 one transaction, each write in a savepoint of its own
 //
+// A run may be an occurrence of a schedule: the two are stored in one transaction, and an
+// occurrence once.
+//
 // Reads have connections of their own and wait for no writer.
 //
 // Several processes may have the same file open: they wait for each other's writes.
 // Another package sees to it that only one process leads the runs.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package store

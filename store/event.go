@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -23,6 +24,26 @@ func (s *Store) Events(ctx context.Context, run string, after int64, limit int) 
 const selectEvents = `SELECT seq, at, type, data FROM events
 	WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
 
+// Told returns those of a run's events of one type that are indexed, "message", "artifact" and
+// "attempt", whose Seq is greater than after, in order: at most limit, and never more than 1000. A
+// limit of 0 means 1000. An unknown run has none.
+func (s *Store) Told(ctx context.Context, run, kind string, after int64, limit int) ([]Event, error) {
+	text, known := selectTold[kind]
+	if !known {
+		return nil, fmt.Errorf("read events: those of the type %q are not indexed", kind)
+	}
+	events, err := query(ctx, s.readers, scanEvent, text, run, after, atMost(limit))
+	return events, s.explain(ctx, "read events", err)
+}
+
+// selectTold are statements by the type.
+var selectTold = map[string]string{"message": toldOf("message"), "artifact": toldOf("artifact"), "attempt": toldOf("attempt")}
+
+func toldOf(kind string) string {
+	return "SELECT seq, at, type, data FROM events INDEXED BY events_told WHERE run = (SELECT seq FROM runs WHERE id = ?) AND type = '" + kind +
+		"' AND type IN ('message', 'artifact', 'attempt') AND seq > ? ORDER BY seq LIMIT ?" // the index's own condition
+}
+
 // atMost bounds a limit that the program set itself.
 func atMost(limit int) int {
 	if limit <= 0 || limit > maxLimit {
@@ -39,12 +60,16 @@ func scanEvent(row scanner) (Event, error) {
 	return e, err
 }
 
-// addEvents continues the run's numbers. Only the writer may call it.
+// addEvents continues the run's numbers, and stores what pushes are to tell of the events. Only the
+// writer may call it.
 func addEvents(ctx context.Context, tx *transaction, seq int64, events []Event) error {
 	const insert = `INSERT INTO events (run, seq, at, type, data)
 		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = ?1), ?2, ?3, ?4)`
 	for _, e := range events {
 		if _, err := tx.ExecContext(ctx, insert, seq, nanos(e.At), e.Type, e.Data); err != nil {
+			return err
+		}
+		if err := addDelivery(ctx, tx, seq, e); err != nil {
 			return err
 		}
 	}

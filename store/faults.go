@@ -30,12 +30,13 @@ func unknown(run string) error { return fault.New(fault.NotFound, "there is no r
 func (s *Store) explain(ctx context.Context, operation string, err error) error {
 	var known *fault.Error
 	var taken *Taken
+	var happened *Happened
 	var foreign *sqlite.Error
 	var found damage
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &known), errors.As(err, &taken):
+	case errors.As(err, &known), errors.As(err, &taken), errors.As(err, &happened):
 		return err
 	case errors.As(err, &foreign):
 		return s.noted(ctx, foreign.Code()&0xff, fmt.Errorf("%s: %w", operation, err))

@@ -61,6 +61,46 @@ func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	return err
 }
 
+// AppendOnce appends events to a run and gives it a key that they are known by. If the run has
+// the key already, nothing is stored, and fresh is false. The error is a NotFound fault if there is
+// no such run, and a *Taken if the key has another fingerprint or run.
+func (s *Store) AppendOnce(ctx context.Context, key Key, run string, events ...Event) (fresh bool, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		fresh = false
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		var taken *Taken
+		if err := take(ctx, tx, key, seq); errors.As(err, &taken) && taken.Run == run && taken.Fingerprint == key.Fingerprint {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		fresh = true
+		return addEvents(ctx, tx, seq, events)
+	})
+	return fresh && err == nil, s.explain(ctx, "append events", err)
+}
+
+// DropKeys takes from a run its keys that begin with a prefix, and returns how many it had. An
+// unknown run has none.
+func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64, err error) {
+	const had = "SELECT count(*) FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?"
+	after := prefix + "\U0010FFFF"
+	if err := s.readers.QueryRowContext(ctx, had, run, prefix, after).Scan(&dropped); err != nil || dropped == 0 {
+		return 0, s.explain(ctx, "drop keys", err)
+	}
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		done, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run, prefix, after)
+		if err == nil {
+			dropped, err = done.RowsAffected()
+		}
+		return err
+	})
+	return dropped, s.explain(ctx, "drop keys", err)
+}
+
 // PointKey gives a key to a run, also one that another run has. It goes with the run. The error
 // is a NotFound fault if there is no such run.
 func (s *Store) PointKey(ctx context.Context, key Key, run string) error {

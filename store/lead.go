@@ -43,7 +43,7 @@ func (s *Store) lead(ctx context.Context, f Filter, upTo position) (string, erro
 // leads are the indexes that may lead: the keys of the metadata, and "" for the index of
 // the runs that the rest of the filter chooses. There is always one.
 func (f Filter) leads() []string {
-	if len(f.Metadata) == 0 || f.Parent != "" || f.Root != "" || f.Unfinished {
+	if len(f.Metadata) == 0 || f.Session != "" || f.Schedule != "" || f.Parent != "" || f.Context != "" || f.Root != "" || f.Unfinished {
 		return []string{""} // they are few
 	}
 	keys := f.keys()

@@ -22,7 +22,7 @@ func TestTheRarestLeads(t *testing.T) {
 		if i == 0 {
 			r.Unit = "rare"
 		}
-		must(t, insert(t.Context(), &transaction{tx, &statements{}}, r, Key{}, nil))
+		must(t, insert(t.Context(), &transaction{Tx: tx, statements: &statements{}}, r, Key{}, nil))
 	}
 	must(t, tx.Commit())
 	for want, f := range map[string]Filter{

@@ -22,9 +22,13 @@ const (
 // Filter selects runs to list. Its zero value selects all of them.
 type Filter struct {
 	Unit, Parent, Root string            // "": any
+	Session            string            // of which they are turns; "": any
+	Schedule           string            // of which they are occurrences, by its name; "": any
+	Context            string            // to which their clients count them; "": any
 	States             []string          // any of at most 32; empty: all
 	Metadata           map[string]string // all of at most 16; empty: any
 	Unfinished         bool              // only runs that haven't finished
+	Asking             bool              // only runs with an open question
 	Since, Until       time.Time         // of CreatedAt; Since inclusive, Until exclusive; zero: open
 	Cursor             string            // Page.Next of the previous page
 	Limit              int               // 1..1000; 0 is 50
@@ -128,11 +132,17 @@ func (f Filter) states() []string { return slices.Compact(slices.Sorted(slices.V
 // index returns the index with the fewest entries to read, and whether it is one by state.
 func (f Filter) index(byState bool) (string, bool) {
 	switch {
+	case f.Session != "":
+		return "runs_by_session", false
+	case f.Schedule != "":
+		return "runs_by_schedule", false
 	case f.Parent != "":
 		return "runs_by_parent", false
+	case f.Context != "":
+		return "runs_by_context", false
 	case f.Root != "":
 		return "runs_by_root", false
-	case f.Unfinished:
+	case f.Unfinished, f.Asking:
 		return "runs_unfinished", false
 	case f.Unit != "" && byState:
 		return "runs_by_unit_state", true
@@ -158,11 +168,24 @@ func (f Filter) terms(by string, states []string, upTo position) (string, []any)
 	if f.Parent != "" {
 		add("runs.parent = ? AND runs.parent <> ''", f.Parent) // the second is the index's own condition
 	}
+	if f.Session != "" {
+		add("runs.session = ? AND runs.session <> ''", f.Session) // as with the parent
+	}
+	if f.Schedule != "" {
+		add("runs.schedule = ? AND runs.schedule <> ''", f.Schedule)
+	}
+	if f.Context != "" {
+		add("runs.context = ? AND runs.context <> ''", f.Context)
+	}
 	if f.Root != "" {
 		add("runs.root = ?", f.Root)
 	}
 	if f.Unfinished {
 		add("runs.finished = 0")
+	}
+	if f.Asking {
+		add(`runs.finished = 0 AND EXISTS (SELECT 1 FROM questions WHERE run = runs.seq AND answered_at = 0 AND closed_at = 0
+			AND (until = 0 OR until > ?))`, nanos(time.Now()))
 	}
 	if len(states) > 0 {
 		in, values := anyOf(states)

@@ -17,6 +17,7 @@ type Question struct {
 	Run        string
 	Unit       string // of the run
 	Address    string
+	Kind       string // "": of a node of a flow
 	Text       string
 	Show, Form []byte // JSON; nil: nothing
 	Answers    []byte // JSON
@@ -30,26 +31,42 @@ type Question struct {
 
 // OpenQuestion stores a question with events, and returns it. If its run has asked under its
 // Address before, it returns the question as it stands and stores nothing. The error is a
-// NotFound fault if there is no such run.
+// NotFound fault if there is no such run, and a TooLarge fault if a program has asked enough.
 func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		run, err := seqOf(ctx, tx, q.Run)
 		if err != nil {
 			return err
 		}
-		const insert = `INSERT INTO questions (id, run, address, text, show, form, answers, until, asked_at, answered_at, closed_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
-		done, err := tx.ExecContext(ctx, insert, q.ID, run, q.Address, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
+		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at, answered_at, closed_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
+		done, err := tx.ExecContext(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
 		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n > 0 {
-			return errors.Join(err, addEvents(ctx, tx, run, events))
+			return errors.Join(err, q.allowed(ctx, tx, run), addEvents(ctx, tx, run, events))
 		}
 		q, err = scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address))
 		return err
 	})
 	return q, s.explain(ctx, "open question", err)
+}
+
+// maxQuestions bounds how often the program of one run asks. A flow is bounded by its steps.
+const maxQuestions = 500
+
+// allowed returns a fault if the program of a run has asked too often, with this question.
+func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error {
+	if q.Kind == "" {
+		return nil
+	}
+	var asked int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM questions WHERE run = ?", run).Scan(&asked)
+	if err == nil && asked > maxQuestions {
+		err = fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).WithHint("ask for several things at once")
+	}
+	return err
 }
 
 // AnswerQuestion stores the answer to a question with events of its run. The first answer
@@ -123,23 +140,23 @@ func (s *Store) Question(ctx context.Context, id string) (Question, error) {
 	return q, s.explain(ctx, "read question", err)
 }
 
-// OpenQuestions returns the questions that can be answered and whose Seq is greater than
-// after, in order: those of a run, or of all where run is "". At most limit, and never more
-// than 1000; a limit of 0 means 1000.
-func (s *Store) OpenQuestions(ctx context.Context, run string, after int64, limit int) ([]Question, error) {
-	const list = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
+// OpenQuestions returns the questions that can be answered at a time and whose Seq is greater
+// than after, in order: those of a run, or of all where run is "". At most limit, and never
+// more than 1000; a limit of 0 means 1000.
+func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]Question, error) {
+	const list = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
 		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
-	questions, err := query(ctx, s.readers, scanQuestion, list, after, run, atMost(limit))
+	questions, err := query(ctx, s.readers, scanQuestion, list, after, run, atMost(limit), nanos(at))
 	return questions, s.explain(ctx, "list questions", err)
 }
 
-const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner) (Question, error) {
 	var q Question
 	var until, asked, answered, closed int64
-	err := row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Text, &q.Show, &q.Form, &q.Answers, &until, &asked, &answered, &q.Answer, &closed, &q.Over)
+	err := row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, &until, &asked, &answered, &q.Answer, &closed, &q.Over)
 	q.Until, q.AskedAt, q.AnsweredAt, q.ClosedAt = fromNanos(until), fromNanos(asked), fromNanos(answered), fromNanos(closed)
 	return q, err
 }

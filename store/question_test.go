@@ -36,7 +36,7 @@ var (
 
 func openIDs(t *testing.T, s *Store, run string) (ids []string) {
 	t.Helper()
-	questions, err := s.OpenQuestions(t.Context(), run, 0, 0)
+	questions, err := s.OpenQuestions(t.Context(), run, epoch, 0, 0)
 	must(t, err)
 	for _, q := range questions {
 		ids = append(ids, q.ID)
@@ -136,9 +136,9 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, second.Run)); diff != "" {
 		t.Error(diff)
 	}
-	page, err := s.OpenQuestions(t.Context(), "", 0, 1)
+	page, err := s.OpenQuestions(t.Context(), "", epoch, 0, 1)
 	must(t, err)
-	rest, err := s.OpenQuestions(t.Context(), "", page[0].Seq, 0)
+	rest, err := s.OpenQuestions(t.Context(), "", epoch, page[0].Seq, 0)
 	must(t, err)
 	if len(page) != 1 || len(rest) != 1 || rest[0].ID != second.ID {
 		t.Errorf("%v, then %v", page, rest)
@@ -150,4 +150,61 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 		t.Error("of a run that has ended:", diff)
 	}
 	wantKind(t, s.AnswerQuestion(t.Context(), first.ID, yes, epoch), fault.Conflict)
+}
+
+func TestAProgramAsksSoOftenAndNoMore(t *testing.T) {
+	s := open(t)
+	q := asked(t, s)
+	of := func(kind string, n int) error {
+		more := aQuestion(q.Run, fmt.Sprint(kind, n))
+		more.Kind = kind
+		_, err := s.OpenQuestion(t.Context(), more)
+		return err
+	}
+	for n := range maxQuestions - 1 {
+		must(t, of("input", n))
+	}
+	wantKind(t, of("input", maxQuestions), fault.TooLarge)
+	must(t, of("", maxQuestions)) // a flow is bounded by its steps
+	if questions, err := s.OpenQuestions(t.Context(), q.Run, epoch, 0, 0); err != nil || len(questions) != maxQuestions+1 {
+		t.Errorf("%d are open, %v", len(questions), err)
+	}
+}
+
+func TestRunsThatAsk(t *testing.T) {
+	s := open(t)
+	q := asked(t, s) // whose time is long up
+	later := aQuestion(q.Run, "later")
+	asking := func() int {
+		page, err := s.Runs(t.Context(), Filter{Asking: true})
+		must(t, err)
+		return len(page.Runs)
+	}
+	if n := asking(); n != 0 {
+		t.Errorf("%d runs ask, though the time is up", n)
+	}
+	later.Until = time.Time{}
+	_, err := s.OpenQuestion(t.Context(), later)
+	must(t, err)
+	if n := asking(); n != 1 {
+		t.Errorf("%d runs ask", n)
+	}
+	must(t, s.AnswerQuestion(t.Context(), later.ID, yes, epoch))
+	if n := asking(); n != 0 {
+		t.Errorf("%d runs ask after the answer", n)
+	}
+}
+
+func TestUnitsStaySwitchedOff(t *testing.T) {
+	s := open(t)
+	must(t, s.DisableUnit(t.Context(), "a", epoch))
+	must(t, s.DisableUnit(t.Context(), "b", epoch))
+	must(t, s.DisableUnit(t.Context(), "b", epoch.Add(time.Hour)))
+	must(t, s.EnableUnit(t.Context(), "a"))
+	must(t, s.EnableUnit(t.Context(), "a"))
+	off, err := s.SwitchedUnits(t.Context())
+	must(t, err)
+	if diff := cmp.Diff(map[string]bool{"a": false, "b": true}, off); diff != "" {
+		t.Error(diff)
+	}
 }

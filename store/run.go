@@ -16,6 +16,10 @@ type Run struct {
 	Kind       string // "capsule", ...
 	Parent     string // "" for a root
 	Root       string
+	Session    string // of which it is a turn; "" for none
+	Turn       int    // its number in the session, from 1; 0 for none
+	Schedule   string // of which it is an occurrence, by its name; "" for none
+	Context    string // to which its client counts it; "" for none
 	State      string // "idle", "starting", "running", "completed", ...
 	Finished   bool   // it won't change any more
 	CreatedAt  time.Time
@@ -30,8 +34,15 @@ type Run struct {
 	// it: a caller that shows it keeps it in Record.
 	Metadata map[string]string
 
+	// Occurrence is the one that the run is of; nil for none. Insert alone writes it: a new one, or
+	// the end of one that waited. One that is stored already is a *Happened.
+	Occurrence *Occurrence
+
 	// Steps are those that the run begins with. Insert alone writes them.
 	Steps []Step
+
+	// Pushes are told of the run from its first event on. Insert alone writes them; each has an ID.
+	Pushes []Push
 }
 
 // Run returns a run with all its documents, or a NotFound fault.
@@ -51,7 +62,7 @@ func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
 }
 
 const (
-	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
+	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, runs.context, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
 	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
 		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
 	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
@@ -69,7 +80,7 @@ type scanner interface{ Scan(dest ...any) error }
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
 	var created, finished int64
-	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.State, &r.Finished, &created, &finished, &r.DiskBytes}
+	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.State, &r.Finished, &created, &finished, &r.DiskBytes}
 	err := row.Scan(append(dest, more...)...)
 	r.CreatedAt, r.FinishedAt = fromNanos(created), fromNanos(finished)
 	return err

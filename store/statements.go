@@ -9,6 +9,7 @@ import (
 type transaction struct {
 	*sql.Tx
 	statements *statements
+	pushed     bool // there are new deliveries
 }
 
 // ExecContext works as sql.Tx's, with a prepared statement if there is one.

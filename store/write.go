@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 )
 
 // Insert stores a new run with its first events and its key, all or nothing. If the key is
-// taken, nothing is stored and the error is a *Taken. A run whose id exists already is a
+// taken, nothing is stored and the error is a *Taken; so it is with an occurrence that is stored
+// already and a *Happened. A run whose id exists already is a
 // Conflict fault.
 func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) error {
 	if r.ID == "" || r.CreatedAt.IsZero() {
@@ -26,7 +28,7 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 
 // Save updates a run and appends events, all or nothing. It writes State, Finished,
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
-// wrote it. The error is a NotFound fault if there is no such run.
+// wrote it. With an event of type "state" it is a change, see Changed. The error is a NotFound fault if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 	return s.explain(ctx, "save run", err)
@@ -57,7 +59,11 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 }
 
 func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
-	seq, err := insertRow(ctx, tx, r)
+	changed, err := nextChange(ctx, tx, r, enteredAt(events, r.CreatedAt))
+	if err != nil {
+		return err
+	}
+	seq, err := insertRow(ctx, tx, r, changed)
 	if err != nil {
 		return err
 	}
@@ -74,11 +80,16 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
 		return err
 	}
-	if err := addMetadata(ctx, tx, seq, r); err != nil {
+	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), addMetadata(ctx, tx, seq, r), countTurn(ctx, tx, r), addOccurrence(ctx, tx, r)); err != nil {
 		return err
 	}
 	for _, step := range r.Steps {
 		if err := keepStep(ctx, tx, seq, step); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Pushes {
+		if _, err := putPush(ctx, tx, seq, p, p.ID); err != nil {
 			return err
 		}
 	}
@@ -95,11 +106,11 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 	return nil
 }
 
-func insertRow(ctx context.Context, tx *transaction, r Run) (seq int64, err error) {
+func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	err = tx.QueryRowContext(ctx,
-		`INSERT INTO runs (id, unit, kind, parent, root, state, finished, created_at, finished_at, disk_bytes, record, private)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.State, r.Finished, nanos(r.CreatedAt), nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private).
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, state, finished, created_at, changed_at, finished_at, disk_bytes, record, private)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private).
 		Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, fault.New(fault.Conflict, "there is a run %.64s already", r.ID)
@@ -108,10 +119,14 @@ func insertRow(ctx context.Context, tx *transaction, r Run) (seq int64, err erro
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
+	changed, err := nextChange(ctx, tx, r, enteredAt(events, time.Time{}))
+	if err != nil {
+		return err
+	}
 	var seq int64
-	err := tx.QueryRowContext(ctx,
-		`UPDATE runs SET state = ?, finished = ?, finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
-		r.State, r.Finished, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID).
+	err = tx.QueryRowContext(ctx,
+		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
+		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID).
 		Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return unknown(r.ID)
@@ -119,7 +134,7 @@ func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 	if err != nil {
 		return err
 	}
-	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
+	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), setOutput(ctx, tx, seq, r.Output)); err != nil {
 		return err
 	}
 	return addEvents(ctx, tx, seq, events)

@@ -37,6 +37,7 @@ type writer struct {
 	known   statements
 	logger  *slog.Logger
 	waiting chan *write
+	pushed  chan struct{} // of capacity 1: there may be new deliveries
 	quit    chan struct{}
 	ended   chan struct{}
 	stop    func()
@@ -45,7 +46,7 @@ type writer struct {
 func newWriter(db *sql.DB, logger *slog.Logger) *writer {
 	w := &writer{
 		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: logger, waiting: make(chan *write, maxWaiting),
-		quit: make(chan struct{}), ended: make(chan struct{}),
+		pushed: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.stop = sync.OnceFunc(func() { close(w.quit) })
 	go w.loop()
@@ -149,7 +150,11 @@ func (w *writer) commit(ctx context.Context, batch []*write) {
 		answerAll(batch, make([]error, len(batch)), err)
 		return
 	}
-	results, err := doAll(ctx, &transaction{begun, &w.known}, batch)
+	tx := &transaction{Tx: begun, statements: &w.known}
+	results, err := doAll(ctx, tx, batch)
+	if err == nil && tx.pushed {
+		w.tellOfDeliveries()
+	}
 	if err == nil || len(batch) == 1 {
 		answerAll(batch, results, err)
 		return
@@ -157,6 +162,13 @@ func (w *writer) commit(ctx context.Context, batch []*write) {
 	w.logger.Warn("store transaction lost; doing its writes one by one", "writes", len(batch), "error", err)
 	for _, one := range batch {
 		w.commit(ctx, []*write{one})
+	}
+}
+
+func (w *writer) tellOfDeliveries() {
+	select {
+	case w.pushed <- struct{}{}:
+	default: // somebody will look anyway
 	}
 }
 

@@ -22,6 +22,9 @@ type Rules struct {
 	Ambiguous bool
 	// Unbounded takes names and numbers of any length.
 	Unbounded bool
+	// Values is how many values the document may have, itself included; 0 is any number. Decode
+	// makes up to 200 bytes of one that takes two.
+	Values int
 }
 
 // Decode reads exactly one document in UTF-8. Objects are map[string]any, arrays []any,

@@ -108,6 +108,18 @@ func TestRulesTakeWhatTheySay(t *testing.T) {
 	})
 }
 
+func TestValuesAreCounted(t *testing.T) {
+	const document = `{"a":[1,"b",null],"c":{}}` // 6 values
+	if err := Check([]byte(document), Rules{Values: 6}); err != nil {
+		t.Error(err)
+	}
+	err := Check([]byte(document), Rules{Values: 5})
+	var bad *Error
+	if !errors.As(err, &bad) || bad.Problem != TooMany || bad.Pointer != "/c" {
+		t.Errorf("%+v", err)
+	}
+}
+
 func TestSixtyFourLevelsAreTaken(t *testing.T) {
 	text := strings.Repeat("[", MaxDepth-1) + `{"a":1}` + strings.Repeat("]", MaxDepth-1)
 	if _, err := Decode([]byte(text)); err != nil {

@@ -17,6 +17,7 @@ const (
 	NotUTF8                         // anywhere
 	TooDeep                         // more than MaxDepth
 	TooLong                         // a name or a number of too many bytes
+	TooMany                         // more values than Rules.Values
 	DuplicateName                   // in one object
 	HalfSurrogate                   // in a string or a name
 	NumberOutOfRange                // of a double

@@ -12,6 +12,7 @@ type reader struct {
 	rules Rules
 	build bool
 	pos   int
+	seen  int    // values
 	path  []step // to the value being read
 }
 
@@ -40,6 +41,9 @@ var words = []struct {
 }{{[]byte("true"), true}, {[]byte("false"), false}, {[]byte("null"), nil}}
 
 func (r *reader) value() (any, error) {
+	if r.seen++; r.rules.Values > 0 && r.seen > r.rules.Values {
+		return nil, r.fail(TooMany, r.pos, "the document has more than %d values", r.rules.Values)
+	}
 	switch c := r.peek(); {
 	case c == '{' || c == '[':
 		return r.container(c)

@@ -3,4 +3,6 @@
 // asks for the one that holds: with what an operator gives, within what he allows.
 //
 // Where units come from, and which of their versions is current, is unit/registry.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package unit

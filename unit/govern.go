@@ -27,6 +27,9 @@ func (u *Unit) Govern(given Given, bounds Bounds) {
 	if given.Models != nil {
 		p.Models = given.Models
 	}
+	if given.ReadWrite != nil {
+		p.ReadWrite = *given.ReadWrite
+	}
 	p.Budgets.Tokens = quantity.Smaller(p.Budgets.Tokens, given.Budgets.Tokens)
 	p.Budgets.Cost = quantity.Smaller(p.Budgets.Cost, given.Budgets.Cost)
 	p.lowerLimits()
@@ -120,6 +123,9 @@ func (u *Unit) refusal() *fault.Error {
 	switch {
 	case b.Networks != nil && !slices.Contains(b.Networks, p.Network):
 		return u.refuse("networks", "the network "+p.Network, list(append(slices.Clone(b.Networks), p.Network)))
+	case b.Egress != nil && len(p.Egress.Beyond(b.Egress)) > 0:
+		beyond := p.Egress.Beyond(b.Egress)
+		return u.refuse("egress", "to reach "+strings.Join(beyond.Strings(), ", "), slices.Concat(b.Egress, beyond).String())
 	case p.Writable && b.Sealed:
 		return u.refuse("read_only", "a writable root file system (read_only: false)", "false")
 	case p.Fetches != "" && b.NoFetch:
@@ -127,11 +133,32 @@ func (u *Unit) refusal() *fault.Error {
 	case p.Isolation != "" && b.Runtime == "" && b.Runtimes != nil && !allows(b.Runtimes, p.Isolation):
 		return u.refuse("runtimes", "the runtime "+fault.Quote(p.Isolation), list(append(slices.Clone(b.Runtimes), p.Isolation)))
 	}
+	return u.refuseOutside()
+}
+
+// refuseOutside says which service or secret the bounds don't allow, or returns nil.
+func (u *Unit) refuseOutside() *fault.Error {
+	p, b := u.Policy, u.Policy.Bounds
+	for _, name := range p.Upstreams {
+		if b.Services != nil && !slices.Contains(b.Services, name) {
+			return fault.New(fault.Forbidden, "%q may not be run here: it asks the upstream %s, which isn't there", u.Name, name).
+				WithHint("the operator can add it to the server's file, or to that of --upstreams: %s", fmt.Sprintf("upstreams.%s: {url: https://…, secret: %s-key}", name, name))
+		}
+		if b.Upstreams != nil && !allows(b.Upstreams, name) {
+			return u.refuse("upstreams", "the upstream "+name, list(append(slices.Clone(b.Upstreams), name)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Values(p.Secrets)) {
+		if b.Secrets != nil && !allows(b.Secrets, name) {
+			return u.refuse("secrets", "the secret "+fault.Quote(name)+" in its environment", list(append(slices.Clone(b.Secrets), name)))
+		}
+	}
 	return nil
 }
 
-func allows(runtimes []string, one string) bool {
-	return slices.Contains(runtimes, AnyRuntime) || slices.Contains(runtimes, one)
+// allows reports whether a list has a name, or any.
+func allows(names []string, one string) bool {
+	return slices.Contains(names, AnyRuntime) || slices.Contains(names, one)
 }
 
 func list(items []string) string { return "[" + strings.Join(items, ", ") + "]" }

@@ -15,6 +15,7 @@ func asking() *Unit {
 	return &Unit{Name: "u", Policy: Policy{
 		Limits: capsule.Limits{Timeout: time.Hour, MemoryBytes: 8, CPUs: 8, PIDs: 8, OutputBytes: 8}, Retries: new(8),
 		Grants: []string{"a", "b"}, Network: "bridge", Writable: true, Isolation: "runsc", Warm: 8, Reuse: 8,
+		Upstreams: []string{"a"}, Secrets: map[string]string{"API_KEY": "k"},
 	}}
 }
 
@@ -73,12 +74,15 @@ func TestTheShortestTimeoutTellsWhoseItIs(t *testing.T) {
 }
 
 func TestARefusalNamesTheRuleAndTheLine(t *testing.T) {
-	rules := map[string]string{"networks": "policy.networks", "runtimes": "policy.runtimes", "read_only": "policy.read_only"}
+	rules := map[string]string{"networks": "policy.networks", "runtimes": "policy.runtimes", "read_only": "policy.read_only", "upstreams": "policy.upstreams", "secrets": "policy.uploads.secrets"}
 	for want, bounds := range map[string]Bounds{
-		"policy.networks|unit.u.policy.networks: [none, bridge]": {Networks: []string{"none"}},
-		"policy.runtimes|unit.u.policy.runtimes: [kata, runsc]":  {Runtimes: []string{"kata"}},
-		"policy.read_only|unit.u.policy.read_only: false":        {Sealed: true},
-		"": {Networks: []string{"bridge"}, Runtimes: []string{AnyRuntime}},
+		"policy.networks|unit.u.policy.networks: [none, bridge]":   {Networks: []string{"none"}},
+		"policy.runtimes|unit.u.policy.runtimes: [kata, runsc]":    {Runtimes: []string{"kata"}},
+		"policy.read_only|unit.u.policy.read_only: false":          {Sealed: true},
+		"policy.upstreams|unit.u.policy.upstreams: [b, a]":         {Upstreams: []string{"b"}, Services: []string{"a", "b"}},
+		"isn't there|upstreams.a: {url: https://…, secret: a-key}": {Upstreams: []string{AnyName}, Services: []string{}},
+		"policy.uploads.secrets|unit.u.policy.secrets: [k]":        {Secrets: []string{}},
+		"": {Networks: []string{"bridge"}, Runtimes: []string{AnyRuntime}, Services: []string{"a"}, Upstreams: []string{AnyName}, Secrets: []string{"k"}},
 	} {
 		u := asking()
 		bounds.Rules = rules

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -16,6 +17,10 @@ type Policy struct {
 	Budgets     capsule.Budgets     // of its calls
 	Recursion   int                 // how often it may occur again on the path of calls to it
 	Concurrency int                 // runs at once
+	ReadWrite   bool                // its runs change something that they share: one at a time
+	Disabled    bool                // its directory says so, see agent.Config; the operator's word counts more
+	Queue       int                 // runs that may wait under a server; 0: as many as the server has
+	QueueWait   time.Duration       // for which one may wait there; 0: as long as the server has it
 	Retries     *int                // after a transient error; nil: not set
 	Grants      []string            // units that it may call, each once
 	Tools       map[string][]string // those of MCP servers to which a grant is narrowed, by unit
@@ -26,19 +31,36 @@ type Policy struct {
 	ModelCache time.Duration // for which an answer of a model is given again; 0: never
 
 	// Of a unit that runs in a sandbox.
-	Network   string // "none" or "bridge"; "" where there is no sandbox
-	Writable  bool   // the root file system
-	Isolation string // the engine's name of an isolation runtime; "" is its default
-	Warm      int    // sandboxes that wait for its runs; 0: as it is called
-	Reuse     int    // runs that one container may serve; 0 and 1: one
-	Fetches   string // what its Dockerfile fetches by itself; "": nothing
+	Network   string      // "none" or "bridge"; "" where there is no sandbox
+	Egress    egress.List // hosts that it may reach by name
+	Writable  bool        // the root file system
+	Isolation string      // the engine's name of an isolation runtime; "" is its default
+	A2A       capsule.A2A // what clients of that protocol are told
+	Warm      int         // sandboxes that wait for its runs; 0: as it is called
+	Reuse     int         // runs that one container may serve; 0 and 1: one
+	Fetches   string      // what its Dockerfile fetches by itself; "": nothing
 	Env       map[string]string
+	Upstreams []string          // of the operator's that it may ask, by name
+	Secrets   map[string]string // names of secrets, by the variables in which its program gets them
+
+	Masking Masking // of what is stored and shown of its runs
 
 	Given   capsule.Limits // those of Limits that the operator has set
 	Bounds  Bounds         // what nobody may exceed, also no request
 	Lowered []Lowered      // what was asked for beyond the bounds
 	Refusal *fault.Error   // why the unit may not be run; nil: it may
 }
+
+// Masking says which texts of a unit's runs have secrets and addresses masked before they are
+// stored and shown (package mask). It is stored with runs.
+type Masking string
+
+// What is masked. Files never are.
+const (
+	MaskNothing        Masking = ""
+	MaskTexts          Masking = "texts"  // input, log, events, errors, questions
+	MaskTextsAndOutput Masking = "output" // and the strings of the output, but for addresses
+)
 
 // Given is what an operator gives a unit beside what it asks for itself. A zero field leaves
 // the unit's own.
@@ -52,6 +74,7 @@ type Given struct {
 	Limits     capsule.Limits    // instead of its own; no request may have a longer Timeout
 	Retries    *int
 	Warm       *int
+	ReadWrite  *bool // of Policy
 }
 
 // Bounds are the most that an operator lets a unit have. Zero fields bound nothing.
@@ -60,15 +83,21 @@ type Bounds struct {
 	Retries  *int
 	Warm     *int
 	Reuse    *int
-	Networks []string // that it may have
-	Runtimes []string // that it may ask for; AnyRuntime is all
-	Runtime  string   // that it has, whatever it asks for; "" forces none
-	Sealed   bool     // its root file system has to be read-only
+	Networks []string    // that it may have
+	Egress   egress.List // the most that it may reach by name; nil: any
+	Runtimes []string    // that it may ask for; AnyRuntime is all
+	Runtime  string      // that it has, whatever it asks for; "" forces none
+	Sealed   bool        // its root file system has to be read-only
 
 	// Of the build of its image.
 	BuildNetwork  string   // what builds have: NoNetwork, or the engine's own
 	BuildNetworks []string // of which it may have; nil: any
 	NoFetch       bool     // its Dockerfile may not fetch by itself; see capsule.Capsule.Fetches
+
+	// Of services outside.
+	Services  []string // names of the upstreams that there are; nil: nobody knows
+	Upstreams []string // that it may use; AnyName is all, nil any
+	Secrets   []string // that its program may get; AnyName is all, nil any
 
 	// Rules has the setting that each bound comes from, by its last key: "memory" ->
 	// "policy.uploads.memory".
@@ -109,6 +138,9 @@ func (b Bounds) AllowingNetwork(name string) string {
 
 // AnyRuntime among Bounds.Runtimes allows all isolation runtimes.
 const AnyRuntime = "any"
+
+// AnyName among Bounds.Upstreams or Bounds.Secrets allows all.
+const AnyName = "any"
 
 // Lowered is a wish that a bound cut.
 type Lowered struct {

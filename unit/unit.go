@@ -20,6 +20,7 @@ const (
 	Remote  Kind = capsule.KindRemote
 	MCP     Kind = capsule.KindMCP
 	Flow    Kind = capsule.KindFlow
+	Agent   Kind = capsule.KindAgent
 )
 
 // Where a version came from.
@@ -29,8 +30,7 @@ const (
 )
 
 // Unit is something that can be run: what all kinds have in common, and the definition that
-// its kind has read. It is the caller's own, except for Contract and Definition, which are
-// shared: don't change them.
+// its kind has read. One that a Registry gives is shared by its runs: don't change it.
 type Unit struct {
 	Name        string
 	Kind        Kind
@@ -56,22 +56,44 @@ type Definition interface {
 // Schema returns the document of the unit's contract, or a Capsule fault.
 func (u *Unit) Schema() ([]byte, error) { return u.Definition.Schema() }
 
+// How many runs of a wrapped agent may wait, and for how long (specification "Agent Wrapper").
+const (
+	agentQueue     = 10
+	agentQueueWait = 30 * time.Minute
+)
+
 // Of returns the unit of a capsule that was read, with the policy that it asks for.
 func Of(c *capsule.Capsule) *Unit {
 	u := &Unit{
 		Name: c.Name, Kind: Kind(c.Kind), Description: c.Description, Contract: c.Contract, Definition: c,
 		Policy: Policy{
-			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion,
+			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion, A2A: c.Agent.A2A,
 			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c), Tools: toolsOf(c),
 			Models: modelsOf(c.Agent), MaxTokens: c.Agent.MaxTokens, Transcript: c.Agent.Transcript == nil || *c.Agent.Transcript, ModelCache: c.Agent.ModelCache,
 		},
 	}
+	if c.Wrapped != nil {
+		p := &u.Policy
+		p.ReadWrite, p.Disabled, p.Queue, p.QueueWait = c.Wrapped.ReadWrite, c.Wrapped.Disabled, agentQueue, agentQueueWait
+		p.Masking = maskingOf(c)
+	}
 	if c.Remote == nil && c.Flow == nil {
 		p := &u.Policy
 		p.Network, p.Writable, p.Isolation = c.Agent.Network, !c.Agent.ReadOnly, c.Agent.Runtime
+		p.Upstreams, p.Secrets = c.Agent.Upstreams, c.Agent.Secrets
 		p.Warm, p.Reuse, p.Fetches = c.Agent.Warm, c.Agent.Reuse, c.Fetches()
+		p.Egress = c.Agent.Egress
 	}
 	return u
+}
+
+// maskingOf has a wrapped agent's texts masked. The output of a contract of its own is typed, and
+// is what it says.
+func maskingOf(c *capsule.Capsule) Masking {
+	if c.OwnContract() {
+		return MaskTexts
+	}
+	return MaskTextsAndOutput
 }
 
 // modelsOf are the models that agent.yaml names, the one of `model` first.

@@ -7,4 +7,6 @@
 // status codes, and the caller's own address.
 //
 // It must not know runs, units, engines, or a terminal.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package check

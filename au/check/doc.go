@@ -7,4 +7,6 @@
 // A unit's output is hostile: no verdict shows a value from it.
 //
 // It knows nothing of engines, sandboxes or runs: the Starter does.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package check

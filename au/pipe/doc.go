@@ -5,4 +5,6 @@
 // Decisive picks the record that decides a pipeline's outcome, Failed those that failed.
 //
 // It knows nothing of engines, sandboxes or a terminal: a Runner runs the units.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package pipe

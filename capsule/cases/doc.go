@@ -4,4 +4,6 @@
 // themselves are read by package capsule.
 //
 // It starts nothing: a run's record is what it is given.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package cases

@@ -16,4 +16,6 @@
 //
 // This is the only package that imports gojsonschema. It knows nothing of
 // directories of capsules, of engines or of runs.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package contract

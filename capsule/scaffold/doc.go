@@ -2,4 +2,6 @@
 // it is, and has test cases.
 //
 // It knows nothing of how a capsule is read or run.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package scaffold

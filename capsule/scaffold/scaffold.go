@@ -4,8 +4,10 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
@@ -16,12 +18,17 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// Template is a capsule to start from.
+// Template is a unit to start from.
 type Template struct {
 	Name, Description string
 	// File is a field of the input that needs a file, and Sample one, relative to the
-	// capsule; both are empty where the capsule runs without any input.
-	File, Sample string
+	// capsule. Value is a field that needs a value, with one: NAME=VALUE. All are empty where
+	// the unit runs without any input.
+	File, Sample, Value string
+	Message             string // of a wrapped agent: one that it answers; "" of others
+	// Beside are the units that it calls: by the ending of their names, the templates that
+	// they are made of. Only a flow has some.
+	Beside map[string]string
 }
 
 // Templates lists what Write can write, the simplest first.
@@ -31,48 +38,67 @@ func Templates() []Template {
 		{Name: "files", Description: "a file in, a file out: cleans a CSV", File: "table", Sample: "tests/data/orders.csv"},
 		{Name: "ai", Description: "software first, AI second: sorts a support message, by rules or by a model"},
 		{Name: "agent", Description: "no code: a model answers a question about a text, and keeps the contract"},
+		{
+			Name: "flow", Description: "a graph: two units in a row, and a person who decides",
+			Value: "message=I was charged twice", Beside: map[string]string{"-words": "basic", "-sort": "ai"},
+		},
+		{Name: "cli", Description: "a CLI agent that there is, wrapped: counts the words of a message", Message: "one two three"},
 	}
 }
 
-// Write writes a capsule that runs as it is into the directory name below parent, and
-// returns the files that it wrote, relative to parent and sorted. The error is an Input
-// fault for a name or a template that can't be, or a directory that isn't empty: nothing
-// is ever overwritten. When it fails halfway, it takes away what it wrote.
-func Write(parent, name, template string) (files []string, err error) {
-	if err := api.CheckUnitName(name); err != nil {
-		return nil, err
-	}
-	from, err := templateFS(template)
-	if err != nil {
-		return nil, err
-	}
-	root, err := newDir(filepath.Join(parent, name))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	w := writer{root: root, name: name}
-	if err := walkInto(&w, from); err != nil {
-		w.undo()
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, name), safefs.Reason(err)).
-			WithHint("look at the directory's permissions and the free space")
-	}
-	for _, f := range w.files {
-		files = append(files, filepath.Join(name, filepath.FromSlash(f)))
-	}
-	return files, nil
-}
-
-func templateFS(template string) (fs.FS, error) {
+// Find returns a template, or an Input fault that lists those that there are.
+func Find(name string) (Template, error) {
 	var names []string
 	for _, t := range Templates() {
-		if t.Name == template {
-			return fs.Sub(templates, "templates/"+template)
+		if t.Name == name {
+			return t, nil
 		}
 		names = append(names, t.Name)
 	}
-	return nil, fault.New(fault.Input, "there is no template %s", fault.Quote(template)).
+	return Template{}, fault.New(fault.Input, "there is no template %s", fault.Quote(name)).
 		WithHint("choose one of: %s", strings.Join(names, ", "))
+}
+
+// Write writes a capsule that runs as it is into the directory name below parent, and the
+// units that its template has beside it into directories of their own. It returns the files
+// that it wrote, relative to parent and sorted. The error is an Input fault for a name or a
+// template that can't be, or a directory that isn't empty: nothing is ever overwritten. When
+// it fails halfway, it takes away what it wrote.
+func Write(parent, name, template string) (files []string, err error) {
+	t, err := Find(template)
+	if err != nil {
+		return nil, err
+	}
+	var made []*writer
+	defer func() { closeAll(made, err != nil) }()
+	for _, u := range t.units(name) {
+		w, err := newWriter(parent, u.name)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, w)
+		if err := w.copy(u.template); err != nil {
+			return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, u.name), safefs.Reason(err)).
+				WithHint("look at the directory's permissions and the free space")
+		}
+		for _, f := range w.files {
+			files = append(files, filepath.Join(u.name, filepath.FromSlash(f)))
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// newUnit is a unit to write, and what it is made of.
+type newUnit struct{ name, template string }
+
+// units are the unit of a template and those beside it, in the order of their names.
+func (t Template) units(name string) []newUnit {
+	units := []newUnit{{name, t.Name}}
+	for _, ending := range slices.Sorted(maps.Keys(t.Beside)) {
+		units = append(units, newUnit{name + ending, t.Beside[ending]})
+	}
+	return units
 }
 
 // newDir makes a directory, or takes one that is empty.
@@ -104,8 +130,30 @@ type writer struct {
 	made  []string // files and directories, in order
 }
 
-func walkInto(w *writer, from fs.FS) error {
+func newWriter(parent, name string) (*writer, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, err
+	}
+	root, err := newDir(filepath.Join(parent, name))
+	return &writer{root: root, name: name}, err
+}
+
+func (w *writer) copy(template string) error {
+	from, err := fs.Sub(templates, "templates/"+template)
+	if err != nil {
+		return err
+	}
 	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error { return w.visit(from, name, d, err) })
+}
+
+// closeAll closes the directories of writers, and undoes what they made if so asked.
+func closeAll(writers []*writer, undo bool) {
+	for _, w := range writers {
+		if undo {
+			w.undo()
+		}
+		_ = w.root.Close()
+	}
 }
 
 func (w *writer) visit(from fs.FS, name string, d fs.DirEntry, err error) error {

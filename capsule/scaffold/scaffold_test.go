@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/cases"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/flow"
 )
 
 // standard are the files that the standard lists, and those that every capsule profits
@@ -29,16 +30,23 @@ const withoutCode = "agent"
 
 func TestScaffold(t *testing.T) {
 	for _, template := range Templates() {
+		if template.Beside != nil {
+			continue // TestScaffoldOfAFlow
+		}
 		t.Run(template.Name+" is a capsule without a problem", func(t *testing.T) {
 			parent := t.TempDir()
 			files, err := Write(parent, "my-thing", template.Name)
 			must(t, err)
-			for _, name := range standard {
+			expected, wrapped := standard, template.Message != ""
+			if wrapped {
+				expected = []string{"Dockerfile", "agent.yaml", ".dockerignore", "README.md"}
+			}
+			for _, name := range expected {
 				if !slices.Contains(files, filepath.Join("my-thing", name)) {
 					t.Errorf("no %s", name)
 				}
 			}
-			if slices.Contains(files, "my-thing/src/main.py") == (template.Name == withoutCode) {
+			if slices.Contains(files, "my-thing/src/main.py") == (template.Name == withoutCode || wrapped) {
 				t.Error("it has code, or should have some")
 			}
 			if !slices.IsSorted(files) {
@@ -75,6 +83,49 @@ func TestScaffold(t *testing.T) {
 	}
 }
 
+// TestScaffoldOfAFlow has the units beside it, whose contracts it keeps.
+func TestScaffoldOfAFlow(t *testing.T) {
+	parent := t.TempDir()
+	files, err := Write(parent, "refund", "flow")
+	must(t, err)
+	for _, name := range []string{"refund/flow.yaml", "refund/README.md", "refund-sort/src/main.py", "refund-words/src/main.py"} {
+		if !slices.Contains(files, filepath.FromSlash(name)) {
+			t.Errorf("no %s", name)
+		}
+	}
+	if !slices.IsSorted(files) {
+		t.Errorf("not sorted: %v", files)
+	}
+	c, err := capsule.Load(filepath.Join(parent, "refund"))
+	must(t, err)
+	units := func(name string) (*contract.Contract, bool) {
+		u, err := capsule.Load(filepath.Join(parent, name))
+		if err != nil {
+			return nil, false
+		}
+		return u.Contract, true
+	}
+	for _, finding := range c.Flow.Check(flow.Terms{Units: units, Contract: c.Contract, Timeout: c.Agent.Limits.Timeout}) {
+		t.Error(finding)
+	}
+	if tests, err := c.Cases(); err != nil || len(tests) < 2 || len(c.Warnings) > 0 {
+		t.Errorf("%d test cases, warnings %v: %v", len(tests), c.Warnings, err)
+	}
+}
+
+func TestScaffoldOfAFlowIsWholeOrNothing(t *testing.T) {
+	parent := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(parent, "refund-words", "mine"), 0o755))
+	if files, err := Write(parent, "refund", "flow"); !fault.Is(err, fault.Input) || files != nil {
+		t.Fatalf("Write = %v, %v", files, err)
+	}
+	for _, name := range []string{"refund", "refund-sort"} {
+		if left, err := os.ReadDir(filepath.Join(parent, name)); err != nil || len(left) > 0 {
+			t.Errorf("%s is left with %v: %v", name, left, err)
+		}
+	}
+}
+
 // harness calls execute as the bridge does, with files below the working directory.
 const harness = `
 import json, sys, types
@@ -94,9 +145,9 @@ except Exception as error:
 `
 
 // passes runs a template's case with the Python of this machine, in no sandbox: the
-// templates are our own. Those in which models answer need the gateway (cmd/aod runs them).
+// templates are our own. Those in which models answer, and wrapped programs, need more than that (cmd/aod runs them).
 func passes(t *testing.T, c *capsule.Capsule, test capsule.Case) {
-	if test.Models != nil {
+	if test.Models != nil || c.Wrapped != nil {
 		checkPayload(t, c.Contract.Output, test.Expect.Output)
 		return
 	}
@@ -215,11 +266,9 @@ func TestScaffoldUndoesWhatItMade(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	from, err := templateFS("basic")
-	must(t, err)
 	w := writer{root: root, name: "x"}
 	must(t, w.root.Mkdir("src", 0o700)) // in the way
-	if err := walkInto(&w, from); err == nil {
+	if err := w.copy("basic"); err == nil {
 		t.Fatal("nothing was in the way")
 	}
 	w.undo()

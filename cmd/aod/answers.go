@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,76 +17,125 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// flowAnswers are the answers to the questions of a flow that runs here: those that were given
-// before, and those of whoever sits at the terminal.
-type flowAnswers struct {
+// givenAnswers are the answers to what is asked here: those that were given before, and those
+// of whoever sits at the terminal.
+type givenAnswers struct {
 	app   *app
-	given map[string]string // actions by flow.NodePath
+	named map[string]string // actions by flow.NodePath
 
 	mu    sync.Mutex // one question at a time
+	plain []string   // for questions of programs, in their order; the last one stays
 	lines *bufio.Reader
 }
 
-// answerGiven parses --answer NODE=ACTION.
-func (a *app) answerGiven(flags []string) (*flowAnswers, error) {
-	given := map[string]string{}
-	for _, assignment := range flags {
-		node, action, err := split("--answer", assignment, "NODE=ACTION")
-		if err != nil {
-			return nil, err
+// answerGiven reads --answer.
+func (a *app) answerGiven(flags []string) *givenAnswers {
+	given := &givenAnswers{app: a, named: map[string]string{}, plain: slices.Clone(flags)}
+	for _, flag := range flags {
+		if node, action, ok := strings.Cut(flag, "="); ok {
+			given.named[node] = action
 		}
-		given[node] = action
 	}
-	return &flowAnswers{app: a, given: given}, nil
+	return given
 }
 
+// take returns what was given for a question.
+func (x *givenAnswers) take(q run.Question) (text string, ok bool) {
+	if q.Kind == "" {
+		text, ok = x.named[flow.NodePath(q.Address)]
+		return text, ok
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.plain) == 0 {
+		return "", false
+	}
+	text = x.plain[0]
+	if len(x.plain) > 1 {
+		x.plain = x.plain[1:]
+	}
+	return text, true
+}
+
+// spoken makes an answer of one text: one of the question's answers, or what is filled in.
+func spoken(answers []string, form json.RawMessage, text string) (action string, filled json.RawMessage, err error) {
+	if slices.Contains(answers, text) {
+		return text, nil, nil
+	}
+	schema, _ := contract.Compile(form)
+	if schema == nil || !slices.Contains(answers, handoff.Reply) {
+		return "", nil, &run.Denied{Reason: fmt.Sprintf("%q is no answer to the question", text), Hint: "it takes " + strings.Join(answers, ", ")}
+	}
+	if fields := schema.Fields(); len(fields) == 1 && fields[0].Name == handoff.Reply {
+		filled, err = json.Marshal(map[string]string{handoff.Reply: text})
+		return handoff.Reply, filled, err
+	}
+	payload, err := contract.Decode([]byte(text), maxSpoken)
+	if err == nil && len(schema.Validate(payload)) == 0 {
+		return handoff.Reply, payload.JSON(), nil
+	}
+	return "", nil, &run.Denied{Reason: "the answer given breaks the form of the question", Hint: "give a JSON object that keeps its schema"}
+}
+
+const maxSpoken = 1 << 20 // bytes
+
 // answer answers one question.
-func (x *flowAnswers) answer(ctx context.Context, q flow.Question) (flow.Answer, error) {
-	node := flow.NodePath(q.Address)
-	if action, ok := x.given[node]; ok {
-		if !slices.Contains(q.Answers, action) {
-			return flow.Answer{}, unanswered(q, fmt.Sprintf("%q is no answer to the question", action), "it takes "+strings.Join(q.Answers, ", "))
+func (x *givenAnswers) answer(ctx context.Context, q run.Question) (run.Answer, error) {
+	if text, ok := x.take(q); ok {
+		action, filled, err := spoken(q.Answers, q.Form, text)
+		answer := run.Answer{Action: action}
+		if err == nil && filled != nil {
+			err = json.Unmarshal(filled, &answer.Form)
 		}
-		return flow.Answer{Action: action}, nil
+		return answer, err
 	}
 	if in, ok := x.app.stdin.(interface{ Fd() uintptr }); !ok || !x.app.stderr.terminal || !term.IsTerminal(int(in.Fd())) {
-		return flow.Answer{}, unanswered(q, "it asks a person, and nobody is there: "+q.Text,
-			fmt.Sprintf("give the answer with --answer %s=%s, or run the flow on a server, which waits for it", node, q.Answers[0]))
+		return run.Answer{}, &run.Denied{
+			Reason: "it asks a person, and nobody is there: " + q.Text,
+			Hint:   fmt.Sprintf("give the answer with --answer %s, or run it on a server, which waits for it", answerFlag(q)),
+		}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.ask(ctx, q)
 }
 
-// unanswered is the failure of a node that gets no answer.
-func unanswered(q flow.Question, message, hint string) error {
-	return &flow.CallError{Refused: true, Failure: flow.Failure{
-		Node: q.Address, Category: string(api.CategoryPermanent), Kind: "unanswered", Message: message, Hint: hint,
-	}}
+// answerFlag is an example of what --answer takes for a question.
+func answerFlag(q run.Question) string {
+	if q.Kind == "" {
+		return flow.NodePath(q.Address) + "=" + q.Answers[0]
+	}
+	return strconv.Quote(q.Answers[0])
 }
 
 // ask asks at the terminal.
-func (x *flowAnswers) ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+func (x *givenAnswers) ask(ctx context.Context, q run.Question) (run.Answer, error) {
 	out := x.app.stderr
 	out.line("%s", out.style(bold, printable(q.Text)))
-	x.app.showShown(out, q.Show)
+	x.app.showShown(out, shownOf(q.Show))
+	if q.Kind == api.QuestionInput && slices.Contains(q.Answers, handoff.Reply) {
+		form, err := x.fill(ctx, q.Form)
+		return run.Answer{Action: handoff.Reply, Form: form, By: "terminal"}, err
+	}
 	for {
 		action, err := x.readLine(ctx, strings.Join(q.Answers, " or ")+"?")
 		if err != nil {
-			return flow.Answer{}, err
+			return run.Answer{}, err
 		}
 		if !slices.Contains(q.Answers, action) {
 			continue
 		}
 		form, err := x.fill(ctx, q.Form)
-		return flow.Answer{Action: action, Form: form, By: "terminal"}, err
+		return run.Answer{Action: action, Form: form, By: "terminal"}, err
 	}
 }
 
 // fill asks for each field of a form.
-func (x *flowAnswers) fill(ctx context.Context, form json.RawMessage) (map[string]any, error) {
+func (x *givenAnswers) fill(ctx context.Context, form json.RawMessage) (map[string]any, error) {
 	if len(form) == 0 {
 		return nil, nil
 	}
@@ -116,7 +166,7 @@ func (x *flowAnswers) fill(ctx context.Context, form json.RawMessage) (map[strin
 
 // readLine reads a line of the terminal. The goroutine that reads on after ctx's end goes with
 // the process.
-func (x *flowAnswers) readLine(ctx context.Context, prompt string) (string, error) {
+func (x *givenAnswers) readLine(ctx context.Context, prompt string) (string, error) {
 	_, _ = io.WriteString(x.app.stderr, prompt+" ")
 	if x.lines == nil {
 		x.lines = bufio.NewReader(x.app.stdin)
@@ -133,7 +183,7 @@ func (x *flowAnswers) readLine(ctx context.Context, prompt string) (string, erro
 	select {
 	case r := <-done:
 		if r.err != nil {
-			return "", fault.Wrap(fault.Input, r.err, "nobody answers").WithHint("give the answer with --answer NODE=ACTION")
+			return "", &run.Denied{Reason: "nobody answers", Hint: "give the answer with --answer"}
 		}
 		return r.line, nil
 	case <-ctx.Done():

@@ -85,11 +85,12 @@ contract, each run in a fresh container without network, root or a writable syst
 	flags.StringVar(&a.tokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"), "the file that holds that server's token (AOD_TOKEN_FILE)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log lines, only results and errors")
 	root.AddCommand(
-		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(), a.mcpCommand(), a.flowCommand(), a.questionsCommand(),
+		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(), a.agentCommand(), a.mcpCommand(), a.flowCommand(), a.questionsCommand(), a.diffCommand(), a.applyCommand(),
 		a.answerCommand(), a.shortAnswerCommand("approve"), a.shortAnswerCommand("reject"),
 		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
-		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(), a.pruneCommand(), a.backupCommand(), a.restoreCommand(), a.checkAgentCommand(),
+		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.sayCommand(), a.rerunCommand(),
+		a.unitsCommand(), a.scheduleCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(), a.pruneCommand(), a.backupCommand(), a.restoreCommand(),
+		a.tokenCommand(), a.secretCommand(), a.checkAgentCommand(),
 	)
 	a.completeCommands(root)
 	return root

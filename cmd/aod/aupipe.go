@@ -82,7 +82,7 @@ func (a *app) reportPipe(records []api.Record, all bool, failure error) error {
 			return err
 		}
 	case failure == nil && decisive.Outcome == api.Success:
-		return a.report(decisive, "", false, nil)
+		return a.report(decisive, "", asOutput, nil)
 	default:
 		failed := pipe.Failed(records)
 		if len(failed) == 0 { // somebody cancelled it

@@ -109,26 +109,26 @@ var variants = map[string][]string{
 
 // sealedVariants break rules that only a sandbox can watch.
 var sealedVariants = map[string][]string{
-	"fetches-the-model":         {"no-model-download", "no-network"},
-	"goes-on-without-the-model": {"no-model-download", "exit-missing-model"},
-	"connects":                  {"no-network"},
-	"binds":                     {"no-network"},
-	"leaves-a-file":             {"no-files-written"},
-	"shares-memory":             {"no-files-written"},
-	"tries-to-write":            {"no-files-written"},
-	"leaves-a-process":          {"no-leaks"},
-	"keeps-it-all":              {"error-messages", "out-of-memory"},
-	"eats-all-memory":           {"exit-codes", "exit-huge-input", "error-messages", "out-of-memory", "memory-bound"},
+	"fetches-the-model": {"no-model-download", "no-network"},
+	"leaves-a-file":     {"no-files-written"},
+	"leaves-a-process":  {"no-leaks"},
+	"eats-all-memory":   {"exit-codes", "exit-huge-input", "error-messages", "out-of-memory", "memory-bound"},
 }
 
 // moreSealedVariants break these rules in further ways. Each takes fifty sandboxes: they are in
-// the long form, AOD_VARIANTS=1 go test -run InSandboxes ./cmd/aod
+// the long form: make long
 var moreSealedVariants = map[string][]string{
+	"goes-on-without-the-model": {"no-model-download", "exit-missing-model"},
+	"connects":                  {"no-network"},
+	"binds":                     {"no-network"},
 	"asks-for-a-name":           {"no-network"},
 	"listens":                   {"no-network"},
+	"shares-memory":             {"no-files-written"},
+	"tries-to-write":            {"no-files-written"},
 	"removes-its-file":          {"no-files-written"},
 	"tries-to-make-a-directory": {"no-files-written"},
 	"tries-to-remove":           {"no-files-written"},
+	"keeps-it-all":              {"error-messages", "out-of-memory"},
 }
 
 // soundVariants break no rule; those of sealedSound show that only in a sandbox.

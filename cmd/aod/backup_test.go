@@ -142,12 +142,13 @@ func TestABackupUnderLoadHasAllThatWasTold(t *testing.T) {
 }
 
 func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()
 	s.await(s.mustSubmit("worker", work{Mark: 1}))
 	big := filepath.Join(t.TempDir(), "doc")
-	write(t, strings.Repeat("0123456789abcdef", 4<<20), big) // 64 MiB
+	write(t, strings.Repeat("0123456789abcdef", 1<<20), big) // 16 MiB
 	record, err := s.submit(t.Context(), client.Submission{
 		Unit: "worker", Input: work{Mark: 2}.input(), Files: []client.InputFile{{Field: "doc", Path: big}},
 	})
@@ -184,6 +185,7 @@ func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
 }
 
 func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()

@@ -14,6 +14,7 @@ import (
 // callNode is a run in the tree of calls.
 type callNode struct {
 	unit     string
+	step     string // of the flow that called it, by its address
 	state    api.State
 	outcome  string // what went wrong; "" if nothing did
 	since    time.Time
@@ -21,6 +22,22 @@ type callNode struct {
 	files    int
 	models   api.ModelUsage // of the run itself
 	children []*callNode
+	graph    graphNode // of a flow that is followed: its nodes
+}
+
+// twig is what has a line in the tree, and others below it.
+type twig interface {
+	line(o *output, now time.Time) string
+	twigs() []twig
+}
+
+// twigs implements twig.
+func (n *callNode) twigs() []twig {
+	below := n.graph.twigs()
+	for _, child := range n.children {
+		below = append(below, child)
+	}
+	return below
 }
 
 // nodesOf turns the calls of a record into nodes.
@@ -28,7 +45,7 @@ func nodesOf(calls []api.Call) []*callNode {
 	nodes := make([]*callNode, 0, len(calls))
 	for _, c := range calls {
 		node := &callNode{
-			unit: c.Unit, state: c.State, since: c.CreatedAt, files: c.Files, outcome: c.ErrorKind,
+			unit: c.Unit, step: c.Step, state: c.State, since: c.CreatedAt, files: c.Files, outcome: c.ErrorKind,
 			took: time.Duration(c.TotalMS * float64(time.Millisecond)), children: nodesOf(c.Calls),
 		}
 		nodes = append(nodes, node)
@@ -94,10 +111,10 @@ func callsOf(ctx context.Context, server *client.Client, id string, depth int) (
 
 // lines draws the node and the nodes below it.
 func (n *callNode) lines(o *output, now time.Time) []string {
-	return append([]string{n.line(o, now)}, branches(o, n.children, "", now)...)
+	return append([]string{n.line(o, now)}, branches(o, n.twigs(), "", now)...)
 }
 
-func branches(o *output, nodes []*callNode, indent string, now time.Time) []string {
+func branches(o *output, nodes []twig, indent string, now time.Time) []string {
 	var lines []string
 	for i, n := range nodes {
 		branch, below := "├─ ", "│  "
@@ -105,7 +122,7 @@ func branches(o *output, nodes []*callNode, indent string, now time.Time) []stri
 			branch, below = "└─ ", "   "
 		}
 		lines = append(lines, o.style(dim, indent+branch)+n.line(o, now))
-		lines = append(lines, branches(o, n.children, indent+below, now)...)
+		lines = append(lines, branches(o, n.twigs(), indent+below, now)...)
 	}
 	return lines
 }
@@ -116,7 +133,7 @@ func (n *callNode) line(o *output, now time.Time) string {
 	if took == 0 {
 		took = now.Sub(n.since)
 	}
-	line := fmt.Sprintf("%s %s %s", n.mark(o), printable(n.unit), o.style(dim, took.Round(10*time.Millisecond).String()))
+	line := fmt.Sprintf("%s %s %s", n.mark(o), n.name(o), o.style(dim, took.Round(10*time.Millisecond).String()))
 	if n.files > 0 {
 		line += o.style(dim, " "+plural(n.files, "file"))
 	}
@@ -127,6 +144,14 @@ func (n *callNode) line(o *output, now time.Time) string {
 		line += " " + o.style(red, n.outcome)
 	}
 	return line
+}
+
+// name is the unit, after the step that called it.
+func (n *callNode) name(o *output) string {
+	if n.step == "" {
+		return printable(n.unit)
+	}
+	return printable(n.step) + " " + o.style(dim, printable(n.unit))
 }
 
 func (n *callNode) mark(o *output) string {
@@ -162,6 +187,9 @@ func (t *callTree) note(e run.Event) (node *callNode, called bool) {
 	if e.Model != nil {
 		node.models.Add(*e.Model)
 	}
+	if e.Node != nil {
+		node.graph.note(*e.Node)
+	}
 	if e.State == nil || e.State.State == api.Cleanup || e.State.State == api.Idle {
 		return node, called
 	}
@@ -180,9 +208,13 @@ func (t *callTree) add(e run.Event) (node *callNode, called bool) {
 		t.nodes[e.Run] = t.root
 		return t.root, false
 	}
-	node = &callNode{unit: e.Unit, state: api.Idle, since: time.Now()}
+	node = &callNode{unit: e.Unit, step: e.Step, state: api.Idle, since: time.Now()}
 	t.nodes[e.Run] = node
-	if parent := t.nodes[e.Parent]; parent != nil {
+	switch parent := t.nodes[e.Parent]; {
+	case parent == nil:
+	case e.Step != "":
+		parent.graph.calls(e.Step, node)
+	default:
 		parent.children = append(parent.children, node)
 	}
 	return node, true

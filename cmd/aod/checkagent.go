@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/protocol/a2a/peer"
+	a2acheck "github.com/agent-on-demand/aod/protocol/a2a/peer/check"
 )
 
 // targetsVariable is the environment variable with the agents to check if the command line
@@ -18,6 +21,7 @@ const targetsVariable = "AGENT_CONTRACT_TARGETS"
 
 // checkAgentFlags are the flags of check-agent.
 type checkAgentFlags struct {
+	a2a       bool
 	json      bool
 	tokenFile string
 	inputs    string
@@ -28,21 +32,25 @@ func (a *app) checkAgentCommand() *cobra.Command {
 	var flags checkAgentFlags
 	cmd := &cobra.Command{
 		Use:   "check-agent URL[=TASK]...",
-		Short: "Hold anybody's agent against the agent HTTP contract",
+		Short: "Hold anybody's agent against the agent HTTP contract, or the A2A protocol",
 		Long: `Call agents by the agent HTTP contract, sync and streaming, and judge every rule of it.
 TASK is a task type that the agent knows; it runs a few times, in the mode DEMO. Without
 arguments the agents are those in ` + targetsVariable + `, a list with commas.
+With --a2a the agents are of the A2A protocol: card, errors, streams and cancelling are judged.
+A task of theirs runs up to three times, and there is no TASK.
 Exit code 1 when a rule is broken.`,
 		Example: `  aod check-agent http://127.0.0.1:8000=WORD_STATS
-  aod check-agent https://agents.example.com=LIT_RETRIEVAL --token-file token --json`,
+  aod check-agent https://agents.example.com=LIT_RETRIEVAL --token-file token --json
+  aod check-agent --a2a https://agents.example.com`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.checkAgents(cmd.Context(), args, flags) },
 	}
 	set := cmd.Flags()
+	set.BoolVar(&flags.a2a, "a2a", false, "the agents speak the A2A protocol, in version 1.0 or 0.3")
 	set.BoolVar(&flags.json, "json", false, "print the reports as JSON")
 	// This flag hides the global one, whose token is for AOD's own server.
 	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
-	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object")
-	set.DurationVar(&flags.timeout, "timeout", check.DefaultTimeout, "how long one call may take")
+	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object; with --a2a its message, prompt, query or text is sent as text")
+	set.DurationVar(&flags.timeout, "timeout", check.DefaultTimeout, "how long one call may take, or with --a2a one task")
 	return cmd
 }
 
@@ -61,13 +69,28 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it", target.URL).
 				WithHint("name the agent by https, or check it without a token")
 		}
-		report, err := check.Agent(ctx, target, opts)
+		report, err := flags.check(ctx, target, opts)
 		if err != nil {
 			return err
 		}
 		reports = append(reports, report)
 	}
 	return a.showReports(reports, flags.json)
+}
+
+// check holds one agent against its protocol.
+func (f checkAgentFlags) check(ctx context.Context, target check.Target, opts check.Options) (check.Report, error) {
+	switch {
+	case !f.a2a:
+		return check.Agent(ctx, target, opts)
+	case target.TaskType != "":
+		return check.Report{}, fault.New(fault.Input, "an agent of the A2A protocol has no task type: %q", target.TaskType).
+			WithHint("write its address alone, and what it is sent into a file for --inputs")
+	}
+	return a2acheck.Agent(ctx, a2acheck.Options{
+		Call:   peer.Options{URL: target.URL, PlainHTTP: opts.Call.PlainHTTP, Token: opts.Call.Token},
+		Inputs: json.RawMessage(opts.Inputs), Timeout: opts.Call.Timeout,
+	})
 }
 
 // targetsOf reads the agents to check, or those of the environment if none are named.

@@ -56,7 +56,7 @@ func (a *app) completeCommands(root *cobra.Command) {
 	for _, name := range []string{"run", "shell", "test", "build", "describe"} {
 		arguments[name] = a.offer(first(a.completeUnits), cobra.ShellCompDirectiveDefault)
 	}
-	for _, name := range []string{"runs", "logs", "rerun"} {
+	for _, name := range []string{"runs", "logs", "rerun", "diff", "apply"} {
 		arguments[name] = a.offer(first(a.allRuns), none)
 	}
 	flags := map[string]cobra.CompletionFunc{

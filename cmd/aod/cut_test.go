@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/programtest"
 )
 
 // AOD_CUT is for how long the engine is away, in seconds. The long form is:
@@ -138,7 +139,7 @@ func newEngineLine(t *testing.T, network string) *engineLine {
 	}
 	l := &engineLine{t: t, network: network, address: filepath.Join(dir, "engine"), engine: engine, conns: map[net.Conn]bool{}}
 	if network == "tcp" {
-		l.address = freeAddress(t)
+		l.address = programtest.FreeAddress(t)
 	}
 	t.Cleanup(func() {
 		l.cut()

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +56,7 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	checkups := append(examineEngine(ctx), examineInit(), examineData(a.data))
+	checkups := append(examineEngine(ctx), examineData(a.data))
 	if asJSON {
 		if err := a.stdout.json(checkups); err != nil {
 			return err
@@ -85,15 +85,15 @@ func (a *app) showCheckups(checkups []checkup) {
 func examineEngine(ctx context.Context) []checkup {
 	engine, err := docker.New(docker.Options{})
 	if err != nil {
-		return []checkup{sick("engine", err)}
+		return []checkup{sick("engine", err), examineInit(goruntime.GOARCH)}
 	}
 	defer func() { _ = engine.Close() }() // nothing is lost
 	info, err := engine.Probe(ctx)
 	if err != nil {
-		return []checkup{sick("engine", err)}
+		return []checkup{sick("engine", err), examineInit(goruntime.GOARCH)}
 	}
 	return []checkup{
-		{Name: "engine", Health: fine, Found: info.Version + " at " + info.Endpoint},
+		{Name: "engine", Health: fine, Found: info.Name + " " + info.Version + " at " + info.Endpoint},
 		examinePlace(info),
 		examineAPI(info),
 		{Name: "cgroups", Health: fine, Found: "version " + info.CgroupVersion + ", driver " + info.CgroupDriver},
@@ -103,7 +103,9 @@ func examineEngine(ctx context.Context) []checkup {
 		examineWatch(info),
 		{Name: "runtimes", Health: fine, Found: strings.Join(info.Runtimes, ", ")},
 		examineBase(ctx, engine),
+		examineBuilds(ctx, engine),
 		examineSpace("engine's disk", info),
+		examineInit(info.Arch),
 	}
 }
 
@@ -214,11 +216,10 @@ func examineData(path string) checkup {
 }
 
 func examineDisk(name, path string) checkup {
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(path, &stat); err != nil {
+	free, err := runtime.FreeBytes(path)
+	if err != nil {
 		return checkup{Name: name, Health: worry, Found: "can't be looked at: " + err.Error()}
 	}
-	free := int64(stat.Bavail) * int64(stat.Bsize) //nolint:gosec,unconvert // G115: no disk has 2^63 bytes; types differ between systems
 	c := checkup{Name: name, Health: fine, Found: fmt.Sprintf("%s, %s free", path, bytesText(free))}
 	switch {
 	case free < noSpace:
@@ -229,11 +230,14 @@ func examineDisk(name, path string) checkup {
 	return c
 }
 
-func examineInit() checkup {
-	for _, arch := range []string{"amd64", "arm64"} {
-		if _, err := initbin.Binary(arch); err != nil {
-			return sick("sandbox init", err)
-		}
+// examineInit looks for what the sandboxes of the engine begin with.
+func examineInit(arch string) checkup {
+	self, err := initbin.Check(arch)
+	switch {
+	case err != nil:
+		return sick("sandbox init", err)
+	case self:
+		return checkup{Name: "sandbox init", Health: fine, Found: "aod itself, for engines on linux/" + arch + " alone; `make build` and releases have a small one"}
 	}
 	return checkup{Name: "sandbox init", Health: fine, Found: "built in"}
 }

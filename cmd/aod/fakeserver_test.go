@@ -53,6 +53,16 @@ func newFakeServer(t *testing.T) *fakeServer {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/units/{name}/schema", say(`{"input":{"type":"object","properties":{"n":{"type":"int"},"doc":{"type":"string","format":"file_path"}}},"output":{"type":"object"}}`))
 	mux.HandleFunc("PUT /v1/units/{name}", s.putUnit)
+	mux.HandleFunc("DELETE /v1/units/{name}", func(w http.ResponseWriter, r *http.Request) {
+		s.noted(r, "")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /v1/units/{name}/versions", say(`{"versions":[{"version":"00000000000000a1","source":"upload","since":"2026-01-02T03:04:05Z","current":true},{"version":"00000000000000a0","source":"upload","since":"2026-01-01T03:04:05Z","current":false}]}`))
+	mux.HandleFunc("POST /v1/units/{name}/rollback", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.noted(r, string(body))
+		_, _ = io.WriteString(w, `{"name":"hello","version":"00000000000000a0"}`)
+	})
 	mux.HandleFunc("POST /v1/runs", s.submit)
 	mux.HandleFunc("POST /v1/runs/{id}/rerun", s.submit)
 	mux.HandleFunc("POST /v1/runs/{id}/cancel", s.cancel)
@@ -62,6 +72,8 @@ func newFakeServer(t *testing.T) *fakeServer {
 	mux.HandleFunc("GET /v1/units/{name}", say(`{"name":"hello","kind":"capsule","access":"read-only","concurrency":2,`+fakePolicy+`,"input_schema":{"type":"object"}}`))
 	mux.HandleFunc("GET /v1/runs/{id}", s.get)
 	mux.HandleFunc("GET /v1/runs/{id}/events", s.follow)
+	mux.HandleFunc("GET /v1/runs/{id}/artifacts", say(`{"artifacts":[{"n":3,"id":"page","parts":[{"text":"ab"}]}],"next":null}`))
+	mux.HandleFunc("GET /v1/runs/{id}/pushes", say(`{"pushes":[{"id":"p1","url":"https://hook.example/secret","created_at":"2026-01-02T03:04:05Z","deliveries":{"delivered":5,"waiting":2,"lost":0}},{"id":"p2","url":"https://hook.example/secret","created_at":"2026-01-02T03:04:05Z","deliveries":{"delivered":0,"waiting":0,"lost":7},"given_up_at":"2026-01-02T04:04:05Z","reason":"unanswered"}]}`))
 	mux.HandleFunc("GET /v1/runs/{id}/logs", s.logs)
 	mux.HandleFunc("GET /v1/runs/{id}/files/{name...}", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, s.files[r.PathValue("name")])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/fault"
 )
 
 // newRemoteServer returns a server whose engine is reached by TCP, and so taken for one that
@@ -114,5 +115,19 @@ func TestThereAreNoSessionsWithAnEngineElsewhere(t *testing.T) {
 	s.removeLater(record.Image.Ref)
 	if !strings.Contains(string(record.Output), `"status":501,"code":"unsupported"`) {
 		t.Errorf("a capsule is told %s, %+v", record.Output, record.Error)
+	}
+}
+
+// The program of a session is talked with by files of this machine.
+func TestThereAreNoConversationsWithAnEngineElsewhere(t *testing.T) {
+	s := newRemoteServer(t)
+	s.addTalker("talker", keptAlive)
+	s.start()
+	if _, err := s.client.NewSession(t.Context(), "talker", nil); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "engine elsewhere") {
+		t.Errorf("a session: %v", err)
+	}
+	_, err := s.client.Submit(t.Context(), client.Submission{Unit: "talker", Input: json.RawMessage(`{"message":"hello"}`)})
+	if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "engine elsewhere") {
+		t.Errorf("one turn alone: %v", err)
 	}
 }

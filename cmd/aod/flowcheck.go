@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // flowFindings holds a flow against the contracts of the units that it names. It warns of each
@@ -37,7 +38,24 @@ func (a *app) flowFindings(c *capsule.Capsule) (findings []fault.Finding) {
 	units := func(name string) (*contract.Contract, bool) { return contracts[name], true }
 	return append(findings, c.Flow.Check(flow.Terms{
 		Units: units, Contract: c.Contract, Timeout: c.Agent.Limits.Timeout, Calls: c.Agent.Budgets.Calls,
+		Name: c.Name, Recursion: c.Agent.Recursion, Callees: a.calleesIn(places),
 	})...)
+}
+
+// calleesIn finds the units that others in these directories may call. Each is read once.
+func (a *app) calleesIn(places []string) func(name string) []string {
+	known := map[string][]string{}
+	return func(name string) []string {
+		names, read := known[name]
+		if read {
+			return names
+		}
+		if found, err := a.loadCallee(places, name); err == nil {
+			names = unit.Of(found).Policy.Grants
+		}
+		known[name] = names
+		return names
+	}
 }
 
 // boundsText says what a run of a flow takes.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -72,6 +71,7 @@ const (
 
 // The long form is: AOD_KILLS=20 go test -race -run TestAFlowSurvivesKills ./cmd/aod
 func TestAFlowSurvivesKills(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "1")
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_KILLS", usualFlowKills)
@@ -85,19 +85,10 @@ func TestAFlowSurvivesKills(t *testing.T) {
 		s.kill()
 		s.start()
 	}
-	var question api.Question
-	eventually(t, "the flow asks", func() bool {
-		for q, err := range s.client.Questions(context.Background(), run) {
-			question = q
-			return err == nil
-		}
-		return false
-	})
+	question := s.question(run)
 	s.kill()
 	s.start()
-	if err := s.client.Answer(t.Context(), question.ID, api.Answer{Action: "approve"}); err != nil {
-		t.Fatal(err)
-	}
+	s.approve(question)
 	s.judgeStamps(s.await(run))
 }
 

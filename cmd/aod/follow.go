@@ -43,7 +43,7 @@ func (a *app) follow(ctx context.Context, server *client.Client, run api.Record,
 	if record.Files == nil {
 		record.Files = []api.File{} // as in the JSON of a record
 	}
-	return a.report(record, "", flags.json, nil)
+	return a.report(record, "", flags.form(), nil)
 }
 
 // follower shows the events of a run on a server.
@@ -97,13 +97,13 @@ func (f *follower) showEvents(ctx context.Context) error {
 			return err
 		}
 		f.seen = event.Seq
-		f.show(event)
+		f.show(ctx, event)
 	}
 	return nil
 }
 
 // show ignores unknown events: a server may be newer than the client.
-func (f *follower) show(event api.Event) {
+func (f *follower) show(ctx context.Context, event api.Event) {
 	data, err := event.Decode()
 	if err != nil {
 		return
@@ -122,6 +122,15 @@ func (f *follower) show(event api.Event) {
 		shown = f.callEvent(data)
 	case api.ModelCall:
 		shown.Model = &data
+	case api.UpstreamEvent:
+		shown.Upstream = &data
+	case api.NodeEvent:
+		shown.Node = &data
+	case api.EgressEvent:
+		shown.Egress = &data
+	case api.QuestionEvent:
+		f.showQuestion(ctx, data)
+		return
 	case api.AttemptEvent:
 		f.showAttempt(data)
 		return
@@ -133,7 +142,25 @@ func (f *follower) show(event api.Event) {
 func (f *follower) callEvent(call api.Call) run.Event {
 	state := api.Transition{State: call.State, At: time.Now()}
 	return run.Event{
-		Run: call.ID, Unit: call.Unit, Parent: f.id, State: &state, Files: call.Files, Outcome: call.ErrorKind,
+		Run: call.ID, Unit: call.Unit, Parent: f.id, Step: call.Step, State: &state, Files: call.Files, Outcome: call.ErrorKind,
+	}
+}
+
+// showQuestion shows what is asked, unless that has its answer by now.
+func (f *follower) showQuestion(ctx context.Context, told api.QuestionEvent) {
+	if told.State != api.QuestionOpen {
+		f.view.answered(f.id, told.Address)
+		return
+	}
+	for q, err := range f.server.Questions(ctx, f.id) {
+		if err != nil {
+			f.warn("what is asked can't be shown: " + fault.Public(err).Msg)
+			return
+		}
+		if q.ID == told.ID {
+			f.view.asks(f.id, q)
+			return
+		}
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -45,7 +47,7 @@ func (s *server) fillOnce(d *disk, dice *rand.Rand, count map[string]int) {
 	doc := filepath.Join(s.t.TempDir(), "doc")
 	content := strings.Repeat("one line of many\n", 60_000)
 	write(s.t, content, doc)
-	var accepted []string
+	accepted := map[string]int{} // their marks
 	submit := func(mark int) {
 		record, err := s.client.Submit(s.t.Context(), client.Submission{
 			Unit: "worker", Input: work{Mark: mark, Ticks: dice.IntN(4)}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
@@ -54,7 +56,7 @@ func (s *server) fillOnce(d *disk, dice *rand.Rand, count map[string]int) {
 			count["refused"]++
 			return
 		}
-		accepted = append(accepted, record.ID)
+		accepted[record.ID] = mark
 	}
 	for mark := range 3 {
 		submit(mark)
@@ -64,7 +66,7 @@ func (s *server) fillOnce(d *disk, dice *rand.Rand, count map[string]int) {
 	submit(3)
 	time.Sleep(time.Duration(300+dice.IntN(700)) * time.Millisecond)
 	d.empty()
-	for mark, id := range accepted {
+	for id, mark := range accepted {
 		record := s.await(id)
 		s.judgeFull(record, mark, content)
 		count[string(record.Outcome)]++

@@ -41,6 +41,7 @@ const (
 
 // The long form is: AOD_KILLS=20 go test -race -run TestAChainOfHandoffs ./cmd/aod
 func TestAChainOfHandoffsSurvivesKills(t *testing.T) {
+	t.Parallel()
 	killChain(t, newServer(t, "--concurrency", "1"), usualChainKills)
 }
 

@@ -70,10 +70,20 @@ func (a *app) remember(req *orchestrator.Request, dir string, flags runFlags) er
 		}
 	}
 	req.History = orchestrator.NewHistory(a.data, int(flags.history))
-	req.Source = orchestrator.Source{Dir: dir, Secrets: secrets, MayCall: flags.given.mayCall}
-	if flags.given.file != "" {
-		if req.Source.UnitConfig, err = filepath.Abs(flags.given.file); err != nil {
-			return fault.Wrap(fault.Input, err, "--unit-config: its path can't be used")
+	req.Source = orchestrator.Source{Dir: dir, Secrets: secrets, MayCall: flags.given.mayCall, Start: req.Start}
+	for flag, path := range map[string]struct {
+		given  string
+		stored *string
+	}{
+		"--unit-config": {flags.given.file, &req.Source.UnitConfig},
+		"--upstreams":   {flags.given.upstreams, &req.Source.Upstreams},
+		"--models":      {flags.models.given, &req.Source.Models},
+	} {
+		if path.given == "" {
+			continue
+		}
+		if *path.stored, err = filepath.Abs(path.given); err != nil {
+			return fault.Wrap(fault.Input, err, "%s: its path can't be used", flag)
 		}
 	}
 	return nil
@@ -95,7 +105,7 @@ func (a *app) pastRuns(f api.Filter) []api.Summary {
 	var runs []api.Summary
 	for _, past := range a.history().List() {
 		r := past.Record
-		if (f.Unit == "" || f.Unit == r.Unit) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) && len(f.Metadata) == 0 && !f.Active {
+		if (f.Unit == "" || f.Unit == r.Unit) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) && len(f.Metadata) == 0 && f.Schedule == "" && !f.Active {
 			runs = append(runs, summaryOf(r))
 		}
 	}
@@ -136,12 +146,13 @@ func (a *app) rerunHere(ctx context.Context, past orchestrator.Past, flags runFl
 	if err != nil {
 		return err
 	}
-	flags.given = givenFlags{file: past.Source.UnitConfig, mayCall: past.Source.MayCall}
+	flags.given = givenFlags{file: past.Source.UnitConfig, mayCall: past.Source.MayCall, upstreams: past.Source.Upstreams}
+	flags.models.given = past.Source.Models
 	u, err := flags.given.unit(c)
 	if err != nil {
 		return err
 	}
-	again := run.Request{Unit: u, Timeout: past.Timeout}
+	again := run.Request{Unit: u, Timeout: past.Timeout, Start: past.Source.Start}
 	if err := a.inputAgain(&again, past); err != nil {
 		return err
 	}
@@ -150,11 +161,20 @@ func (a *app) rerunHere(ctx context.Context, past orchestrator.Past, flags runFl
 }
 
 func (a *app) inputAgain(again *run.Request, past orchestrator.Past) (err error) {
+	if err := run.CheckRerun(past.Record); err != nil {
+		return err
+	}
 	if again.Input, err = contract.Decode(past.Record.Input, contract.DefaultMaxBytes); err != nil {
 		return err
 	}
 	if again.Placed, err = a.history().Inputs(past.Record.ID); err != nil {
 		return fmt.Errorf("read input files: %w", err)
+	}
+	if past.NoProject {
+		return fault.New(fault.Input, "the workspace of this run was too large to be kept").WithHint("run it with --workspace again")
+	}
+	if again.Project, err = a.history().Project(past.Record.ID); err != nil {
+		return err
 	}
 	if past.NoFiles && len(again.Placed) == 0 && len(again.Unit.Contract.Input.FileRefs(again.Input)) > 0 {
 		return fault.New(fault.Input, "the files of this run were too large to be kept").

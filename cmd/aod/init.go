@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,10 +18,11 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Make a capsule that runs as it is",
-		Long:  "Make the directory NAME with every file of a capsule, ready to run, and a test case.\n\nTemplates:\n" + templateList(),
+		Long:  "Make the directory NAME with every file of a capsule, ready to run, and test cases. A flow's units are\nmade beside it.\n\nTemplates:\n" + templateList(),
 		Example: `  aod init word-count
   aod init clean-csv --template files
-  aod init ./capsules/answer --template ai`,
+  aod init ./capsules/answer --template ai
+  aod init refund --template flow`,
 		Args: exactly(1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.scaffold(args[0], template) },
 	}
@@ -43,18 +46,30 @@ func (a *app) scaffold(path, template string) error {
 	if filepath.IsAbs(path) {
 		dir = path
 	}
-	a.note("\nNext:  aod test %s\n       aod run %s%s", dir, dir, sampleFlag(dir, template)) // a test needs no model's key
-	return nil
+	return a.noteNext(dir, template)
 }
 
-// sampleFlag returns the flag for the sample file of a template that needs a file.
-func sampleFlag(dir, template string) string {
-	for _, t := range scaffold.Templates() {
-		if t.Name == template && t.File != "" {
-			return " --file " + t.File + "=" + filepath.Join(dir, t.Sample)
-		}
+// noteNext says what to do with a new unit. A test needs no model's key.
+func (a *app) noteNext(dir, template string) error {
+	t, err := scaffold.Find(template)
+	if err != nil {
+		return err
 	}
-	return ""
+	next := []string{"aod test " + dir, "aod run " + dir}
+	if t.File != "" {
+		next[1] += " --file " + t.File + "=" + filepath.Join(dir, t.Sample)
+	}
+	if t.Value != "" {
+		next[1] += fmt.Sprintf(" --set %q", t.Value)
+	}
+	if t.Message != "" {
+		next[1] = fmt.Sprintf("aod agent run %s -m %q", dir, t.Message)
+	}
+	if t.Beside != nil {
+		next = slices.Insert(next, 0, "aod flow show "+dir)
+	}
+	a.note("\nNext:  %s", strings.Join(next, "\n       "))
+	return nil
 }
 
 func templateNames() []string {

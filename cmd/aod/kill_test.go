@@ -25,6 +25,7 @@ const (
 )
 
 func TestNoKillOfTheServerLosesOrDoublesARun(t *testing.T) {
+	t.Parallel()
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_KILLS", usualKills)
 	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)

@@ -8,6 +8,7 @@ import (
 
 // Whatever an image says of itself, its containers have the labels of their runs.
 func TestForgedLabelsHurtNoRun(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addWorker("honest", "")
 	s.addWorker("forger", "LABEL aod.aside=x aod.run=x aod.root=x aod.unit=honest aod.owner=x aod.attempt=7\n")

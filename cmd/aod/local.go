@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -14,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -33,7 +36,7 @@ type unitKind struct {
 
 // kinds are the kinds of unit that can be executed. Add new ones here.
 func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers, capsule.KindFlow: kindflow.New(nil)}
+	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers, capsule.KindAgent: containers, capsule.KindFlow: kindflow.New(nil)}
 	for _, kind := range a.moreKinds {
 		kinds[kind.read.Name] = kind.run
 	}
@@ -64,11 +67,17 @@ func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) 
 type localOptions struct {
 	secrets map[string]string // paths of files, by name
 	models  orchestrator.Models
+
+	upstreams string   // a file of them; "": that of the environment
+	asks      []string // of them, whose keys have to be there
+	find      finder   // of the units that these call; nil: they call none
 }
 
 // withUnit is withLocal for runs of a unit. If its kind leaves no remains elsewhere, the
 // engine need not answer: remains of dead processes are then removed if possible.
 func (a *app) withUnit(ctx context.Context, u *unit.Unit, opts localOptions, do func(*local) error) error {
+	opts.asks = u.Policy.Upstreams
+	a.sayReaches(u, opts.find)
 	return a.openLocal(opts, func(l *local) error {
 		if err := a.sweepFor(ctx, l, u); err != nil {
 			return err
@@ -94,15 +103,38 @@ func (a *app) sweepFor(ctx context.Context, l *local, u *unit.Unit) error {
 	return ctx.Err()
 }
 
+// leadsRuns returns an Unsupported fault on a system from which no sandbox can be led.
+func leadsRuns(system string) error {
+	if system != "windows" {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "on Windows aod is the client of a server: it leads no runs, builds no images and serves nobody").
+		WithHint("name a server with --server or AOD_SERVER, or use the Linux program, which works in WSL")
+}
+
 func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
+	if err := leadsRuns(goruntime.GOOS); err != nil {
+		return err
+	}
 	engine, err := docker.New(docker.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	l := &local{engine: engine, containers: container.New(engine, container.Options{Patches: a.patches})}
+	l := &local{engine: engine, containers: container.New(engine, container.Options{Patches: a.patches, Secret: secrets.Files{Named: opts.secrets}.Read})}
+	upstreams, err := a.localUpstreams(opts)
+	if err != nil {
+		return err
+	}
+	defer upstreams.Close()
 	l.kinds = a.kinds(l.containers, remote.New(remote.Options{Data: a.data, SecretFiles: opts.secrets}))
-	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{Home: a.data, Kinds: l.kinds, Models: opts.models, Mounts: []handoff.Mount{mcpMount(nil)}}); err != nil {
+	door, err := localDoor()
+	if err != nil {
+		return err
+	}
+	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{
+		Home: a.data, Kinds: l.kinds, Models: opts.models, Upstreams: upstreams, Egress: door, Mounts: []handoff.Mount{mcpMount(nil)},
+	}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()

@@ -7,9 +7,33 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/agent-on-demand/aod/runtime/initbin"
+	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/runtime/line"
+	"github.com/agent-on-demand/aod/runtime/pid1"
+	"github.com/agent-on-demand/aod/runtime/tunnel"
 )
 
-func main() { os.Exit(mainCode()) }
+// main is three programs: in a sandbox that was started without the small ones, this one stands
+// in for them.
+func main() {
+	switch startedAs() {
+	case initreport.InitPath:
+		syscall.Exit(pid1.Main(os.Args))
+	case tunnel.Program:
+		os.Exit(line.Main())
+	}
+	initbin.OfferSelf()
+	os.Exit(mainCode())
+}
+
+func startedAs() string {
+	if len(os.Args) == 0 {
+		return ""
+	}
+	return os.Args[0]
+}
 
 // mainCode runs the program, with more kinds of unit than the built-in ones. The first
 // signal ends the work in progress. A second one ends the process, and the next start

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/fault"
@@ -154,9 +153,7 @@ func whileRead(ctx context.Context, out *output) (context.Context, func()) {
 		defer close(done)
 		defer cancel()
 		for ctx.Err() == nil {
-			fds := []unix.PollFd{{Fd: int32(out.fd)}} //nolint:gosec // a descriptor is small
-			n, err := unix.Poll(fds, int(readerPause.Milliseconds()))
-			if n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			if gone, _ := readerGone(out.fd, readerPause); gone { // or nobody could tell
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/handoff"
@@ -49,7 +50,15 @@ func (r *anyRuns) Cancel(context.Context, string, string) error { return nil }
 
 func (r *anyRuns) LastWords(context.Context, string) string { return "" }
 
+func (r *anyRuns) Messages(context.Context, int64) ([]api.HeardMessage, error) { return nil, nil }
+
+func (r *anyRuns) Artifact(context.Context, handoff.Artifact) error { return nil }
+
 func (r *anyRuns) Progress(handoff.Progress) {}
+
+func (r *anyRuns) Ask(context.Context, handoff.Question) (handoff.Answer, error) {
+	return handoff.Answer{Denied: "nobody is there"}, nil
+}
 
 func (r *anyRuns) Told(context.Context, string) iter.Seq[handoff.Progress] {
 	return func(func(handoff.Progress) bool) {}

@@ -68,6 +68,7 @@ func (s *server) asks(steps ...askStep) (heard []asked, size int) {
 }
 
 func TestACapsuleHasTheToolsThatItIsGranted(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "1")
 	for n := range 8 {
 		s.addWorker(fmt.Sprintf("other-%d", n), "")
@@ -108,6 +109,7 @@ echo '{}' > /io/output.json
 }
 
 func TestALargeFileGoesFromToolToToolByItsURI(t *testing.T) {
+	t.Parallel()
 	const size = 100 << 20
 	s := newServer(t, "--concurrency", "1")
 	s.addCaller("maker", "head -c "+fmt.Sprint(size)+" /dev/urandom > /io/output/large.bin\n"+

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"iter"
 
@@ -19,7 +18,7 @@ type mcpService struct {
 
 // Submit implements mcp.Service.
 func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record, error) {
-	spool, err := s.spool(sub.Files)
+	spool, err := spooled(s.Service, s.fileBytes, sub.Files, func(f mcp.File) (string, io.Reader) { return f.Name, f.Content })
 	if err != nil {
 		return api.Record{}, err
 	}
@@ -27,23 +26,6 @@ func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record,
 		Unit: sub.Unit, Input: sub.Input, Files: spool, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
 	})
 	return record, err
-}
-
-// spool receives files under the names that the input has for them.
-func (s mcpService) spool(files []mcp.File) (*orchestrator.Spool, error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
-	spool, err := s.NewSpool()
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		if err := spool.Add("", f.Name, f.Content, s.fileBytes); err != nil {
-			return nil, errors.Join(err, spool.Remove())
-		}
-	}
-	return spool, nil
 }
 
 // Events implements mcp.Service.

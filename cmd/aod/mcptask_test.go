@@ -114,6 +114,7 @@ const (
 
 // The long form is: AOD_KILLS=20 go test -race -run TestATaskSurvivesKills ./cmd/aod
 func TestATaskSurvivesKills(t *testing.T) {
+	t.Parallel()
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_KILLS", usualTaskKills)
 	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)

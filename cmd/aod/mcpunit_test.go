@@ -291,6 +291,7 @@ func (s *server) sessionRuns(unit string) []api.Summary {
 }
 
 func TestSessionsWithAServersUnits(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "1")
 	name := uniqueUnit()
 	addMCP(t, s.units, name, "")
@@ -355,6 +356,7 @@ func TestSessionsWithAServersUnits(t *testing.T) {
 }
 
 func TestACapsuleTalksWithAServerThatItIsGranted(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "1")
 	name, other := uniqueUnit(), uniqueUnit()
 	addMCP(t, s.units, name, "")

@@ -8,10 +8,13 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 
 	"golang.org/x/term"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -22,6 +25,7 @@ type output struct {
 	terminal bool
 	colour   bool
 	fd       int
+	writing  sync.Mutex // who follows a turn tells of it beside who answers its questions
 }
 
 func newOutput(f *os.File) *output {
@@ -42,6 +46,8 @@ var errReaderGone = errors.New("the reader of the output has gone")
 
 // Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
+	o.writing.Lock()
+	defer o.writing.Unlock()
 	n, err := o.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
 		err = errReaderGone
@@ -69,6 +75,15 @@ func (o *output) json(document any) error {
 	}
 	_, err := o.Write(text)
 	return err
+}
+
+// foreign writes a stranger's text as it comes: as it is for a program, printable on a terminal.
+func (o *output) foreign(write func(io.Writer) error) error {
+	if !o.terminal {
+		return write(o)
+	}
+	w := transform.NewWriter(o, runes.Map(printableRune))
+	return errors.Join(write(w), w.Close())
 }
 
 // fault prints an error and its hint.
@@ -130,12 +145,14 @@ func (o *output) style(code, text string) string {
 // printable removes every control character except line ends and tabs: a capsule must not
 // move the user's cursor.
 func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return visible(r)
-	}, text)
+	return strings.Map(printableRune, text)
+}
+
+func printableRune(r rune) rune {
+	if r == '\n' || r == '\t' {
+		return r
+	}
+	return visible(r)
 }
 
 // visible maps control characters, and those that change the direction of text, to U+FFFD.
@@ -176,7 +193,5 @@ func bytesText(n int64) string {
 
 // plain returns the same stream without colours.
 func (o *output) plain() *output {
-	plain := *o
-	plain.colour = false
-	return &plain
+	return &output{Writer: o, terminal: o.terminal, fd: o.fd}
 }

@@ -85,7 +85,7 @@ func told(u api.Unit, before map[string]any) string {
 	raw, _ := json.Marshal(u.Policy)
 	_ = json.Unmarshal(raw, &after)
 	var all []string
-	for _, key := range []string{"timeout", "max_timeout", "retries", "network", "read_only", "runtime", "memory_bytes", "cpus", "pids", "output_bytes", "reuse", "warm"} {
+	for _, key := range []string{"timeout", "max_timeout", "retries", "network", "egress", "read_only", "runtime", "memory_bytes", "cpus", "pids", "output_bytes", "reuse", "warm"} {
 		if fmt.Sprint(after[key]) != fmt.Sprint(before[key]) {
 			all = append(all, fmt.Sprintf("%s=%v", key, after[key]))
 		}
@@ -181,6 +181,18 @@ func TestThePolicyOfUnits(t *testing.T) {
 			"read_only=<nil>; " + refused + "policy.read_only doesn't allow it a writable root file system (read_only: false) | the operator can allow it in the server's file: unit.u.policy.read_only: false", "",
 		},
 		{"the unit's writable root", "read_only: false", "unit: {u: {policy: {read_only: false}}}", "read_only=<nil>", "read_only=<nil>"},
+		{
+			"hosts by default", "egress: [a.example, 'http://b.example']", "",
+			"egress=[a.example http://b.example]; " + refused + "policy.egress doesn't allow it to reach a.example, http://b.example | the operator can allow it in the server's file: unit.u.policy.egress: [a.example, http://b.example]",
+			"egress=[a.example http://b.example]; " + refused + "policy.egress doesn't allow it to reach a.example, http://b.example | the operator can allow it in the server's file: unit.u.policy.egress: [a.example, http://b.example]",
+		},
+		{
+			"hosts beyond the cap", "egress: [x.a.example, '*.b.example']", "policy: {egress: ['*.a.example']}",
+			"egress=[x.a.example *.b.example]; " + refused + `policy.egress doesn't allow it to reach *.b.example | the operator can allow it in the server's file: unit.u.policy.egress: ["*.a.example", "*.b.example"]`,
+			"egress=[x.a.example *.b.example]; " + refused + `policy.uploads.egress doesn't allow it to reach x.a.example, *.b.example | the operator can allow it in the server's file: unit.u.policy.egress: [x.a.example, "*.b.example"]`,
+		},
+		{"hosts within the cap", "egress: [x.a.example]", "policy: {egress: ['*.a.example'], uploads: {egress: [x.a.example, y.example]}}", "egress=[x.a.example]", "egress=[x.a.example]"},
+		{"the unit's hosts", "egress: [a.example]", "unit: {u: {policy: {egress: [a.example]}}}", "egress=[a.example]", "egress=[a.example]"},
 		{"reuse", "reuse: 50", "policy: {reuse: 10}", "reuse=10; reuse 50->10 by policy.reuse", "reuse 50->1 by policy.uploads.reuse"},
 		{"the unit's reuse", "reuse: 50", "unit: {u: {policy: {reuse: 20}}}", "reuse=20; reuse 50->20 by unit.u.policy.reuse", "reuse=20; reuse 50->20 by unit.u.policy.reuse"},
 		{"warm", "warm: 5", "policy: {warm: 2}", "warm=2; warm 5->2 by policy.warm", "warm 5->0 by policy.uploads.warm"},
@@ -188,6 +200,7 @@ func TestThePolicyOfUnits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Run("of a directory", func(t *testing.T) {
+				t.Parallel()
 				service, units := policed(t, c.file)
 				for name, text := range policedFiles(c.agent) {
 					write(t, text, units, "u", name)
@@ -205,6 +218,7 @@ func TestThePolicyOfUnits(t *testing.T) {
 				}
 			})
 			t.Run("of an upload", func(t *testing.T) {
+				t.Parallel()
 				service, _ := policed(t, c.file)
 				u, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, policedFiles(c.agent)))
 				if c.upload == "" && strings.Contains(c.directory, "refused") || strings.Contains(c.upload, "refused") {

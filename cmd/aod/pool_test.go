@@ -32,6 +32,7 @@ func (s *server) submitUntilLoaded(name string) {
 func freshWord() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
 
 func TestAClaimNeverSeesAnotherRunsBytes(t *testing.T) {
+	t.Parallel()
 	for _, pool := range []int{0, 2} {
 		t.Run(fmt.Sprintf("with a pool of %d", pool), func(t *testing.T) {
 			s := newServer(t, "--concurrency", "4", "--pool", strconv.Itoa(pool))

@@ -12,6 +12,7 @@ import (
 // What a full pool leaves when its server is killed is gone when the next one runs, which
 // has a pool of its own soon.
 func TestAKilledServersPoolIsRebuilt(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--pool", "4")
 	s.addWorker("worker", unique())
 	write(t, "name: worker\nwarm: 3\n", s.units, "worker", "agent.yaml")
@@ -47,6 +48,7 @@ func TestAKilledServersPoolIsRebuilt(t *testing.T) {
 const usualPoolKills = 4
 
 func TestNoKillInTheMiddleOfClaimsLosesOrDoublesARun(t *testing.T) {
+	t.Parallel()
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_POOL_KILLS", usualPoolKills)
 	t.Logf("to be repeated with AOD_SEED=%d AOD_POOL_KILLS=%d", seed, kills)

@@ -66,6 +66,7 @@ func diskServer(t *testing.T, d *disk, flags ...string) *server {
 }
 
 func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t)
 	s := diskServer(t, d, "--concurrency", "1", "--min-free-disk", "1MiB")
 	s.addWorker("worker", "")

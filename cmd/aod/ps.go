@@ -21,16 +21,19 @@ const maxPage = 1000
 
 // listFlags select runs.
 type listFlags struct {
-	all    bool
-	unit   string
-	states []string
-	meta   metaFlags
-	limit  int
-	json   bool
+	all      bool
+	asking   bool
+	unit     string
+	schedule string
+	states   []string
+	meta     metaFlags
+	limit    int
+	json     bool
 }
 
 func (f *listFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unit, "unit", "", "only runs of this unit")
+	flags.StringVar(&f.schedule, "schedule", "", "only runs that this schedule of a server started")
 	flags.StringSliceVar(&f.states, "state", nil, "only runs in this state, e.g. failed; may be repeated")
 	f.meta.register(flags, "only runs with this metadata")
 	flags.IntVarP(&f.limit, "limit", "n", 50, "at most so many, the newest")
@@ -42,11 +45,12 @@ func (a *app) psCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Short:   "List the runs that a server has going",
-		Example: "  aod ps\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --meta user_id=ada --meta mode=LIVE\n  aod ps -a --json | jq -r .id",
+		Example: "  aod ps\n  aod ps --waiting\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --meta user_id=ada --meta mode=LIVE\n  aod ps -a --json | jq -r .id",
 		Args:    exactly(0, "nothing but flags"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), flags) },
 	}
 	cmd.Flags().BoolVarP(&flags.all, "all", "a", false, "also runs that have ended")
+	cmd.Flags().BoolVar(&flags.asking, "waiting", false, "only runs that wait for a person's answer")
 	flags.register(cmd.Flags())
 	return cmd
 }
@@ -64,7 +68,10 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	if err := a.showNewest(runs, flags); err != nil {
 		return err
 	}
-	if len(runs) == 0 && filter.Active {
+	switch {
+	case len(runs) == 0 && filter.Waiting:
+		a.note("no run waits for an answer")
+	case len(runs) == 0 && filter.Active:
 		a.note("nothing runs or waits; `aod ps -a` also shows the runs that have ended")
 	}
 	return nil
@@ -133,7 +140,7 @@ func (f listFlags) filter() (api.Filter, error) {
 	states, err := statesOf(f.states)
 	return api.Filter{
 		Metadata: metadata,
-		Unit:     f.unit, States: states, Active: !f.all && len(states) == 0, Limit: min(f.limit+1, maxPage),
+		Unit:     f.unit, Schedule: f.schedule, States: states, Active: !f.all && len(states) == 0, Waiting: f.asking, Limit: min(f.limit+1, maxPage),
 	}, err
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 func (a *app) questionsCommand() *cobra.Command {
@@ -21,7 +25,7 @@ func (a *app) questionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "questions",
 		Short:   "List what runs on a server ask people",
-		Long:    "List the questions that flows on a server have open, the oldest first. A run that waits for an\nanswer has no container and no slot.",
+		Long:    "List the questions that runs on a server have open, the oldest first. A flow that waits for an\nanswer has no container and no slot, a capsule keeps its container and lends its slot to others.",
 		Example: "  aod questions\n  aod questions --json | jq -r .id",
 		Args:    exactly(0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.questions(cmd.Context(), asJSON) },
@@ -58,9 +62,12 @@ func (a *app) questions(ctx context.Context, asJSON bool) error {
 // showQuestion prints a question with the command that answers it.
 func (a *app) showQuestion(q api.Question) {
 	a.stdout.line("%s", a.stdout.style(bold, printable(q.Text)))
-	a.stdout.line("  %s, %s of %s, asked %s ago%s", printable(q.Run), printable(q.Address), printable(q.Unit), ageText(time.Since(q.AskedAt)), untilText(q.Until))
+	a.stdout.line("  %s, %s of %s, asked %s ago%s", printable(q.Run), printable(cmp.Or(string(q.Kind), q.Address)), printable(q.Unit), ageText(time.Since(q.AskedAt)), untilText(q.Until))
 	a.showShown(a.stdout, shownOf(q.Show))
 	for _, answer := range q.Answers {
+		if q.Kind == api.QuestionInput && answer == handoff.Reply {
+			answer = "'…'" // what is said
+		}
 		a.stdout.line("  %s", a.stdout.style(dim, "aod answer "+q.ID+" "+printable(answer)))
 	}
 }
@@ -107,10 +114,11 @@ func (f *answerFlags) register(cmd *cobra.Command) {
 func (a *app) answerCommand() *cobra.Command {
 	var flags answerFlags
 	cmd := &cobra.Command{
-		Use:   "answer RUN|QUESTION ACTION",
+		Use:   "answer RUN|QUESTION ANSWER",
 		Short: "Answer what a run on a server asks",
-		Long: `Answer a question of a flow on a server: the first answer counts, and is stored before the flow
-goes on. A run stands for its only open question.`,
+		Long: `Answer a question of a run on a server: the first answer counts, and is stored before the run
+goes on. A run stands for its only open question. To a program that asks for something, ANSWER is
+what you say: a text, or a JSON object where the question has a form.`,
 		Example: "  aod answer 0198c0de-… approve --note \"looks good\"\n  aod answer 0198c0de-… revise --set remarks=\"shorter\"",
 		Args:    exactly(2, "the id of a run or of a question, and an answer"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -151,11 +159,26 @@ func (a *app) answer(ctx context.Context, id, action string, flags answerFlags) 
 	if err != nil {
 		return err
 	}
+	if q.Kind != "" && form == nil {
+		if action, form, err = saidTo(q, action); err != nil {
+			return err
+		}
+	}
 	if err := server.Answer(ctx, q.ID, api.Answer{Action: action, Form: form, By: flags.by, Note: flags.note}); err != nil {
 		return err
 	}
 	a.note("%s goes on with %s", q.Run, printable(action))
 	return nil
+}
+
+// saidTo makes an answer to a program's question of one text.
+func saidTo(q api.Question, text string) (action string, form json.RawMessage, err error) {
+	action, form, err = spoken(q.Answers, q.Form, text)
+	var denied *run.Denied
+	if errors.As(err, &denied) {
+		err = fault.New(fault.Input, "%s", denied.Reason).WithHint("%s", denied.Hint)
+	}
+	return action, form, err
 }
 
 // questionOf finds the open question with an id, or the only one of a run. One that is open

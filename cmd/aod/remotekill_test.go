@@ -26,6 +26,7 @@ func (s *server) addRemote(name, url, more string) {
 // A server that is killed while an agent elsewhere is at work asks it once more, and needs
 // no engine for any of that.
 func TestAKillDuringACallElsewhere(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var asked []string
 	begun := make(chan struct{}, 10)

@@ -136,6 +136,7 @@ func servedAs(n int) func(api.Record) bool {
 }
 
 func TestAContainerServesThreeRunsAndNoMore(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "4")
 	s.addAgain("reuse: 3\n")
 	s.start()
@@ -150,6 +151,7 @@ func TestAContainerServesThreeRunsAndNoMore(t *testing.T) {
 }
 
 func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "4")
 	s.addAgain("reuse: 100\n")
 	s.start()
@@ -176,6 +178,7 @@ func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
 }
 
 func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "4")
 	s.addAgain("reuse: 100\n")
 	s.start()

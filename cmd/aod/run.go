@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,19 +20,23 @@ import (
 )
 
 type runFlags struct {
-	input   inputFlags
-	out     string
-	timeout time.Duration
-	json    bool
-	keep    bool
-	detach  bool
-	watch   bool
-	secrets []string
-	answers []string
-	given   givenFlags
-	models  modelFlags
-	meta    metaFlags
-	history historyFlag
+	input      inputFlags
+	out        string
+	timeout    time.Duration
+	json       bool
+	text       bool // of a wrapped agent: its answer alone is printed
+	keep       bool
+	detach     bool
+	watch      bool
+	secrets    []string
+	answers    []string
+	unattended bool
+	given      givenFlags
+	models     modelFlags
+	meta       metaFlags
+	history    historyFlag
+	project    projectFlags
+	start      startFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -70,9 +75,11 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	flags.meta.register(cmd.Flags(), "with --server: what the run is about, for aod ps --meta")
 	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
-	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil, "of a flow that runs here: answer what a node asks, NODE=ACTION; may be repeated (default: the terminal is asked)")
+	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil, "of a run here: answer what it asks, ANSWER, or NODE=ACTION for a node of a flow; may be repeated (default: the terminal is asked)")
+	cmd.Flags().BoolVar(&flags.unattended, "unattended", false, "with --server: nobody answers what the run asks, which is denied at once")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
 	flags.history.register(cmd.Flags())
+	flags.project.register(cmd.Flags())
 	registerWatch(cmd.Flags(), &flags.watch)
 	return cmd
 }
@@ -86,7 +93,7 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 			return err
 		}
 		if len(flags.answers) > 0 {
-			return fault.New(fault.Input, "--answer is for flows that run here").WithHint("a server waits for answers: aod questions, aod answer")
+			return fault.New(fault.Input, "--answer is for runs here").WithHint("a server waits for answers: aod questions, aod answer")
 		}
 		return a.runOnServer(ctx, name, flags)
 	}
@@ -102,7 +109,7 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 	if err != nil {
 		return err
 	}
-	req, err := flags.request(c, a)
+	req, err := flags.request(ctx, c, a)
 	if err != nil {
 		return err
 	}
@@ -117,7 +124,7 @@ func (a *app) runHere(ctx context.Context, dir string, req orchestrator.Request,
 	if err := a.remember(&req, dir, flags); err != nil {
 		return err
 	}
-	opts := localOptions{secrets: req.Source.Secrets}
+	opts := localOptions{secrets: req.Source.Secrets, upstreams: flags.given.upstreams, find: req.Find}
 	if opts.models, err = flags.models.open(a, req.Unit, req.Find); err != nil {
 		return err
 	}
@@ -149,7 +156,7 @@ func secretFiles(flags []string) (map[string]string, error) {
 	return files, nil
 }
 
-func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, error) {
+func (f runFlags) request(ctx context.Context, c *capsule.Capsule, a *app) (orchestrator.Request, error) {
 	u, err := f.given.unit(c)
 	if err != nil {
 		return orchestrator.Request{}, err
@@ -162,13 +169,21 @@ func (f runFlags) request(c *capsule.Capsule, a *app) (orchestrator.Request, err
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
-	answers, err := a.answerGiven(f.answers)
+	answers := a.answerGiven(f.answers)
+	project, err := f.project.place(ctx, a, c)
+	if err != nil {
+		return orchestrator.Request{}, err
+	}
+	env, err := f.start.variables()
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
 	return orchestrator.Request{
-		Request: run.Request{Unit: u, Input: input, Files: files, Timeout: f.timeout},
-		ID:      id, OutDir: out, Keep: f.keep, Find: a.callees(u, c), Answer: answers.answer,
+		Request: run.Request{
+			Unit: u, Input: input, Files: files, Timeout: f.timeout, Project: project,
+			Start: capsule.AgentStart{Env: env, Dir: f.start.dir},
+		},
+		ID: id, OutDir: out, Keep: f.keep, Find: a.callees(u, c), Answer: answers.answer,
 	}, nil
 }
 
@@ -186,26 +201,64 @@ func (f runFlags) place() (id, out string, err error) {
 func (a *app) runRequest(ctx context.Context, l *local, req orchestrator.Request, flags runFlags) error {
 	view := newView(a.stderr, req.Unit.Name, a.quiet)
 	req.Observe = view.event
+	if answer := req.Answer; answer != nil {
+		req.Answer = func(ctx context.Context, q run.Question) (run.Answer, error) {
+			defer view.hold()()
+			return answer(ctx, q)
+		}
+	}
 	ended, err := l.Run(ctx, req)
 	view.close()
 	if ended.Record.ID == "" { // it was refused
 		return err
 	}
-	err = a.report(ended.Record, ended.KeptAt, flags.json, err)
+	err = a.report(ended.Record, ended.KeptAt, flags.form(), err)
 	a.noteRun(ended, flags)
 	return err
 }
 
+// form is how the end of a run is printed.
+type form uint8
+
+const (
+	asOutput form = iota
+	asRecord
+	asText // of a wrapped agent: its answer, where it has the field text
+)
+
+func (f runFlags) form() form {
+	switch {
+	case f.json:
+		return asRecord
+	case f.text:
+		return asText
+	}
+	return asOutput
+}
+
+// printRun prints a run's record, or its output if it has one.
+func (a *app) printRun(record api.Record, as form) error {
+	var answer struct{ Text *string }
+	switch {
+	case as == asRecord:
+		return a.stdout.json(record)
+	case record.Outcome != api.Success:
+		return nil
+	case as == asText && json.Unmarshal(record.Output, &answer) == nil && answer.Text != nil:
+		text := *answer.Text
+		if a.stdout.terminal {
+			text = printable(text)
+		}
+		a.stdout.line("%s", text)
+		return nil
+	}
+	return a.stdout.json(record.Output)
+}
+
 // report prints the result and returns the error that determines the exit code.
-func (a *app) report(record api.Record, kept string, whole bool, failure error) error {
-	if whole {
-		if err := a.stdout.json(record); err != nil {
-			return err
-		}
-	} else if record.Outcome == api.Success {
-		if err := a.stdout.json(record.Output); err != nil {
-			return err
-		}
+func (a *app) report(record api.Record, kept string, as form, failure error) error {
+	if err := a.printRun(record, as); err != nil {
+		return err
 	}
 	for _, f := range record.Files {
 		a.note("%s %s", printable(relative(f.Path)), a.stderr.style(dim, bytesText(f.SizeBytes)))

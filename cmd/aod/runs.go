@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -78,7 +79,13 @@ func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
 	}
 	page := runPage{out: a.stdout, record: record}
 	page.show()
-	return nil
+	if server == nil {
+		return nil
+	}
+	if err := page.artifacts(server.Artifacts(ctx, id)); err != nil {
+		return err
+	}
+	return page.showPushes(ctx, server)
 }
 
 // runPage prints a record for a person.
@@ -107,12 +114,87 @@ func (p runPage) show() {
 	}
 }
 
+// artifacts prints what a run has shown: each artifact with its last name, and its files.
+func (p runPage) artifacts(told iter.Seq2[api.ToldArtifact, error]) error {
+	var ids []string
+	shown := map[string]*shownArtifact{}
+	for part, err := range told {
+		if fault.Is(err, fault.NotFound) { // the server is older, and has none
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if shown[part.ID] == nil || !part.Append {
+			if shown[part.ID] == nil {
+				ids = append(ids, part.ID)
+			}
+			shown[part.ID] = &shownArtifact{}
+		}
+		shown[part.ID].add(part)
+	}
+	for _, id := range ids {
+		p.field("artifact", joined(id, shown[id].text()))
+	}
+	return nil
+}
+
+// shownArtifact is an artifact as all its parts make it.
+type shownArtifact struct {
+	bytes int
+	files []string
+}
+
+func (s *shownArtifact) add(told api.ToldArtifact) {
+	for _, part := range told.Parts {
+		s.bytes += len(part.Text) + len(part.Data)
+		if part.File != nil {
+			s.files = append(s.files, fmt.Sprintf("%s (%s)", part.File.Name, bytesText(part.File.SizeBytes)))
+		}
+	}
+}
+
+func (s *shownArtifact) text() string {
+	texts := s.files
+	if s.bytes > 0 {
+		texts = append([]string{bytesText(int64(s.bytes))}, texts...)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// showPushes prints the receivers that are told of the run, without their addresses.
+func (p runPage) showPushes(ctx context.Context, server *client.Client) error {
+	pushes, err := server.Pushes(ctx, p.record.ID)
+	if fault.Is(err, fault.NotFound) {
+		return nil // the server is older
+	}
+	for _, push := range pushes {
+		p.field("push", pushText(push))
+	}
+	return err
+}
+
+func pushText(p api.Push) string {
+	text := fmt.Sprintf("%s  %d delivered", p.ID, p.Deliveries.Delivered)
+	if p.Deliveries.Waiting > 0 {
+		text += fmt.Sprintf(", %d to come", p.Deliveries.Waiting)
+	}
+	if p.GivenUpAt != nil {
+		text += fmt.Sprintf(", given up %s: %s, %d lost", timeText(*p.GivenUpAt), p.Reason, p.Deliveries.Lost)
+	}
+	return text
+}
+
 func (p runPage) head() {
 	r := p.record
 	p.field("run", r.ID)
 	p.field("unit", joined(r.Unit, r.Kind, short(r.Version)))
 	p.field("outcome", joined(string(r.State.Status()), string(r.Outcome))+exitText(r.ExitCode))
 	p.field("parent", r.Parent)
+	p.field("context", r.Context)
+	if r.Schedule != nil {
+		p.field("schedule", joined(r.Schedule.Name, "planned for "+timeText(r.Schedule.Planned)))
+	}
 	p.field("rerun of", r.RerunOf)
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
 		p.field("metadata", key+"="+r.Metadata[key])
@@ -128,6 +210,9 @@ func (p runPage) head() {
 		p.field("usage", fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
 	}
 	p.field("models", modelsText(r.Models))
+	for _, row := range r.Egress {
+		p.field("egress", egressText(row))
+	}
 	p.field("log", logText(r.Log))
 }
 

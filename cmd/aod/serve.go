@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,12 +17,12 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/upstream"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -78,6 +79,9 @@ func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) 
 
 // withService calls do with a service in a home, which isn't started yet.
 func (a *app) withService(ctx context.Context, c *config.Config, home string, logger *slog.Logger, do func(*orchestrator.Service) error) (err error) {
+	if err := leadsRuns(goruntime.GOOS); err != nil {
+		return err
+	}
 	engine, err := docker.New(docker.Options{Unconfined: c.AllowUnconfined})
 	if err != nil {
 		return err
@@ -89,6 +93,14 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 		return err
 	}
 	defer opts.Models.Gateway.Close()
+	opts.Upstreams, err = upstream.New(c.Upstreams, upstream.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer opts.Upstreams.Close()
+	if err := checkKeys(opts.Upstreams, opts.Upstreams.Names()); err != nil {
+		return err
+	}
 	containers := container.New(engine, containerOptions(c, logger))
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
@@ -136,11 +148,11 @@ func (a *app) noteAddress(address string, c *config.Config, logger *slog.Logger)
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their
 // time, and only then the API stops, so that waiting clients get an answer.
-func serveUntilDone(ctx context.Context, service *orchestrator.Service, api *httpapi.API, listener net.Listener, c *config.Config) error {
+func serveUntilDone(ctx context.Context, service *orchestrator.Service, api served, listener net.Listener, c *config.Config) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)
-	go func() { served <- api.Serve(serving, listener) }()
+	go func() { served <- serveAll(serving, api, listener, c) }()
 	var failure error
 	select {
 	case failure = <-served:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -44,7 +44,7 @@ func newServer(t *testing.T, flags ...string) *server {
 	t.Helper()
 	s := &server{
 		t: t, engine: dockertest.Require(t), program: "aod", data: t.TempDir(), units: t.TempDir(),
-		address: freeAddress(t), flags: flags, token: strings.Repeat("token-", 8),
+		address: programtest.FreeAddress(t), flags: flags, token: strings.Repeat("token-", 8),
 	}
 	write(t, s.token, s.home(), "token")
 	var err error
@@ -53,17 +53,6 @@ func newServer(t *testing.T, flags ...string) *server {
 	}
 	t.Cleanup(s.end)
 	return s
-}
-
-// freeAddress is one at which nobody listens, and nobody will but for a rare accident.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (s *server) url() string { return "http://" + s.address }

@@ -9,9 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
@@ -19,11 +21,14 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/push"
+	"github.com/agent-on-demand/aod/protocol/a2a"
 	"github.com/agent-on-demand/aod/protocol/agents"
 	"github.com/agent-on-demand/aod/protocol/mcp"
 	"github.com/agent-on-demand/aod/protocol/mcp/relay"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestrator.Options {
@@ -31,8 +36,11 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
+		Sessions:     c.Sessions,
 		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit},
 		Mounts:       []handoff.Mount{mcpMount(logger)},
+		Egress:       egress.New(egress.Options{Private: c.EgressExceptions()}),
+		Pushes:       pushesOf(c),
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
 		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
@@ -44,18 +52,25 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 	for name := range c.Unit {
 		u := c.ForUnit(name)
 		opts.Units[name] = orchestrator.UnitSettings{
-			Given: givenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, ReadWrite: u.Access == config.ReadWrite,
+			Given: givenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, QueueWait: u.QueueWait,
 		}
 	}
 	return opts
 }
 
+// pushesOf has receivers told of runs by a way of their own: what it may reach is no unit's.
+func pushesOf(c *config.Config) orchestrator.Pushes {
+	door := egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})
+	return orchestrator.Pushes{On: c.A2A.Push, Options: push.Options{Door: door}}
+}
+
 func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
 	opts := container.Options{
 		Logger: logger, Limits: runtime.Limits{ResultBytes: c.PayloadLimit}, Starts: c.Starts,
-		Pool:  pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
-		UIDs:  runtime.UIDs(c.SandboxUIDs),
-		Units: map[string]container.Extra{}, NeedSeccomp: !c.AllowUnconfined,
+		Pool:   pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
+		UIDs:   runtime.UIDs(c.SandboxUIDs),
+		Secret: secrets.Files{Dir: c.Secrets}.Read,
+		Units:  map[string]container.Extra{}, NeedSeccomp: !c.AllowUnconfined,
 		Builds: container.BuildOptions{
 			AtOnce: c.Builds, Wait: c.QueueWait, Timeout: c.BuildTimeout, MemoryBytes: c.BuildMemory, CPUs: c.BuildCPUs,
 		},
@@ -67,25 +82,37 @@ func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
 	return opts
 }
 
+// served are the API and what is served beside it.
+type served struct {
+	*httpapi.API
+	agents *a2a.Server // nil: units are no agents of A2A
+}
+
 // newAPI makes the API with all protocols. What looks after the tools of MCP ends with ctx or
 // with stop, which waits for it.
-func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (made *httpapi.API, stop func(), err error) {
+func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (made served, stop func(), err error) {
 	token := ""
 	if !c.NoAuth {
 		if token, err = ensureToken(c.TokenFile); err != nil {
-			return nil, nil, err
+			return served{}, nil, err
 		}
 	}
 	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Version: versionText(), Logger: logger, Spans: true})
-	made, err = httpapi.New(service, httpapi.Options{
-		Mounts: append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools}),
-		Token:  token, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
+	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
+	opts := httpapi.Options{
+		Token: token, Tokens: namedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
 		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
-	})
-	if err != nil {
-		return nil, nil, err
+	}
+	if c.A2A.Enabled {
+		authorize := func(ctx context.Context, token string) (context.Context, error) { return made.Authorize(ctx, token) } //nolint:gocritic // it isn't made yet
+		made.agents = newAgents(service, c, a2aOptions(c, authorize, logger))
+		mounts, opts.A2A = append(mounts, a2aMounts(made.agents, c)...), made.agents.Status
+	}
+	opts.Mounts = mounts
+	if made.API, err = httpapi.New(service, opts); err != nil {
+		return served{}, nil, err
 	}
 	stopWatching := watchTools(ctx, tools)
 	return made, func() { stopWatching(); _ = tools.Close() }, nil // their clients have gone with the API
@@ -105,7 +132,7 @@ func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.L
 	return []httpapi.Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
-		{Patterns: relay.Patterns(), Handler: service.Sessions()},
+		{Patterns: relay.Patterns(), Handler: service.MCPSessions()},
 	}
 }
 

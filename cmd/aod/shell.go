@@ -53,11 +53,11 @@ func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	req, err := flags.request(c, a)
+	req, err := flags.request(ctx, c, a)
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, req.Unit, localOptions{}, func(l *local) error {
+	return a.withUnit(ctx, req.Unit, localOptions{upstreams: flags.given.upstreams, find: req.Find}, func(l *local) error {
 		if l.kinds[string(req.Unit.Kind)] != run.Kind(l.containers) {
 			return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name)
 		}
@@ -129,7 +129,7 @@ func sizeOf(fd int) runtime.TerminalSize {
 // resizes tells when the terminal's size has changed, until it is stopped.
 func resizes() (<-chan struct{}, func()) {
 	signals, resized, done := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGWINCH)
+	notifyResize(signals)
 	go func() {
 		for {
 			select {
@@ -160,5 +160,5 @@ func (a *app) shellEnd(record api.Record) error {
 		return fault.New(fault.Capsule, "the image of %q has no shell", record.Unit).
 			WithHint("a shell needs /bin/sh in the image: build it FROM aod/base or debian while you look, or see a run's directory with `aod run --keep`")
 	}
-	return a.report(record, "", false, nil)
+	return a.report(record, "", asOutput, nil)
 }

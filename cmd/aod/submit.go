@@ -80,7 +80,14 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	if err := knownFields(terms.Input, files); err != nil {
 		return client.Submission{}, err
 	}
-	sub := client.Submission{Unit: unit, Input: input.JSON(), Timeout: flags.timeout, Metadata: metadata}
+	sub := client.Submission{Unit: unit, Input: input.JSON(), Timeout: flags.timeout, Metadata: metadata, Unattended: flags.unattended}
+	if sub.Env, err = flags.start.variables(); err != nil {
+		return client.Submission{}, err
+	}
+	sub.Dir = flags.start.dir
+	if sub.Project, err = flags.project.send(ctx, a); err != nil {
+		return client.Submission{}, err
+	}
 	for _, f := range files {
 		sub.Files = append(sub.Files, client.InputFile{Field: f.Field, Path: f.Path})
 	}

@@ -68,7 +68,7 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags, mod
 		return err
 	}
 	find := a.callees(u, c)
-	opts := localOptions{}
+	opts := localOptions{upstreams: given.upstreams, find: find}
 	models.answered = slices.ContainsFunc(cases, func(c capsule.Case) bool { return c.Models != nil || c.Cassette != "" })
 	if opts.models, err = models.open(a, u, find); err != nil {
 		return err

@@ -84,6 +84,7 @@ func (s *spans) below(parent *otlp.Span) (names []string) {
 }
 
 func TestATraceIsTheTreeOfCalls(t *testing.T) {
+	t.Parallel()
 	collected, address := newCollector(t)
 	s := newServer(t, "--log-format", "json")
 	s.env = append(s.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+address)

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/agent-on-demand/aod/api"
@@ -15,10 +18,13 @@ import (
 type givenFlags struct {
 	file    string
 	mayCall []string
+
+	upstreams string // a file of them
 }
 
 func (f *givenFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.file, "unit-config", "", "a YAML file with what the unit gets: env, network, may_call, timeout, limits")
+	fs.StringVar(&f.upstreams, "upstreams", "", "a YAML file with upstreams that it may ask (default: AOD_UPSTREAMS)")
 	fs.StringArrayVar(&f.mayCall, "may-call", nil, "a unit that it may call beside those of its tools.yaml; may be repeated")
 }
 
@@ -47,17 +53,21 @@ func (f *givenFlags) unit(c *capsule.Capsule) (*unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
+	table, err := readUpstreams(f.upstreams)
+	if err != nil {
+		return nil, err
+	}
 	u := unit.Of(c)
-	u.Govern(given, unit.Bounds{})
+	u.Govern(given, unit.Bounds{Services: nonNil(slices.Collect(maps.Keys(table)))})
 	return u, nil
 }
 
 // refuseOnServer returns a fault if a flag is set that only means something here.
 func (f *givenFlags) refuseOnServer() error {
-	if f.file == "" && len(f.mayCall) == 0 {
+	if f.file == "" && f.upstreams == "" && len(f.mayCall) == 0 {
 		return nil
 	}
-	return fault.New(fault.Input, "--unit-config and --may-call are for runs on this machine").
+	return fault.New(fault.Input, "--unit-config, --upstreams and --may-call are for runs on this machine").
 		WithHint("a server's operator writes the same below unit.NAME in the server's file, see docs/configuration.md")
 }
 
@@ -76,6 +86,9 @@ func givenOf(u config.UnitConfig) unit.Given {
 	}
 	if u.Warm != config.UnitsOwn {
 		given.Warm = &u.Warm
+	}
+	if u.Access != "" {
+		given.ReadWrite = new(u.Access == config.ReadWrite)
 	}
 	return given
 }
@@ -97,8 +110,9 @@ func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
 				Timeout: p.Timeout, MemoryBytes: p.Memory, CPUs: p.CPUs, PIDs: int64(p.PIDs), OutputBytes: p.Output,
 			},
 			Retries: &p.Retries, Warm: &p.Warm, Reuse: &p.Reuse,
-			Networks: nonNil(p.Networks), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
+			Networks: nonNil(p.Networks), Egress: p.EgressRules(), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
 			BuildNetwork: c.BuildNetwork, BuildNetworks: nonNil(p.BuildNetworks), NoFetch: !p.BuildFetch,
+			Services: nonNil(slices.Collect(maps.Keys(c.Upstreams))), Upstreams: nonNil(p.Upstreams), Secrets: nonNil(p.Secrets),
 			Rules: from,
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/quantity"
 )
 
@@ -28,7 +29,34 @@ func (a *app) unitsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a unit")
+	cmd.AddCommand(
+		a.switchCommand("disable", "Switch a unit of a server off, so that its further runs are refused", (*client.Client).DisableUnit),
+		a.switchCommand("enable", "Switch a unit of a server on again", (*client.Client).EnableUnit),
+		a.unitVersionsCommand(), a.unitRollbackCommand(), a.unitRemoveCommand(),
+	)
 	return cmd
+}
+
+// switchCommand switches a unit off or on.
+func (a *app) switchCommand(verb, short string, do func(*client.Client, context.Context, string) (api.Unit, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     verb + " NAME",
+		Short:   short,
+		Long:    short + ".\nRuns that go on or wait are not touched. The server remembers it.",
+		Example: "  aod units " + verb + " hello",
+		Args:    exactly(1, "the name of a unit"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := a.connect()
+			if err != nil {
+				return err
+			}
+			unit, err := do(server, cmd.Context(), args[0])
+			if err == nil {
+				a.note("%s is %sd", printable(unit.Name), verb)
+			}
+			return err
+		},
+	}
 }
 
 func (a *app) listUnits(ctx context.Context, asJSON bool) error {
@@ -62,6 +90,8 @@ func (a *app) listUnits(ctx context.Context, asJSON bool) error {
 
 func problemText(unit api.Unit) string {
 	switch {
+	case unit.Disabled:
+		return "it is switched off"
 	case unit.Problem != nil:
 		return unit.Problem.Message
 	case unit.Policy != nil && unit.Policy.Refusal != nil:
@@ -107,6 +137,7 @@ func (a *app) policyPage(page runPage, p api.UnitPolicy) {
 			root = "writable"
 		}
 		page.field("sandbox", joined("network "+p.Network, "root "+root, p.Runtime))
+		page.field("reaches", strings.Join(p.Egress, ", "))
 		if p.Reuse > 1 {
 			page.field("reuse", plural(p.Reuse, "run")+" a container")
 		}
@@ -140,6 +171,21 @@ func (a *app) unitPage(unit api.Unit) {
 	page.field("source", joined(unit.Source, unit.Origin))
 	page.field("image", unit.Image)
 	page.field("access", unit.Access)
+	if unit.Disabled {
+		page.field("disabled", "its runs are refused: aod units enable "+unit.Name)
+	}
+	if s := unit.Status; s != nil {
+		page.field("now", fmt.Sprintf("%d running, %d waiting", s.Running, s.Waiting))
+		if s.Sessions > 0 {
+			page.field("open", plural(s.Sessions, "session"))
+		}
+		if s.Next != nil {
+			page.field("next run", joined(timeText(s.Next.At), "by "+s.Next.Schedule))
+		}
+		if s.LastRun != nil {
+			page.field("last run", joined(s.LastRun.ID, string(s.LastRun.State.Status()), string(s.LastRun.Outcome)))
+		}
+	}
 	if unit.Concurrency > 0 {
 		page.field("at once", plural(unit.Concurrency, "run"))
 	}

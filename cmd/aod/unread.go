@@ -1,13 +1,9 @@
 package main
 
-import (
-	"errors"
+import "time"
 
-	"golang.org/x/sys/unix"
-)
-
-// unreadPause is the time between two looks, in milliseconds.
-const unreadPause = 200
+// unreadPause is the time between two looks.
+const unreadPause = 200 * time.Millisecond
 
 // waitUnread returns true when a pipe or socket has lost its reader, and false when done is
 // closed or that can't be told.
@@ -18,13 +14,8 @@ func waitUnread(fd int, done <-chan struct{}) bool {
 			return false
 		default:
 		}
-		watched := []unix.PollFd{{Fd: int32(fd)}} //nolint:gosec // a descriptor
-		n, err := unix.Poll(watched, unreadPause)
-		switch {
-		case err != nil && !errors.Is(err, unix.EINTR):
-			return false
-		case n > 0:
-			return watched[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		if gone, err := readerGone(fd, unreadPause); gone || err != nil {
+			return gone && err == nil
 		}
 	}
 }

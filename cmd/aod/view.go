@@ -30,6 +30,7 @@ type view struct {
 	built  bool // something was built
 	frame  int
 	drawn  int // lines
+	held   int // how many talk to the terminal themselves
 	calls  *callTree
 
 	stop chan struct{}
@@ -57,7 +58,7 @@ func (v *view) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.erase()
-	if root := v.calls.root; v.out.terminal && !v.quiet && (len(root.children) > 0 || root.models.Calls > 0) {
+	if root := v.calls.root; v.out.terminal && !v.quiet && (len(root.twigs()) > 0 || root.models.Calls > 0) {
 		for _, line := range v.calls.root.lines(v.out, time.Now()) {
 			v.out.line("%s", line)
 		}
@@ -95,6 +96,8 @@ func (v *view) event(e run.Event) {
 		v.print("%s %s", v.out.style(dim, printable(e.Unit)+" |"), printable(settled(e.Log.Text)))
 	case e.State != nil && e.Parent == "":
 		v.state(*e.State)
+	case e.Egress != nil:
+		v.print("%s", v.out.egressLine(e.Unit, *e.Egress))
 	case e.Warning != "":
 		v.print("%s %s", v.out.style(yellow, "warning:"), printable(e.Warning))
 	case e.Progress != nil && e.Parent == "":
@@ -235,16 +238,51 @@ func (v *view) waitFor(format string, args ...any) {
 	v.status, v.since = fmt.Sprintf(format, args...), time.Now()
 }
 
+// hold leaves the terminal to another one, until release is called.
+func (v *view) hold() (release func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.erase()
+	v.held++
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.held--
+	}
+}
+
+// asks shows an open question of a run. In a pipe the command that answers it gets a line.
+func (v *view) asks(id string, q api.Question) {
+	v.mu.Lock()
+	if node := v.calls.nodes[id]; node != nil {
+		node.graph.asks(q.Address, &q)
+	}
+	v.mu.Unlock()
+	v.print("%s %s: %s", v.out.style(yellow, "?"), printable(q.Address), printable(q.Text))
+	if !v.out.terminal {
+		v.print("  %s", answerText(q))
+	}
+}
+
+// answered notes that a question is open no more.
+func (v *view) answered(id, address string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if node := v.calls.nodes[id]; node != nil {
+		node.graph.asks(address, nil)
+	}
+}
+
 // draw shows what is being waited for, and the calls below it.
 func (v *view) draw() {
-	if !v.out.terminal || v.quiet || v.status == "" {
+	if !v.out.terminal || v.quiet || v.status == "" || v.held > 0 {
 		return
 	}
 	v.erase()
 	head := fmt.Sprintf("%c %s %.1fs", spinner[v.frame%len(spinner)], v.status, time.Since(v.since).Seconds())
 	_, _ = fmt.Fprint(v.out, v.fit(head))
 	v.drawn = 1
-	for _, line := range branches(v.out.plain(), v.calls.root.children, "", time.Now()) {
+	for _, line := range branches(v.out.plain(), v.calls.root.twigs(), "", time.Now()) {
 		if v.drawn == maxDrawn {
 			break
 		}

@@ -97,6 +97,10 @@ func (c *code) eval(ctx context.Context, vars Vars) (any, error) {
 
 // failed makes a fault of what an evaluation ended with, at a rune of the expression.
 func (c *code) failed(err error, rune int) error {
+	var bad *file.Error
+	if errors.As(err, &bad) {
+		bad.Message = sealed(bad.Message, c.source)
+	}
 	message, hint, _ := explain(err)
 	return fault.New(fault.Capsule, "%s, %s: %s", c.at, c.at.column(c.before, c.source, rune), fault.Foreign(message)).WithHint("%s", hint)
 }

@@ -8,6 +8,8 @@
 // The main path: Source.Parse finds the expressions in a value (scan.go) and compiles each
 // (compile.go) so that it looks at a meter wherever it could take long or grow (meter.go);
 // Template.Eval runs them and makes JSON values of what comes out (normal.go).
+//
+// Its Go API may change with every release: see docs/stability.md.
 package expr
 
 import (

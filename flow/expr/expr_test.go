@@ -171,6 +171,29 @@ func TestWhatFails(t *testing.T) {
 	}
 }
 
+// TestNoFailureQuotesAValue has failures of which the library, or a parser, would quote one.
+func TestNoFailureQuotesAValue(t *testing.T) {
+	const canary = "kanarienvogel"
+	vars := Vars{"state": map[string]any{
+		"word": canary, "object": map[string]any{canary: map[string]any{"b": canary}}, "list": []any{canary}, "json": `{"` + canary + `": 1, "` + canary + `": 2}`,
+	}}
+	for _, text := range []string{
+		"${{ int(state.word) }}", "${{ float(state.word) }}", "${{ state.list[state.word] }}", "${{ state.word[state.word] }}", "${{ state.word.b.c }}",
+		"${{ state.object.x.y }}", "${{ state.object[1:2] }}", "${{ fromJSON(state.word) }}", "${{ fromJSON(state.json) }}", "${{ 'a' matches ('(' + state.word) }}",
+		"${{ state.word + 1 }}", "${{ groupBy([1, '1'], state.word) }}", "${{ chunk(state.word, 1) }}", "${{ state.word ? 1 : 2 }}", "${{ take(state.list, state.word) }}",
+		"${{ min(state.list) }}", "${{ fromBase64(state.word + '!') }}", "${{ fromPairs([state.list]) }}", "${{ state.word > 1 }}", "${{ 1 in state.word }}",
+		"${{ split(state.word, 1) }}", "${{ repeat(state.word, -1) }}", "${{ sum(state.list) }}", "${{ sort([1, state.word]) }}", "${{ -state.word }}", "${{ state.word() }}",
+	} {
+		template, findings := Parse(text, "/x")
+		if findings != nil {
+			continue
+		}
+		if _, err := template.Eval(t.Context(), vars); err != nil && strings.Contains(fmt.Sprint(err), canary) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestReferences(t *testing.T) {
 	for text, want := range map[string]string{
 		"${{ state.a.b + input.c[0] }}":           "state.a.b input.c.0",

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -140,9 +141,18 @@ func fromJSON(m *meter, args []any) (any, error) {
 	}
 	value, err := strictjson.Decode([]byte(s))
 	if err != nil {
-		return nil, fmt.Errorf("fromJSON expects JSON: %w", err)
+		return nil, errors.New("fromJSON expects JSON, and this text is none") // what is wrong with it would quote it
 	}
 	return m.normal(value, 0)
+}
+
+// notPattern is the error of a pattern that is none. It doesn't quote it: it may be a value.
+func notPattern(err error) error {
+	var wrong *syntax.Error
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("matches expects a regular expression: %s", wrong.Code)
+	}
+	return errors.New("matches expects a regular expression")
 }
 
 // matches is the operator: its costs are the product of the pattern's size and the text's.
@@ -163,11 +173,11 @@ func matches(m *meter, args []any) (any, error) {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("matches expects a regular expression: %w", err)
+		return nil, notPattern(err)
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("matches expects a regular expression: %w", err)
+		return nil, notPattern(err)
 	}
 	if len(program.Inst)*len(s) > maxSteps {
 		return nil, errTime

@@ -8,4 +8,6 @@
 // differ.
 //
 // It knows bodies and answers, and makes no connection.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package cassette

@@ -8,4 +8,6 @@
 // prices of its own, and no list of what models there are.
 //
 // It must not know how a provider is asked.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package catalog

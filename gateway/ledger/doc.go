@@ -7,4 +7,6 @@
 // really spent in its place, and wakes whoever waits.
 //
 // All numbers are integers. The package doesn't know what is counted, and stores nothing.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package ledger

@@ -6,4 +6,6 @@
 // stream where one is asked for.
 //
 // It knows the shapes of answers in each dialect, and nothing of who asks.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package script

@@ -13,6 +13,7 @@ import (
 // step is one answer of a script.
 type step struct {
 	text       string
+	reasoning  string // before the text, in Chat Completions alone
 	calls      []toolCall
 	status     int // 0 is 200
 	message    string
@@ -66,7 +67,7 @@ func (r *reader) script(v any) *Script {
 func (r *reader) known(at string, object map[string]any, names ...string) {
 	for name := range object {
 		if !slices.Contains(names, name) {
-			r.report(at+"/"+strictjson.Escape(name), "an answer has nothing of this name", "there are text, tool_calls, status, message, retry_after, pause and usage")
+			r.report(at+"/"+strictjson.Escape(name), "an answer has nothing of this name", "there are text, reasoning, tool_calls, status, message, retry_after, pause and usage")
 		}
 	}
 }
@@ -77,9 +78,10 @@ func (r *reader) step(at string, v any) step {
 		r.report(at, "an answer isn't a map", "write one such as {text: Hello}")
 		return step{}
 	}
-	r.known(at, object, "text", "tool_calls", "status", "message", "retry_after", "pause", "usage")
+	r.known(at, object, "text", "reasoning", "tool_calls", "status", "message", "retry_after", "pause", "usage")
 	var s step
 	s.text, _ = object["text"].(string)
+	s.reasoning, _ = object["reasoning"].(string)
 	s.message, _ = object["message"].(string)
 	if status, ok := object["status"].(int64); ok {
 		s.status = int(status)

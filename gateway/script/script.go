@@ -49,7 +49,7 @@ func (s *Script) Answer(ctx context.Context, run, dialect string, body []byte) (
 		return failure(dialect, st), nil
 	}
 	if st.usage == nil {
-		st.usage = &usage{int64(len(body)/4 + 1), int64(len(st.text)/4 + 1 + 8*len(st.calls))}
+		st.usage = &usage{int64(len(body)/4 + 1), int64((len(st.reasoning)+len(st.text))/4 + 1 + 8*len(st.calls))}
 	}
 	if ask.stream {
 		return reply(http.StatusOK, "text/event-stream", ask.streamed(st)), nil

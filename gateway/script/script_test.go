@@ -80,6 +80,33 @@ func TestAStreamHoldsWhatTheWholeAnswerDoes(t *testing.T) {
 	}
 }
 
+func TestAModelThatReasonsWritesItInEachChunk(t *testing.T) {
+	s := read(t, `{repeat: true, answers: [{reasoning: "Long ago, and in the dark of winter.", text: "In 1715."}]}`)
+	_, _, whole := answer(t, s, "a", "chat", `{}`)
+	if !strings.Contains(whole, `"content":"In 1715.","reasoning_content":"Long ago, and in the dark of winter."`) {
+		t.Error(whole)
+	}
+	_, _, text := answer(t, s, "a", "chat", `{"stream":true}`)
+	var chunks int
+	var said, thought strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		data, ok := strings.CutPrefix(line, `data: {"choices"`)
+		if !ok {
+			continue
+		}
+		var v any
+		if err := json.Unmarshal([]byte(`{"choices"`+data), &v); err != nil {
+			t.Fatalf("%s: %s", err, data)
+		}
+		chunks++
+		said.WriteString(textIn(v, "content"))
+		thought.WriteString(textIn(v, "reasoning_content"))
+	}
+	if chunks == 0 || strings.Count(text, `"reasoning_content"`) != chunks || said.String() != "In 1715." || thought.String() != "Long ago, and in the dark of winter." {
+		t.Errorf("%d chunks, %q, %q:\n%s", chunks, &said, &thought, text)
+	}
+}
+
 // textIn gathers the texts of a name, wherever it stands in an event that adds some.
 func textIn(v any, name string) string {
 	switch v := v.(type) {

@@ -16,6 +16,9 @@ func (r request) whole(st step) object {
 		return r.response(st, "completed", r.items(st))
 	}
 	message := object{"role": "assistant", "content": textOrNull(st)}
+	if st.reasoning != "" {
+		message["reasoning_content"] = st.reasoning
+	}
 	if calls := chatCalls(st); len(calls) > 0 {
 		message["tool_calls"] = calls
 	}

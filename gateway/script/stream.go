@@ -59,12 +59,20 @@ func (r request) streamed(st step) []byte {
 
 func (r request) streamChat(e *events, st step) {
 	chunk := func(delta object, finish any) {
+		if _, reasons := delta["reasoning_content"]; st.reasoning != "" && !reasons {
+			delta["reasoning_content"] = nil // models that reason write it in each chunk
+		}
 		e.data(object{
 			"id": "script", "object": "chat.completion.chunk", "created": 0, "model": r.model,
 			"choices": array{object{"index": 0, "delta": delta, "finish_reason": finish}},
 		})
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
+	if st.reasoning != "" {
+		for _, piece := range pieces(st.reasoning) {
+			chunk(object{"content": nil, "reasoning_content": piece}, nil)
+		}
+	}
 	if st.text != "" {
 		for _, piece := range pieces(st.text) {
 			chunk(object{"content": piece}, nil)

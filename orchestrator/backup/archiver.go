@@ -30,6 +30,8 @@ type archiver struct {
 	tar    *tar.Writer
 	sums   *sums
 	report Report
+
+	uid, gid int // of what is added
 }
 
 func newArchiver(home, work string) (*archiver, error) {
@@ -135,13 +137,13 @@ func (a *archiver) entry(name string, entry fs.DirEntry) error {
 		if err != nil {
 			return err
 		}
-		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(info.Mode().Perm())})
+		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(info.Mode().Perm()), Uid: a.uid, Gid: a.gid})
 	case fs.ModeSymlink:
 		target, err := a.root.Readlink(name)
 		if err != nil {
 			return err
 		}
-		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target})
+		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Uid: a.uid, Gid: a.gid})
 	}
 	return nil // nothing else is kept of a run or a unit
 }
@@ -166,7 +168,9 @@ func (a *archiver) content(in io.Reader, name string, size int64, mode fs.FileMo
 }
 
 func (a *archiver) copyIn(in io.Reader, name string, size int64, mode fs.FileMode) error {
-	err := a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: int64(mode), ModTime: time.Now()})
+	err := a.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Size: size, Mode: int64(mode), ModTime: time.Now(), Uid: a.uid, Gid: a.gid,
+	})
 	if err != nil {
 		return err
 	}

@@ -6,4 +6,6 @@
 //
 // A backup comes from anywhere: its names, links, sizes and digests are checked as hostile.
 // It must not know how runs are led, HTTP or engines.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package backup

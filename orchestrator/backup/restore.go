@@ -17,7 +17,7 @@ import (
 
 // keptOfHome are the files of a home that a restored one goes on with: who may ask it, and whose its
 // containers are.
-var keptOfHome = []string{layout.Token, layout.Owner}
+var keptOfHome = []string{layout.Token, layout.Tokens, layout.Owner}
 
 // Restored says what was restored, and where the home of before is; "" is nowhere.
 type Restored struct {

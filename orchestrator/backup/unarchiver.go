@@ -31,6 +31,7 @@ const (
 	maxBackupName    = 4096 // bytes
 	maxBackupHead    = 64 << 10
 	maxBackupEntries = 20_000_000
+	maxHomeDepth     = 64       // of what a sandbox nests: each level makes the ones below it slower to unpack
 	restoreReserve   = 64 << 20 // bytes that stay free on the disk
 )
 
@@ -159,22 +160,33 @@ func (u *unarchiver) count(bytes int64) {
 // entry unpacks one. What is said of files belongs to nobody but this process.
 func (u *unarchiver) entry(h *tar.Header) error {
 	name := strings.TrimSuffix(h.Name, "/")
-	if len(name) > maxBackupName || !fs.ValidPath(name) || strings.ContainsRune(name, 0) || !isHomePath(name) {
+	if !hasPlace(name) {
 		return refusedEntry(name, "which has no place in a data directory")
 	}
 	switch h.Typeflag {
 	case tar.TypeReg:
 		return u.file(h, name)
 	case tar.TypeDir:
-		return u.made(name, safefs.MkdirAll(u.root, name, fs.FileMode(h.Mode)&0o755|0o700)) //nolint:gosec // nine bits of it
+		return u.directory(h, name)
 	case tar.TypeSymlink:
-		if !linkStaysInUnit(name, h.Linkname) {
-			return refusedEntry(name, "a link that leads out of its unit")
+		if !isSandboxed(name) && !linkStays(name, h.Linkname) {
+			return refusedEntry(name, "a link that leads out of its unit or project")
 		}
 		u.links = append(u.links, *h)
 		return nil
 	}
 	return refusedEntry(name, "which is neither a file nor a directory")
+}
+
+func (u *unarchiver) directory(h *tar.Header, name string) error {
+	err := safefs.MkdirAll(u.root, path.Dir(name), 0o700)
+	if err == nil {
+		err = safefs.MkdirAll(u.root, name, fs.FileMode(h.Mode)&0o755|0o700) //nolint:gosec // nine bits of it
+	}
+	if err != nil {
+		return u.made(name, err)
+	}
+	return u.give(h, name)
 }
 
 func (u *unarchiver) file(h *tar.Header, name string) error {
@@ -195,6 +207,9 @@ func (u *unarchiver) file(h *tar.Header, name string) error {
 		return u.made(name, err)
 	}
 	u.count(n)
+	if err := u.give(h, name); err != nil {
+		return err
+	}
 	return u.sums.add(hex.EncodeToString(hash.Sum(nil)), name)
 }
 
@@ -235,6 +250,9 @@ func (u *unarchiver) end(h *tar.Header) error {
 		if err := u.made(l.Name, err); err != nil {
 			return err
 		}
+		if err := u.give(&l, l.Name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -258,6 +276,11 @@ func sameLines(want, got io.Reader) error {
 	}
 }
 
+// hasPlace reports whether a home has a place for a name.
+func hasPlace(name string) bool {
+	return len(name) <= maxBackupName && fs.ValidPath(name) && !strings.ContainsRune(name, 0) && isHomePath(name)
+}
+
 // isHomePath reports whether a backup may hold something of that name.
 func isHomePath(name string) bool {
 	parts := strings.Split(name, "/")
@@ -266,15 +289,39 @@ func isHomePath(name string) bool {
 		return len(parts) == 1
 	case layout.Runs:
 		return len(parts) > 2 && uuid.Validate(parts[1]) == nil && len(parts[1]) == 36 && layout.IsKept(parts[2])
+	case layout.Sessions:
+		return len(parts) > 2 && uuid.Validate(parts[1]) == nil && len(parts[1]) == 36 && isSessionPath(parts[2:])
+	case layout.Schedules:
+		return len(parts) > 1 && len(parts) <= 3 && uuid.Validate(parts[1]) == nil && len(parts[1]) == 36
 	case layout.Units:
 		return len(parts) > 1 && api.CheckUnitName(parts[1]) == nil
 	}
 	return false
 }
 
-// linkStaysInUnit reports whether a link is one of a unit's version, units/NAME/VERSION/NAME/…,
-// and leads to something there.
-func linkStaysInUnit(name, target string) bool {
-	parts := strings.SplitN(name, "/", 5)
-	return parts[0] == layout.Units && len(parts) == 5 && registry.StaysInside(parts[4], target)
+// isSessionPath is isHomePath for what is in the directory of a session.
+func isSessionPath(parts []string) bool {
+	switch parts[0] {
+	case layout.Home, layout.Project:
+		return len(parts) <= maxHomeDepth
+	case layout.Base:
+		return true
+	case layout.Manifest:
+		return len(parts) == 1
+	}
+	return false
+}
+
+// linkStays reports whether a link is one of a unit's version, units/NAME/VERSION/NAME/…, or of a
+// project as it was given, runs/ID/base/…, and leads to something there.
+func linkStays(name, target string) bool {
+	parts := strings.Split(name, "/")
+	below := 0
+	switch {
+	case parts[0] == layout.Units:
+		below = 4
+	case len(parts) > 2 && parts[2] == layout.Base:
+		below = 3
+	}
+	return below > 0 && len(parts) > below && registry.StaysInside(strings.Join(parts[below:], "/"), target)
 }

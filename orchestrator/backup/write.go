@@ -21,6 +21,8 @@ import (
 //
 //	backup.json   what it is
 //	runs/ID/…     the files of the runs
+//	sessions/ID/… what the sandboxes of open sessions keep
+//	schedules/ID/… files that the runs of schedules get
 //	units/NAME/…  every version of every unit
 //	aod.db        the store
 //	SHA256SUMS    the digest of each file before, as sha256sum prints it
@@ -94,7 +96,7 @@ func writeBackup(ctx context.Context, home, work, version string) (Report, error
 	}
 	err = a.head(header{Format: backupFormat, Version: version, CreatedAt: time.Now().UTC()})
 	if err == nil {
-		err = a.addRuns(ctx, filepath.Join(work, layout.Database))
+		err = a.addStored(ctx, filepath.Join(work, layout.Database))
 	}
 	if err == nil {
 		err = a.addUnits(ctx)
@@ -105,8 +107,9 @@ func writeBackup(ctx context.Context, home, work, version string) (Report, error
 	return a.report, errors.Join(err, a.close(err == nil))
 }
 
-// addRuns adds the files of the runs that a snapshot has, and closes that again.
-func (a *archiver) addRuns(ctx context.Context, snapshot string) (err error) {
+// addStored adds the files of the runs and the open sessions that a snapshot has, and closes that
+// again.
+func (a *archiver) addStored(ctx context.Context, snapshot string) (err error) {
 	s, err := store.Open(snapshot, store.Options{})
 	if err != nil {
 		return err
@@ -115,6 +118,16 @@ func (a *archiver) addRuns(ctx context.Context, snapshot string) (err error) {
 	if err := s.Health(ctx); err != nil {
 		return err
 	}
+	if err := a.addRuns(ctx, s); err != nil {
+		return err
+	}
+	if err := a.addSessions(ctx, s); err != nil {
+		return err
+	}
+	return a.addSchedules(ctx, s)
+}
+
+func (a *archiver) addRuns(ctx context.Context, s *store.Store) error {
 	filter := store.Filter{Limit: 1000}
 	for {
 		page, err := s.Runs(ctx, filter)
@@ -137,9 +150,9 @@ func (a *archiver) addRuns(ctx context.Context, snapshot string) (err error) {
 func (a *archiver) addRun(ctx context.Context, row store.Run) error {
 	a.report.Runs++
 	dir := "runs/" + row.ID
-	names := []string{layout.Input, layout.State, layout.Log, layout.Transcript}
+	names := []string{layout.Input, layout.State, layout.Base, layout.Manifest, layout.Artifacts, layout.Log, layout.Transcript}
 	if row.Finished || hasOutcome(row) {
-		names = append(names, layout.Output)
+		names = append(names, layout.Output, layout.Changes)
 	}
 	for _, name := range names {
 		if err := a.tree(ctx, dir+"/"+name); err != nil {

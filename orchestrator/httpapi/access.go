@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // requestTime bounds requests that neither wait nor carry much data.
@@ -16,7 +18,7 @@ const requestTime = 30 * time.Second
 // bounded gives every request a time limit, unless its route is slow.
 func (a *API) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if t, _ := a.traits(c); t&(slow|stream) != 0 {
+		if r, _ := a.route(c); r.traits&(slow|stream) != 0 {
 			return next(c)
 		}
 		request := c.Request()
@@ -52,6 +54,9 @@ func (a *API) logAccess(c echo.Context, took time.Duration) {
 	if run := runOf(c); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}
+	if token := orchestrator.ClientOf(c.Request().Context()); token != "" {
+		attrs = append(attrs, slog.String("token", token))
+	}
 	if noted, ok := c.Get(notesKey).([]slog.Attr); ok {
 		attrs = append(attrs, noted...)
 	}
@@ -81,7 +86,7 @@ func methodOf(r *http.Request) string {
 
 // routeOf is the pattern. The log never shows the path, which the client wrote.
 func (a *API) routeOf(c echo.Context) string {
-	if _, ok := a.traits(c); ok {
+	if _, ok := a.route(c); ok {
 		return c.Path()
 	}
 	return "(none)"

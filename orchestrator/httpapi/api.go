@@ -5,6 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/schemas"
@@ -18,8 +19,9 @@ type API struct {
 	auth     auth
 	document []byte // OpenAPI
 	handler  http.Handler
-	routes   map[string]traits                     // by method and pattern
+	routes   map[string]route                      // by method and pattern
 	refusals map[string]func(httpwire.Problem) any // of mounts with their own form of refusals
+	headers  map[string]string                     // of mounts with a header of their own for the token
 }
 
 // New makes the API and starts nothing. The error is an Input fault about opts.
@@ -34,8 +36,9 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 		guard:    newGuard(opts),
 		auth:     newAuth(opts),
 		document: schemas.OpenAPI(opts.Version),
-		routes:   map[string]traits{},
+		routes:   map[string]route{},
 		refusals: map[string]func(httpwire.Problem) any{},
+		headers:  map[string]string{},
 	}
 	a.handler = paced(a.router())
 	return a, nil
@@ -56,55 +59,98 @@ const (
 
 type route struct {
 	method, path string
+	scope        access.Scope // that a token needs
 	handle       echo.HandlerFunc
 	traits       traits
 }
 
+// public is the scope of a route that needs no token.
+const public access.Scope = ""
+
 // table lists every route except those of the mounts. A GET that is no stream also answers
 // HEAD.
 func (a *API) table() []route {
+	return append(a.schedules(), []route{
+		{http.MethodPost, "/v1/runs", access.Run, a.submit, slow},
+		{http.MethodGet, "/v1/runs", access.Read, a.listRuns, 0},
+		{http.MethodGet, "/v1/runs/:id", access.Read, a.getRun, 0},
+		{http.MethodGet, "/v1/runs/:id/output", access.Read, a.getOutput, 0},
+		{http.MethodGet, "/v1/runs/:id/files", access.Read, a.listFiles, 0},
+		{http.MethodGet, "/v1/runs/:id/files/*", access.Read, getFile(a.svc.OpenFile), slow},
+		{http.MethodGet, "/v1/runs/:id/logs", access.Read, a.getLog, stream},
+		{http.MethodGet, "/v1/runs/:id/events", access.Read, a.getEvents, stream},
+		{http.MethodGet, "/v1/runs/:id/pushes", access.Read, a.listPushes, 0},
+		{http.MethodGet, "/v1/runs/:id/models", access.Read, a.listModelCalls, 0},
+		{http.MethodGet, "/v1/runs/:id/models/:n", access.Read, a.getModelCall, slow},
+		{http.MethodGet, "/v1/runs/:id/flow", access.Read, a.getFlow, 0},
+		{http.MethodGet, "/v1/runs/:id/steps", access.Read, a.listSteps, 0},
+		{http.MethodGet, "/v1/runs/:id/state", access.Read, a.getState, 0},
+		{http.MethodGet, "/v1/runs/:id/state/files/*", access.Read, getFile(a.svc.OpenStateFile), slow},
+		{http.MethodGet, "/v1/runs/:id/changes", access.Read, a.getChanges, slow},
+		{http.MethodGet, "/v1/runs/:id/changes.patch", access.Read, a.getPatch, slow},
+		{http.MethodGet, "/v1/runs/:id/changes/files/*", access.Read, getFile(a.svc.OpenChanged), slow},
+		{http.MethodGet, "/v1/runs/:id/messages", access.Read, a.listMessages, 0},
+		{http.MethodPost, "/v1/runs/:id/messages", access.Run, a.say, 0},
+		{http.MethodGet, "/v1/runs/:id/artifacts", access.Read, a.listArtifacts, 0},
+		{http.MethodGet, "/v1/runs/:id/artifacts/:artifact/*", access.Read, a.getArtifact, slow},
+		{http.MethodPost, "/v1/runs/:id/cancel", access.Run, a.cancelRun, 0},
+		{http.MethodPost, "/v1/runs/:id/rerun", access.Run, a.rerun, slow},
+
+		{http.MethodPost, "/v1/sessions", access.Run, a.createSession, slow},
+		{http.MethodGet, "/v1/sessions", access.Read, a.listSessions, 0},
+		{http.MethodGet, "/v1/sessions/:id", access.Read, a.getSession, 0},
+		{http.MethodDelete, "/v1/sessions/:id", access.Run, a.closeSession, 0},
+		{http.MethodPost, "/v1/sessions/:id/messages", access.Run, a.sendMessage, slow},
+		{http.MethodGet, "/v1/sessions/:id/changes", access.Read, a.getSessionChanges, slow},
+		{http.MethodGet, "/v1/sessions/:id/changes.patch", access.Read, a.getSessionPatch, slow},
+		{http.MethodGet, "/v1/sessions/:id/changes/files/*", access.Read, getFile(a.svc.SessionChange), slow},
+
+		{http.MethodGet, "/v1/questions", access.Read, a.listQuestions, 0},
+		{http.MethodPost, "/v1/questions/:id", access.Run, a.answerQuestion, 0},
+
+		{http.MethodGet, "/v1/units", access.Read, a.listUnits, 0},
+		{http.MethodGet, "/v1/units/:name", access.Read, a.getUnit, slow},
+		{http.MethodPost, "/v1/units/:name/disable", access.Admin, a.disableUnit, 0},
+		{http.MethodPost, "/v1/units/:name/enable", access.Admin, a.enableUnit, 0},
+		{http.MethodPut, "/v1/units/:name", access.Upload, a.putUnit, slow},
+		{http.MethodDelete, "/v1/units/:name", access.Upload, a.removeUnit, 0},
+		{http.MethodGet, "/v1/units/:name/versions", access.Read, a.listVersions, 0},
+		{http.MethodPost, "/v1/units/:name/rollback", access.Upload, a.rollbackUnit, slow},
+		{http.MethodGet, "/v1/units/:name/schema", access.Read, a.getSchema, 0},
+		{http.MethodGet, "/v1/units/:name/card", access.Read, a.getCard, slow},
+		{http.MethodPost, "/v1/au/:name", access.Run, a.runAU, slow},
+
+		{http.MethodGet, "/v1/a2a", access.Read, a.getA2A, 0},
+		{http.MethodGet, "/v1/models", access.Read, a.listModels, 0},
+		{http.MethodGet, "/v1/pool", access.Read, a.getPool, 0},
+		{http.MethodGet, "/v1/stats", access.Read, a.getStats, 0},
+		{http.MethodPost, "/v1/prune", access.Admin, a.prune, slow},
+
+		{http.MethodPost, "/execute", access.Run, a.execute, slow},
+		{http.MethodGet, "/capsules", access.Read, a.listCapsules, 0},
+		{http.MethodGet, "/capsules/:name/schema", access.Read, a.getSchema, 0},
+		{http.MethodGet, "/health", public, a.health, open},
+
+		{http.MethodGet, "/healthz", public, a.alive, open},
+		{http.MethodGet, "/readyz", public, a.ready, open},
+		{http.MethodGet, "/metrics", access.Read, a.metrics(), slow},
+		{http.MethodGet, "/openapi.json", public, a.openAPI, open},
+	}...)
+}
+
+// schedules lists the routes of schedules.
+func (a *API) schedules() []route {
 	return []route{
-		{http.MethodPost, "/v1/runs", a.submit, slow},
-		{http.MethodGet, "/v1/runs", a.listRuns, 0},
-		{http.MethodGet, "/v1/runs/:id", a.getRun, 0},
-		{http.MethodGet, "/v1/runs/:id/output", a.getOutput, 0},
-		{http.MethodGet, "/v1/runs/:id/files", a.listFiles, 0},
-		{http.MethodGet, "/v1/runs/:id/files/*", getFile(a.svc.OpenFile), slow},
-		{http.MethodGet, "/v1/runs/:id/logs", a.getLog, stream},
-		{http.MethodGet, "/v1/runs/:id/events", a.getEvents, stream},
-		{http.MethodGet, "/v1/runs/:id/models", a.listModelCalls, 0},
-		{http.MethodGet, "/v1/runs/:id/models/:n", a.getModelCall, slow},
-		{http.MethodGet, "/v1/runs/:id/flow", a.getFlow, 0},
-		{http.MethodGet, "/v1/runs/:id/steps", a.listSteps, 0},
-		{http.MethodGet, "/v1/runs/:id/state", a.getState, 0},
-		{http.MethodGet, "/v1/runs/:id/state/files/*", getFile(a.svc.OpenStateFile), slow},
-		{http.MethodPost, "/v1/runs/:id/cancel", a.cancelRun, 0},
-		{http.MethodPost, "/v1/runs/:id/rerun", a.rerun, slow},
-
-		{http.MethodGet, "/v1/questions", a.listQuestions, 0},
-		{http.MethodPost, "/v1/questions/:id", a.answerQuestion, 0},
-
-		{http.MethodGet, "/v1/units", a.listUnits, 0},
-		{http.MethodGet, "/v1/units/:name", a.getUnit, 0},
-		{http.MethodPut, "/v1/units/:name", a.putUnit, slow},
-		{http.MethodGet, "/v1/units/:name/schema", a.getSchema, 0},
-		{http.MethodGet, "/v1/units/:name/card", a.getCard, slow},
-		{http.MethodPost, "/v1/au/:name", a.runAU, slow},
-
-		{http.MethodGet, "/v1/models", a.listModels, 0},
-		{http.MethodGet, "/v1/pool", a.getPool, 0},
-		{http.MethodGet, "/v1/stats", a.getStats, 0},
-		{http.MethodPost, "/v1/prune", a.prune, slow},
-
-		{http.MethodPost, "/execute", a.execute, slow},
-		{http.MethodGet, "/capsules", a.listCapsules, 0},
-		{http.MethodGet, "/capsules/:name/schema", a.getSchema, 0},
-		{http.MethodGet, "/health", a.health, open},
-
-		{http.MethodGet, "/healthz", a.alive, open},
-		{http.MethodGet, "/readyz", a.ready, open},
-		{http.MethodGet, "/metrics", a.metrics(), slow},
-		{http.MethodGet, "/openapi.json", a.openAPI, open},
+		{http.MethodGet, "/v1/schedules", access.Read, a.listSchedules, 0},
+		{http.MethodPost, "/v1/schedules/preview", access.Read, a.previewTimes, 0},
+		{http.MethodPut, "/v1/schedules/:name", access.Run, a.putSchedule, slow},
+		{http.MethodGet, "/v1/schedules/:name", access.Read, a.getSchedule, 0},
+		{http.MethodDelete, "/v1/schedules/:name", access.Run, a.deleteSchedule, 0},
+		{http.MethodPost, "/v1/schedules/:name/pause", access.Run, a.pauseSchedule, 0},
+		{http.MethodPost, "/v1/schedules/:name/resume", access.Run, a.resumeSchedule, 0},
+		{http.MethodPost, "/v1/schedules/:name/run", access.Run, a.runSchedule, slow},
+		{http.MethodGet, "/v1/schedules/:name/next", access.Read, a.nextTimes, 0},
+		{http.MethodGet, "/v1/schedules/:name/occurrences", access.Read, a.listOccurrences, 0},
 	}
 }
 
@@ -126,11 +172,11 @@ func (a *API) router() *echo.Echo {
 
 func (a *API) add(e *echo.Echo, method string, r route) {
 	e.Add(method, r.path, r.handle)
-	a.routes[method+" "+r.path] = r.traits
+	a.routes[method+" "+r.path] = r
 }
 
-// traits returns the traits of the request's route, and whether it has a route.
-func (a *API) traits(c echo.Context) (traits, bool) {
-	t, ok := a.routes[c.Request().Method+" "+c.Path()]
-	return t, ok
+// route returns the request's route, and whether it has one.
+func (a *API) route(c echo.Context) (route, bool) {
+	r, ok := a.routes[c.Request().Method+" "+c.Path()]
+	return r, ok
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/xeipuuv/gojsonschema"
@@ -120,9 +121,31 @@ func readEvents(t testing.TB, body string) []sent {
 	return events
 }
 
-func violations(schema, v any) []string {
+// compiled are schemas of the document by their JSON: each takes far longer than what it is for.
+var compiled sync.Map
+
+func compile(schema any) (*gojsonschema.Schema, error) {
+	key, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	if known, ok := compiled.Load(string(key)); ok {
+		return known.(*gojsonschema.Schema), nil
+	}
 	root := map[string]any{"allOf": []any{schema}, "components": theDocument().whole["components"]}
-	result, err := gojsonschema.Validate(gojsonschema.NewGoLoader(root), gojsonschema.NewGoLoader(v))
+	made, err := gojsonschema.NewSchema(gojsonschema.NewGoLoader(root))
+	if err == nil {
+		compiled.Store(string(key), made)
+	}
+	return made, err
+}
+
+func violations(schema, v any) []string {
+	whole, err := compile(schema)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	result, err := whole.Validate(gojsonschema.NewGoLoader(v))
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -11,4 +11,6 @@
 //
 // The log holds nothing that a client sent, except ids of runs. This is the only
 // package that imports Echo.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package httpapi

@@ -27,9 +27,14 @@ func (a *API) getEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return a.streamEvents(c, record.ID, after)
+}
+
+// streamEvents sends the events of a run that come after one, to the last.
+func (a *API) streamEvents(c echo.Context, id string, after int64) error {
 	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
-	events, wait := a.pump(ctx, record.ID, after)
+	events, wait := a.pump(ctx, id, after)
 	defer func() {
 		stop() // the pump may be waiting for an event, or for this handler
 		wait()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -51,15 +50,8 @@ func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File
 
 // sendFile answers with a file, or the part of it that is asked for, and closes it.
 func sendFile(c echo.Context, content *os.File, file api.File) error {
-	defer content.Close()
 	describeFile(c.Response().Header(), file)
-	out := &rangeWriter{ResponseWriter: c.Response()}
-	http.ServeContent(out, c.Request(), "", time.Time{}, content)
-	if out.refused {
-		c.Response().Header().Del(echo.HeaderContentDisposition)
-		return errRange
-	}
-	return nil
+	return sendStored(c, content, typeOf(file.Name))
 }
 
 func fileName(c echo.Context) (string, error) {
@@ -80,7 +72,9 @@ func describeFile(header http.Header, file api.File) {
 	header.Set(echo.HeaderContentDisposition, attachment(path.Base(file.Name)))
 	header.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 	header.Set(echo.HeaderCacheControl, "private")
-	header.Set("ETag", `"`+file.SHA256+`"`)
+	if file.SHA256 != "" {
+		header.Set("ETag", `"`+file.SHA256+`"`)
+	}
 }
 
 // typeOf is the media type of a file by its name. Text is taken for UTF-8.

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,42 +24,85 @@ import (
 const (
 	maxParts      = 256
 	maxFieldBytes = 256 // of a part's name
-	maxTextBytes  = 256 // of the parts unit and timeout
+	maxTextBytes  = 256 // of the parts unit, session, context, timeout and unattended
 
-	maxMetadataBytes = 32 << 10 // of its JSON, where an escape takes six bytes for one
+	maxMetadataBytes = 32 << 10 // of its JSON, where an escape takes six bytes for one; of that of env, too
+	maxDirBytes      = 1 << 10
 )
 
-// form reads a submission with files, part by part as they arrive and in any order. Parts
-// with a filename are files, the others are named unit, input, timeout and metadata.
+// form reads texts and files, part by part as they arrive and in any order. Parts with a
+// filename are files. The file workspace of a submission is a tar of the project that the run
+// works on.
 type form struct {
 	api   *API
 	body  *httpwire.Body
+	takes map[string]int64 // the texts that there may be, each with its limit in bytes
+	works bool             // there may be a workspace
 	texts map[string][]byte
 	spool *orchestrator.Spool // nil until there is a file
 }
 
-func (a *API) readForm(c echo.Context) (orchestrator.Submission, error) {
+// parseForm reads a form with the given texts. The caller releases its spool, unless it is handed on.
+func (a *API) parseForm(c echo.Context, f *form) error {
 	_, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
 	if err != nil || params["boundary"] == "" {
-		return orchestrator.Submission{}, fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
+		return fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
 			WithHint("let the HTTP client set the header")
 	}
 	if err := a.svc.Room(c.Request().ContentLength); err != nil {
-		return orchestrator.Submission{}, err
+		return err
 	}
-	f := &form{api: a, body: bodyOf(c, a.opts.UploadBytes), texts: map[string][]byte{}}
+	f.api, f.body, f.texts = a, bodyOf(c, a.opts.UploadBytes), map[string][]byte{}
 	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
 		a.release(c, f.spool)
+		return err
+	}
+	return nil
+}
+
+func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission, error) {
+	f := &form{works: true, takes: map[string]int64{
+		"unit": maxTextBytes, "session": maxTextBytes, "message": a.opts.PayloadBytes, "input": a.opts.PayloadBytes,
+		"timeout": maxTextBytes, "metadata": maxMetadataBytes, "env": maxMetadataBytes, "dir": maxDirBytes, "unattended": maxTextBytes,
+		"context": maxTextBytes,
+	}}
+	if err := a.parseForm(c, f); err != nil {
 		return orchestrator.Submission{}, err
 	}
-	sub := orchestrator.Submission{Unit: string(f.texts["unit"]), Input: f.texts["input"], Files: f.spool}
-	if sub.Metadata, err = f.metadata(); err == nil {
+	var err error
+	sub := orchestrator.Submission{Unit: string(f.texts["unit"]), Session: cmp.Or(session, string(f.texts["session"])), Input: f.texts["input"], Files: f.spool, Context: string(f.texts["context"])}
+	if text, given := f.texts["message"]; given {
+		message := string(text)
+		sub, err = withMessage(sub, &message)
+	}
+	if err == nil {
+		sub.Unattended, err = f.flag("unattended")
+	}
+	if err == nil {
+		sub.Metadata, err = f.labels("metadata")
+	}
+	if err == nil {
+		sub.Start.Dir = string(f.texts["dir"])
+		sub.Start.Env, err = f.labels("env")
+	}
+	if err == nil {
 		sub, err = completed(sub, string(f.texts["timeout"]))
 	}
 	if err != nil {
 		a.release(c, f.spool)
 	}
 	return sub, err
+}
+
+// noFiles refuses a form with files, but for a workspace.
+func (f *form) noFiles() error {
+	for _, name := range f.spool.Fields() {
+		if name != "workspace" {
+			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(name)).
+				WithHint("the only file is workspace, a tar")
+		}
+	}
+	return nil
 }
 
 func (f *form) readParts(boundary string) error {
@@ -83,40 +129,60 @@ func (f *form) read(part *multipart.Part) error {
 	if err := checkField(name); err != nil {
 		return err
 	}
+	if f.works && name == "workspace" && part.FileName() != "" {
+		return f.readProject(part)
+	}
 	if part.FileName() != "" {
 		return f.readFile(name, part)
 	}
-	switch name {
-	case "input":
-		return f.readText(name, part, f.api.opts.PayloadBytes)
-	case "unit", "timeout":
-		return f.readText(name, part, maxTextBytes)
-	case "metadata":
-		return f.readText(name, part, maxMetadataBytes)
+	limit, known := f.takes[name]
+	if !known {
+		return fault.New(fault.BadRequest, "the form has a part that is not known and brings no file").
+			WithHint("the parts without a filename are %q", slices.Sorted(maps.Keys(f.takes)))
 	}
-	return fault.New(fault.BadRequest, "the form has a part that is not known and brings no file").
-		WithHint(`the parts without a filename are "unit", "input", "timeout" and "metadata"`)
+	return f.readText(name, part, limit)
 }
 
-// metadata reads the part "metadata", a JSON object of texts.
-func (f *form) metadata() (map[string]string, error) {
-	raw, given := f.texts["metadata"]
+// flag reads a part that is true or false; false where it is missing.
+func (f *form) flag(name string) (bool, error) {
+	switch text, given := f.texts[name]; {
+	case !given, string(text) == "false":
+		return false, nil
+	case string(text) == "true":
+		return true, nil
+	}
+	return false, fault.New(fault.BadRequest, "the part %q is neither true nor false", name)
+}
+
+// labels reads a part that is a JSON object of texts; nil where it is missing.
+func (f *form) labels(name string) (map[string]string, error) {
+	raw, given := f.texts[name]
 	if !given {
 		return nil, nil
 	}
 	texts, err := decodeFields(raw, maxMetadataBytes)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRequest, err, "the part \"metadata\" is not a JSON object")
+		return nil, fault.Wrap(fault.BadRequest, err, "the part %q is not a JSON object", name)
 	}
-	metadata := make(map[string]string, len(texts))
+	labels := make(map[string]string, len(texts))
 	for key, value := range texts {
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
-			return nil, fault.Wrap(fault.BadRequest, err, "the part \"metadata\" has a value that is no text")
+			return nil, fault.Wrap(fault.BadRequest, err, "the part %q has a value that is no text", name)
 		}
-		metadata[key] = text
+		labels[key] = text
 	}
-	return metadata, nil
+	return labels, nil
+}
+
+// object reads a part that is a JSON object, and must be there.
+func (f *form) object(name string, limit int64) (httpwire.Fields, error) {
+	raw, given := f.texts[name]
+	if !given {
+		return nil, fault.New(fault.BadRequest, "the form has no part %q", name).WithHint("it is a JSON object, beside the files")
+	}
+	fields, err := decodeFields(raw, limit)
+	return fields, httpwire.AsKind(fault.BadRequest, err)
 }
 
 // checkField refuses a text that can't be a field of an input. The unit's contract decides
@@ -152,12 +218,25 @@ func (f *form) readFile(field string, part *multipart.Part) error {
 	if err != nil {
 		return err
 	}
-	if f.spool == nil {
-		if f.spool, err = f.api.svc.NewSpool(); err != nil {
-			return err
-		}
+	if err := f.openSpool(); err != nil {
+		return err
 	}
 	return f.spool.Add(field, name, content{part}, f.api.opts.UploadBytes)
+}
+
+// readProject stores the project that the run works on.
+func (f *form) readProject(part *multipart.Part) error {
+	if err := f.openSpool(); err != nil {
+		return err
+	}
+	return f.spool.AddProject(content{part}, f.api.opts.UploadBytes)
+}
+
+func (f *form) openSpool() (err error) {
+	if f.spool == nil {
+		f.spool, err = f.api.svc.NewSpool()
+	}
+	return err
 }
 
 // content is the content of a file in a form. A form that ends within it is a bad request,

@@ -95,7 +95,7 @@ func (s *server) start(opts Options) {
 	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
 	s.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2, MinFreeDisk: s.minFreeDisk,
-		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "flow": kindflow.New(opts.Logger)},
+		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "agent": containers, "flow": kindflow.New(opts.Logger)},
 	})
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))

@@ -6,10 +6,11 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-// Mount adds another protocol to the API. Its requests pass the API's rules for hosts,
+// Mount adds another protocol to the API, for which a token needs the scope run. Its requests pass the API's rules for hosts,
 // origins and tokens, its log, and its bounds on slow clients; panics become problems.
 type Mount struct {
 	// Patterns are the addresses of the protocol as http.ServeMux writes them: METHOD /path
@@ -22,6 +23,8 @@ type Mount struct {
 	// before the Handler sees them. It is sent as application/json; nil:
 	// application/problem+json.
 	Refusal func(httpwire.Problem) any
+	// TokenHeader is a header that has the token, beside Authorization; "": none has.
+	TokenHeader string
 	// Open says that no token is needed. Such requests have 30 seconds; others have no time
 	// limit.
 	Open bool
@@ -29,9 +32,9 @@ type Mount struct {
 
 func (a *API) mount(e *echo.Echo, m Mount) {
 	for _, pattern := range m.Patterns {
-		r := route{path: pattern, handle: a.mounted(m), traits: slow}
+		r := route{path: pattern, scope: access.Run, handle: a.mounted(m), traits: slow}
 		if m.Open {
-			r.traits = open
+			r.scope, r.traits = public, open
 		}
 		method, path, named := strings.Cut(pattern, " ")
 		if !named {
@@ -41,6 +44,7 @@ func (a *API) mount(e *echo.Echo, m Mount) {
 			for _, r.path = range echoPaths(path) {
 				a.add(e, method, r)
 				a.refusals[method+" "+r.path] = m.Refusal
+				a.headers[method+" "+r.path] = m.TokenHeader
 			}
 		}
 	}

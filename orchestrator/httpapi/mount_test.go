@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -105,4 +107,35 @@ func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
 	if strings.Count(text, `"panic: a value of type string"`) != 2 || !strings.Contains(text, "disk away") || strings.Contains(text, "canary") {
 		t.Errorf("%s", text)
 	}
+}
+
+func TestAMountsTokenMayStandInAHeaderOfItsOwn(t *testing.T) {
+	said := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("in")) })
+	s := newServer(t, func(o *Options) {
+		o.Mounts = []Mount{
+			{Patterns: []string{"GET /other/{unit}"}, Handler: said, TokenHeader: "X-Key"},
+			{Patterns: []string{"GET /plain/{unit}"}, Handler: said},
+		}
+	})
+	bearer := s.request("GET", "/", "").Header.Get("Authorization")
+	token := strings.TrimPrefix(bearer, "Bearer ")
+	s.do("GET", "/other/x", "", "Authorization: -", "X-Key: "+token).wants(t, 200)
+	s.do("GET", "/other/x", "", "X-Key: wrong").wants(t, 200) // the other one is good
+	s.do("GET", "/other/x", "", "Authorization: -", "X-Key: wrong").wants(t, 401)
+	s.do("GET", "/other/x", "", "Authorization: -").wants(t, 401)
+	s.do("GET", "/plain/x", "", "Authorization: -", "X-Key: "+token).wants(t, 401)
+	s.do("GET", "/v1/runs", "", "Authorization: -", "X-Key: "+token).wants(t, 401)
+	ctx := context.Background()
+	if _, err := s.api.Authorize(ctx, token); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "wrong"} {
+		if _, err := s.api.Authorize(ctx, bad); !fault.Is(err, fault.Unauthorized) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestTheStatusOfA2AIsMissingWhereItIsOff(t *testing.T) {
+	newServer(t, nil).do("GET", "/v1/a2a", "").wants(t, 404)
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/protocol/agents"
@@ -84,13 +86,13 @@ func TestTheDocumentHasEveryRouteAndNoOther(t *testing.T) {
 func TestTheDocumentSaysWhichRoutesNeedNoToken(t *testing.T) {
 	api, err := New(nil, Options{NoAuth: true, Mounts: mountsOf(nil, agents.Options{})})
 	must(t, err)
-	for r, traits := range api.routes {
-		method, path, _ := strings.Cut(r, " ")
+	for pattern, r := range api.routes {
+		method, path, _ := strings.Cut(pattern, " ")
 		if method == http.MethodHead {
 			continue
 		}
 		op := theDocument().Paths[template(path)][strings.ToLower(method)]
-		if documented := op.Security != nil; documented != (traits&open != 0) {
+		if documented := op.Security != nil; documented != (r.traits&open != 0) {
 			t.Errorf("%s %s: open is %v in the document", method, path, documented)
 		}
 	}
@@ -150,7 +152,12 @@ func resolves(whole any, ref string) bool {
 // TestEveryRouteAnswersAsDocumented asks every operation for its good answers; the
 // comparison is in server.do, for this test and all others.
 func TestEveryRouteAnswersAsDocumented(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, func(o *Options) {
+		o.A2A = func(context.Context) (api.A2AStatus, error) {
+			tasks := map[string]int{"submitted": 0, "working": 0, "completed": 1, "failed": 0, "canceled": 0}
+			return api.A2AStatus{Units: []string{}, Bindings: []string{"JSONRPC"}, Versions: []string{"1.0"}, Tasks: tasks}, nil
+		}
+	})
 	s.addSizer()
 	record := s.run(`{"do":"files","say":"x"}`)
 	run := "/v1/runs/" + record.ID
@@ -168,13 +175,19 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", run + "/logs", "", nil},
 		{"GET", run + "/events", "", nil},
 		{"GET", run + "/models", "", nil},
+		{"GET", run + "/pushes", "", nil},
 		{"POST", run + "/rerun", "", nil},
 		{"GET", "/v1/units", "", nil},
 		{"GET", "/v1/units/actor", "", nil},
+		{"GET", "/v1/units/actor?wait=idle", "", nil},
+		{"POST", "/v1/units/actor/disable", "", nil},
+		{"POST", "/v1/units/actor/enable", "", nil},
 		{"GET", "/v1/units/actor/schema", "", nil},
 		{"GET", "/v1/units/sizer/card", "", nil},
 		{"POST", "/v1/au/sizer", "some text", nil},
 		{"PUT", "/v1/units/uploaded", archive(t, "uploaded"), []string{"Content-Type: application/x-tar"}},
+		{"GET", "/v1/units/uploaded/versions", "", nil},
+		{"DELETE", "/v1/units/uploaded", "", nil},
 		{"POST", "/execute", `{"capsule":"actor","input":{"do":"files"},"stray":1}`, nil},
 		{"POST", "/execute", `{"capsule":"actor","input":{"do":"fail"}}`, nil},
 		{"GET", "/capsules", "", nil},
@@ -190,6 +203,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/metrics", "", nil},
 		{"GET", "/openapi.json", "", []string{"Authorization: -"}},
 		{"GET", "/v1/pool", "", nil},
+		{"GET", "/v1/a2a", "", nil},
 		{"GET", "/v1/models", "", nil},
 		{"GET", "/v1/stats", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
@@ -203,6 +217,10 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	}
 	s.do("GET", run+"/models/1", "").wants(t, 404)
 	seen["getModelCall"] = true
+	for op, path := range map[string]string{"getChanges": "/changes", "getPatch": "/changes.patch", "getChangedFile": "/changes/files/a"} {
+		s.do("GET", run+path, "").wants(t, 404) // it had no workspace
+		seen[op] = true
+	}
 	s.do("POST", "/mcp/actor", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`).wants(t, 404)
 	s.do("GET", "/mcp/actor", "").wants(t, 400)
 	s.do("DELETE", "/mcp/actor", "").wants(t, 400)
@@ -212,6 +230,19 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	seen["cancelRun"] = true
 	for _, op := range []string{"getFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion"} {
 		seen[op] = true // see TestAFlowOverHTTP
+	}
+	for _, op := range []string{"say", "listMessages", "listArtifacts", "getArtifact"} {
+		seen[op] = true // see TestMessagesOverHTTP
+	}
+	for _, op := range []string{"createSession", "listSessions", "getSession", "closeSession", "sendMessage"} {
+		seen[op] = true // see TestASessionOverHTTP
+	}
+	for _, op := range []string{"getSessionChanges", "getSessionPatch", "getSessionChangedFile"} {
+		seen[op] = true // see TestASessionWorksOnAProject of cmd/aod
+	}
+	seen["rollbackUnit"] = true // see TestAnUploadedUnitIsSetBackAndRemoved
+	for _, op := range []string{"listSchedules", "previewTimes", "putSchedule", "getSchedule", "deleteSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "nextTimes", "listOccurrences"} {
+		seen[op] = true // see TestAScheduleOverHTTP
 	}
 	for _, op := range []string{"mcp", "mcpStream", "endMcpSession"} {
 		seen[op] = true // see TestASessionOfMCP
@@ -233,9 +264,18 @@ func mustURL(t *testing.T, path string) *url.URL {
 }
 
 func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
+	someTime := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, v := range map[string]any{
-		"Page":  api.Page{Runs: []api.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
-		"Unit":  api.Unit{Name: "u", Source: "upload", Problem: &api.UnitProblem{Message: "m"}},
+		"Page": api.Page{Runs: []api.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},
+		"Unit": api.Unit{Name: "u", Source: "upload", Problem: &api.UnitProblem{Message: "m"}},
+		"A2AStatus": api.A2AStatus{
+			Units: []string{"u"}, Bindings: []string{"JSONRPC"}, Versions: []string{"1.0"},
+			Tasks: map[string]int{"submitted": 0, "working": 1, "completed": 2, "failed": 3, "canceled": 4},
+		},
+		"Pushes": map[string]any{"pushes": []api.Push{
+			{ID: "p", URL: "https://hook.example/", CreatedAt: someTime},
+			{ID: "q", URL: "https://hook.example/", Scheme: "Basic", CreatedAt: someTime, TriedAt: &someTime, Status: 500, NextAt: &someTime, GivenUpAt: &someTime, Reason: api.PushRefused},
+		}},
 		"Pool":  api.PoolStats{Units: []api.PoolUnit{{Unit: "u", Waiting: []api.PoolSandbox{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Container: "c"}}}}},
 		"Event": map[string]any{"id": 1, "event": "state", "data": map[string]any{"state": "idle", "at": "2026-01-01T00:00:00Z"}},
 	} {

@@ -2,18 +2,22 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 )
 
 // Options configure the API, beside the Service.
 type Options struct {
-	Token  string // that every request must carry; "" only with NoAuth
-	NoAuth bool   // every client may do everything
+	Token  string         // that a request must carry, with every scope; "" only with NoAuth
+	Tokens *access.Tokens // further ones, each with its scopes; nil: none
+	NoAuth bool           // every client may do everything
 
 	Listen  string   // HOST:PORT, which a request's Host header may name
 	Hosts   []string // further names that it may have: NAME with any port, or NAME:PORT
@@ -26,6 +30,9 @@ type Options struct {
 	// ExecuteProblems has POST /execute answer what is wrong with a run with problems and
 	// their status, where the AOD standard says 200 and "success": false.
 	ExecuteProblems bool
+
+	// A2A tells what is offered to clients of A2A; nil: it is off.
+	A2A func(context.Context) (api.A2AStatus, error)
 
 	Mounts []Mount // further protocols beside the API's own addresses
 

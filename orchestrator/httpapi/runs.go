@@ -33,12 +33,16 @@ func (a *API) listRuns(c echo.Context) error {
 const maxPage = 1000
 
 func filterOf(c echo.Context) (api.Filter, error) {
-	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "since", "until", "active", "limit", "cursor")
+	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "session", "context", "schedule", "since", "until", "active", "waiting", "limit", "cursor")
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
+		Session:  q.id("session"),
+		Context:  q.text("context"),
+		Schedule: q.text("schedule"),
 		States:   parse(q, "state", "a list of states with commas between them, such as queued,running", parseStates),
 		Active:   q.flag("active"),
+		Waiting:  q.flag("waiting"),
 		Metadata: q.pairs("metadata"),
 		Since:    q.time("since"),
 		Until:    q.time("until"),

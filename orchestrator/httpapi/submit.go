@@ -15,7 +15,7 @@ func (a *API) submit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	sub, err := a.submissionOf(c)
+	sub, err := a.submissionOf(c, "")
 	if err != nil {
 		return err
 	}
@@ -37,37 +37,48 @@ func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
 	}
 }
 
-// submissionOf reads the body in either of its forms.
-func (a *API) submissionOf(c echo.Context) (orchestrator.Submission, error) {
+// submissionOf reads the body in either of its forms. With a session it may be a message.
+func (a *API) submissionOf(c echo.Context, session string) (orchestrator.Submission, error) {
 	switch httpwire.MediaType(c.Request().Header) {
 	case echo.MIMEApplicationJSON:
-		return a.readJSON(c)
+		return a.readJSON(c, session)
 	case echo.MIMEMultipartForm:
-		return a.readForm(c)
+		return a.readForm(c, session)
 	}
 	return orchestrator.Submission{}, fault.New(fault.BadRequest, "the body's Content-Type is neither application/json nor multipart/form-data").
 		WithHint("send JSON with the header Content-Type: application/json, or a form if there are files")
 }
 
-func (a *API) readJSON(c echo.Context) (orchestrator.Submission, error) {
+func (a *API) readJSON(c echo.Context, session string) (orchestrator.Submission, error) {
 	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
 	if err != nil {
 		return orchestrator.Submission{}, httpwire.AsKind(fault.BadRequest, err)
 	}
-	var sub orchestrator.Submission
+	sub := orchestrator.Submission{Session: session}
 	var timeout string
-	err = errors.Join(f.Only("unit", "input", "timeout", "metadata"), httpwire.Take(f, "unit", &sub.Unit),
-		httpwire.Take(f, "timeout", &timeout), httpwire.Take(f, "metadata", &sub.Metadata))
+	var message *string
+	if session != "" {
+		err = errors.Join(f.Only("message", "input", "timeout", "metadata", "unattended"), httpwire.Take(f, "message", &message))
+	} else {
+		err = errors.Join(f.Only("unit", "session", "input", "timeout", "metadata", "unattended", "context", "env", "dir"),
+			httpwire.Take(f, "session", &sub.Session), httpwire.Take(f, "env", &sub.Start.Env), httpwire.Take(f, "dir", &sub.Start.Dir))
+	}
+	err = errors.Join(err, httpwire.Take(f, "unit", &sub.Unit),
+		httpwire.Take(f, "timeout", &timeout), httpwire.Take(f, "metadata", &sub.Metadata), httpwire.Take(f, "unattended", &sub.Unattended),
+		httpwire.Take(f, "context", &sub.Context))
 	if err != nil {
 		return orchestrator.Submission{}, err
 	}
 	sub.Input = f["input"]
+	if sub, err = withMessage(sub, message); err != nil {
+		return orchestrator.Submission{}, err
+	}
 	return completed(sub, timeout)
 }
 
 // completed checks the parts that both forms of a submission have.
 func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submission, error) {
-	if sub.Unit == "" {
+	if sub.Unit == "" && sub.Session == "" {
 		return sub, fault.New(fault.BadRequest, "the request names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	var err error

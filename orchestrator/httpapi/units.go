@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -26,7 +28,51 @@ func (a *API) getUnit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	unit, err := a.svc.Unit(c.Request().Context(), name)
+	idle, err := untilIdle(c)
+	if err != nil {
+		return err
+	}
+	if !idle {
+		return a.answerUnit(c, name, a.svc.Unit)
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), idleWait)
+	defer cancel()
+	unit, err := a.svc.IdleUnit(ctx, name)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, unit)
+}
+
+// idleWait is how long one request waits for a unit to be idle.
+const idleWait = 5 * time.Minute
+
+// untilIdle reads ?wait=idle.
+func untilIdle(c echo.Context) (bool, error) {
+	q := queryOf(c, "wait")
+	idle := parse(q, "wait", "the word idle", func(text string) (bool, bool) { return true, text == "idle" })
+	return idle, q.err
+}
+
+func (a *API) disableUnit(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	return a.answerUnit(c, name, a.svc.DisableUnit)
+}
+
+func (a *API) enableUnit(c echo.Context) error {
+	name, err := knownName(c)
+	if err != nil {
+		return err
+	}
+	return a.answerUnit(c, name, a.svc.EnableUnit)
+}
+
+// answerUnit answers with the unit that a method of the service returns.
+func (a *API) answerUnit(c echo.Context, name string, get func(context.Context, string) (api.Unit, error)) error {
+	unit, err := get(c.Request().Context(), name)
 	if err != nil {
 		return err
 	}

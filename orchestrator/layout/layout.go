@@ -1,28 +1,51 @@
 // Package layout names the files of a server's home: what the loop writes, and a backup holds.
 //
 // It must not know what is in them.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package layout
 
 // The files of a home.
 const (
-	Database = "aod.db" // the store
-	Lock     = "lock"   // held by the process that works in the home
-	Owner    = "owner"  // the label of its containers
-	Token    = "token"  // that every request must bear
-	Runs     = "runs"   // a directory a run
-	Units    = "units"  // a directory a unit, with every version
+	Database  = "aod.db"      // the store
+	Lock      = "lock"        // held by the process that works in the home
+	Owner     = "owner"       // the label of its containers
+	Token     = "token"       // that every request must bear
+	Tokens    = "tokens.json" // the digests of those with names and scopes
+	Runs      = "runs"        // a directory a run
+	Units     = "units"       // a directory a unit, with every version
+	Sessions  = "sessions"    // a directory a session that isn't over
+	Schedules = "schedules"   // a directory for the files of each schedule that has some
 )
 
 // The files of a run's directory that are kept after its end.
 const (
 	Input      = "input"
 	Output     = "output"
-	State      = "state" // of a flow: the files in it, by digest
+	State      = "state"     // of a flow: the files in it, by digest
+	Base       = "base"      // the project that the run was given
+	Manifest   = "base.json" // what is in it
+	Changes    = "changes"   // what the run made of it
+	Artifacts  = "artifacts" // the files that it showed before its end, by digest
 	Log        = "log.jsonl"
 	Transcript = "models.jsonl"
 )
 
+// TrueInput is the input of a run whose record has it masked, for its owner alone. It is removed
+// when the run has its outcome, and no backup has it.
+const TrueInput = "input.true.json"
+
+// The files of an open session's directory. Of a project it has Base and Manifest, too.
+const (
+	Home    = "home"    // what its programs remember
+	Project = "project" // what its turns have made of the project so far
+)
+
 // IsKept reports whether an entry of a run's directory is kept after the run's end.
 func IsKept(name string) bool {
-	return name == Input || name == Output || name == State || name == Log || name == Transcript
+	switch name {
+	case Input, Output, State, Base, Manifest, Changes, Artifacts, Log, Transcript:
+		return true
+	}
+	return false
 }

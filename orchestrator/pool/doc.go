@@ -7,4 +7,6 @@
 //	Pool.Discard  removes sandboxes that nobody needs
 //
 // It must not know runs, the store, HTTP, or how a sandbox is started: a Source does that.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package pool

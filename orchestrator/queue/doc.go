@@ -6,4 +6,6 @@
 // others. A Yield gives the slot of a run to others while the run waits for its calls.
 //
 // It must not know what a run is: no store, no engine, no record. It imports fault only.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package queue

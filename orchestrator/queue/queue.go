@@ -44,12 +44,28 @@ func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.unitQueue(r.Unit, r.Limit)
-	if len(u.waiting) >= bound && !q.startsAtOnce(r, u) {
+	if err := q.takes(r, u, bound); err != nil {
 		q.forget(u)
-		return nil, fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), r.Unit).
-			WithHint("try again later; the setting `queue` says how many may wait")
+		return nil, err
 	}
 	return q.join(u, r), nil
+}
+
+// Takes returns the Busy fault with which Enter would refuse a run. It gives no place.
+func (q *Queue) Takes(r Run, bound int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.unitQueue(r.Unit, r.Limit)
+	defer q.forget(u)
+	return q.takes(r, u, bound)
+}
+
+func (q *Queue) takes(r Run, u *unitQueue, bound int) error {
+	if len(u.waiting) >= bound && !q.startsAtOnce(r, u) {
+		return fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), r.Unit).
+			WithHint("try again later; the setting `queue` says how many may wait")
+	}
+	return nil
 }
 
 // Reenter gives a place to a run that was accepted before. It never refuses, however

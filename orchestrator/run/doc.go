@@ -11,4 +11,6 @@
 //	Execution.Remove  removes what the run has outside of its directory
 //
 // It must not know engines' clients, the store, HTTP or a terminal.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package run

@@ -9,11 +9,12 @@ import (
 )
 
 // Event is something that happens in a live run. Exactly one of the fields from State to
-// Question is set. Delay belongs to Attempt.
+// Artifact is set, but for Delay. Delay belongs to Attempt.
 type Event struct {
 	Run      string
 	Unit     string
 	Parent   string // the run that called it; "" for a root
+	Step     string // of the flow that called it, by its address
 	State    *api.Transition
 	Build    *runtime.BuildEvent
 	Log      *runtime.LogLine
@@ -22,8 +23,13 @@ type Event struct {
 	Warning  string
 	Progress *handoff.Progress
 	Model    *api.ModelCall // that is over
+	Upstream *api.UpstreamEvent
 	Node     *api.NodeEvent // a step of a flow that was kept
 	Question *api.QuestionEvent
+	Agent    *api.AgentEvent // of a session's program
+	Egress   *api.EgressEvent
+	Message  *api.MessageEvent  // that was said to it
+	Artifact *api.ArtifactEvent // a part of what it gives
 
 	// With the State that a run ended in:
 	Outcome string // the kind of its error; "" without one

@@ -44,10 +44,10 @@ var (
 	ErrCallerEnded = errors.New("its caller has ended")
 )
 
-// Bound returns a context that ends at the caller's deadline.
+// Bound returns a context that ends at the caller's deadline, if there is one.
 func (l Lineage) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.Deadline.IsZero() {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithDeadlineCause(ctx, l.Deadline, ErrDeadline)
 }

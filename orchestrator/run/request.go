@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/workspace"
 )
 
 // Request asks for one run of a unit.
@@ -27,10 +28,16 @@ type Request struct {
 	Placed  []PlacedFile  // files that have their names already
 	Timeout time.Duration // 0: the unit's, or the default
 	Lineage *Lineage      // of a run that is called; nil for a root
+	Project PlaceProject  // that the run works on; nil: none
+	Start   capsule.AgentStart
 	// Extra is the part of the request that only the unit's kind understands. nil stands for
 	// the operator's settings.
 	Extra any
 }
+
+// PlaceProject stores a project in an empty directory, as far as the options let it in. The error
+// is a fault.
+type PlaceProject func(ctx context.Context, dir string, o workspace.Options) (workspace.Manifest, error)
 
 // InputFile is a file that the caller gives for a field of the input.
 type InputFile struct {

@@ -2,13 +2,16 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
@@ -31,6 +34,10 @@ type Run struct {
 	Keep    bool   // the attempt's directory is kept
 	Extra   any    // Request.Extra
 	Durable bool   // the run outlives this process
+	Project bool   // it works on a project, which was in BaseDir when it, or its session, began
+
+	Session *Session           // of which it is a turn; nil: of none
+	Start   capsule.AgentStart // as its caller said
 
 	Grants   []string       // units that it may call
 	Handoffs handoff.Limits // of what it calls
@@ -38,6 +45,11 @@ type Run struct {
 	// Saved is what the kind needs to resume the run in another process. The kind sets it to
 	// a value that encoding/json can write. It is stored with the next transition.
 	Saved any
+
+	Masking   unit.Masking // of what is stored and shown of it
+	maskedLog maskedLog
+	told      maskedTold
+	hidden    atomic.Pointer[hidden]
 
 	host      Host
 	observe   func(Event)
@@ -48,12 +60,13 @@ type Run struct {
 func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 	now := time.Now().UTC()
 	r := &Run{
-		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra,
+		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra, Masking: req.Unit.Policy.Masking, Project: req.Project != nil, Start: req.Start,
 		Record: api.Record{
-			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Status: api.Queued, Input: ready.Payload.JSON(), Files: []api.File{},
-			CreatedAt: now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: string(api.Queued)}},
+			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Status: api.Queued, Files: []api.File{},
+			CreatedAt: now, ChangedAt: &now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: string(api.Queued)}},
 		},
 	}
+	r.maskInput(ready.Payload.JSON())
 	if req.Lineage == nil {
 		r.Lineage = NewLineage(id, req.Unit)
 	} else {
@@ -82,18 +95,32 @@ type Host interface {
 	Logged() Lines
 	// CancelRequest returns the cancel request that an earlier process stored, or nil.
 	CancelRequest() error
+	Asker
 	Keeper
 }
 
-// Keeper keeps what a flow's run needs while it goes on.
+// Asker asks people.
+type Asker interface {
+	// Ask opens a question, or finds it as it was opened under its address, and returns its
+	// answer. When ctx or the question's time ends, it is open no more; an answer that was stored
+	// before counts. With ErrDetach as the cause it stays open for the next process. The error
+	// is the cause of ctx's end, a *Denied, or a fault.
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// Keeper keeps what a run needs while it goes on.
 type Keeper interface {
+	// KeepSaved stores what the kind saved of the run, between two transitions. It returns when that
+	// is safe, or runtime.ErrDetach at the end of the process.
+	KeepSaved() error
+	// KeepSession stores what a kind saved of the run's session, with what its program told. It
+	// returns when both are safe, or runtime.ErrDetach at the end of the process.
+	KeepSession(saved json.RawMessage, told []api.AgentEvent) error
 	// Steps returns the steps that are kept, in the order in which they were.
 	Steps(ctx context.Context) ([]flow.Step, error)
 	// KeepStep stores a step in place of that with the same address and try. It returns when
 	// the step is safe, or runtime.ErrDetach at the end of the process.
 	KeepStep(step flow.Step) error
-	// Ask asks people; see flow.Host.
-	Ask(ctx context.Context, q flow.Question) (flow.Answer, error)
 	// Earlier returns the newest success of a call that is to be cached, if one is young enough
 	// and known.
 	Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool)
@@ -113,6 +140,11 @@ type CachedCall struct {
 type Lines struct {
 	Stdout int `json:"stdout,omitempty"`
 	Stderr int `json:"stderr,omitempty"`
+}
+
+// Plus returns the counts with those of others.
+func (l Lines) Plus(others Lines) Lines {
+	return Lines{Stdout: l.Stdout + others.Stdout, Stderr: l.Stderr + others.Stderr}
 }
 
 // Minus returns the counts without those of others.
@@ -141,6 +173,10 @@ func (r *Run) Logged() Lines { return r.host.Logged() }
 // CancelRequest returns the cancel request that an earlier process stored, or nil.
 func (r *Run) CancelRequest() error { return r.host.CancelRequest() }
 
+// KeepSaved stores Saved before the next transition does. It returns when that is safe, or
+// runtime.ErrDetach at the end of the process.
+func (r *Run) KeepSaved() error { return r.host.KeepSaved() }
+
 // Steps returns the steps of a flow that are kept, in the order in which they were.
 func (r *Run) Steps(ctx context.Context) ([]flow.Step, error) { return r.host.Steps(ctx) }
 
@@ -154,8 +190,8 @@ func (r *Run) KeepStep(step flow.Step) error {
 	return nil
 }
 
-// Ask asks people; see flow.Host.
-func (r *Run) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+// Ask asks people; see Asker.
+func (r *Run) Ask(ctx context.Context, q Question) (Answer, error) {
 	return r.host.Ask(ctx, q)
 }
 
@@ -182,6 +218,26 @@ func (r *Run) InputDir() string { return filepath.Join(r.Dir, "input") }
 // StateDir is the directory of the files in a flow's state, each under its digest.
 func (r *Run) StateDir() string { return filepath.Join(r.Dir, "state") }
 
+// BaseDir is the directory of the project as it was given. Nobody changes it.
+func (r *Run) BaseDir() string { return filepath.Join(r.givenTo(), "base") }
+
+// ManifestFile is the file that says what is in BaseDir: see workspace.LoadManifest.
+func (r *Run) ManifestFile() string { return filepath.Join(r.givenTo(), "base.json") }
+
+// givenTo is the directory of what got the project: the session, or the run.
+func (r *Run) givenTo() string {
+	if s := r.Session; s != nil && s.Project {
+		return s.Dir
+	}
+	return r.Dir
+}
+
+// ChangesDir is the directory of what the run made of its project: see workspace.Compare.
+func (r *Run) ChangesDir() string { return filepath.Join(r.Dir, "changes") }
+
+// ArtifactsDir is the directory of the files of its artifacts, each under its digest.
+func (r *Run) ArtifactsDir() string { return filepath.Join(r.Dir, "artifacts") }
+
 // OutputDir is the directory of the run's output files, unless the request has an OutDir.
 func (r *Run) OutputDir() string { return filepath.Join(r.Dir, "output") }
 
@@ -194,10 +250,11 @@ func (r *Run) Enter(state api.State, reason string) error {
 	if err := r.legal(state); err != nil {
 		return err
 	}
-	transition := api.Transition{State: state, At: time.Now().UTC(), Reason: reason}
+	transition := api.Transition{State: state, At: time.Now().UTC(), Reason: r.Masked(reason)}
 	if r.Attempt > 1 {
 		transition.Attempt = r.Attempt
 	}
+	r.Record.Previous, r.Record.ChangedAt = r.State(), &transition.At
 	r.Record.Transitions = append(r.Record.Transitions, transition)
 	if state != api.Cleanup && state != api.Idle { // then the record goes on showing how the run ended
 		r.Record.State, r.Record.Status = state, state.Status()
@@ -215,6 +272,7 @@ func (r *Run) End(result Result) error {
 	if result.Failure != nil {
 		result.Failure.Hint = r.boundHint(*result.Failure)
 	}
+	result = r.MaskedResult(result)
 	r.Record.Outcome, r.Record.ExitCode, r.Record.Error = result.Outcome, result.ExitCode, result.Failure
 	r.Record.Output = result.Output
 	now := time.Now().UTC()
@@ -227,19 +285,24 @@ func (r *Run) End(result Result) error {
 
 // Warn adds a warning to the record.
 func (r *Run) Warn(format string, args ...any) {
-	warning := fmt.Sprintf(format, args...)
+	warning := r.Masked(fmt.Sprintf(format, args...))
 	r.Record.Warnings = append(r.Record.Warnings, warning)
 	r.Tell(Event{Warning: warning})
 }
 
 // Log passes on a line that the unit wrote.
-func (r *Run) Log(line runtime.LogLine) { r.Tell(Event{Log: &line}) }
+func (r *Run) Log(line runtime.LogLine) {
+	line = r.maskedLine(line)
+	r.tell(Event{Log: &line})
+}
 
 // Built passes on a step of the build of the unit's image.
 func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }
 
 // Tell passes on an event that is no transition.
-func (r *Run) Tell(event Event) {
+func (r *Run) Tell(event Event) { r.tell(r.maskedEvent(event)) }
+
+func (r *Run) tell(event Event) {
 	r.notify(event)
 	r.host.Note(event)
 }
@@ -248,7 +311,7 @@ func (r *Run) notify(event Event) {
 	if r.observe == nil {
 		return
 	}
-	event.Run, event.Unit, event.Parent = r.ID, r.Record.Unit, r.Lineage.Parent
+	event.Run, event.Unit, event.Parent, event.Step = r.ID, r.Record.Unit, r.Lineage.Parent, r.Record.Step
 	r.observing.Lock()
 	defer r.observing.Unlock()
 	r.observe(event)

@@ -10,4 +10,6 @@
 //
 // It knows the orchestrator by the Service it declares, and nothing of tokens, origins and
 // the access log: those belong to the server that mounts it.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package agents

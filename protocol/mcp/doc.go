@@ -12,4 +12,6 @@
 //
 // It is the only importer of the protocol's SDK. It knows the orchestrator by the Service
 // that it declares, and nothing of tokens and origins: those belong to who mounts it.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package mcp

@@ -14,4 +14,6 @@
 // paths in the place of ours (hostpath.go).
 //
 // The package must not know what a capsule or a run is.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package docker

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -60,11 +61,15 @@ type environment struct {
 	getenv func(string) string
 	home   string
 	root   string // before absolute socket paths; "" outside tests
+	system string // Go's word for the operating system
 }
+
+// remote reports whether an engine at a socket of this machine is elsewhere nevertheless.
+func (env environment) remote() bool { return env.getenv(RemoteEnv) != "" || env.system != "linux" }
 
 func systemEnvironment() environment {
 	home, _ := os.UserHomeDir() // without a home there is no configuration to read
-	return environment{getenv: os.Getenv, home: home}
+	return environment{getenv: os.Getenv, home: home, system: goruntime.GOOS}
 }
 
 func (env environment) configDir() string {

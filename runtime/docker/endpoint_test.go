@@ -145,3 +145,20 @@ func TestEndpointsThatAreRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEngineIsElsewhereWhereItHasALinuxOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		system, said string
+		want         bool
+	}{{"linux", "", false}, {"linux", "1", true}, {"darwin", "", true}, {"windows", "", true}} {
+		env := environment{system: c.system, getenv: func(name string) string {
+			if name == RemoteEnv {
+				return c.said
+			}
+			return ""
+		}}
+		if got := env.remote(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

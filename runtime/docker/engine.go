@@ -20,7 +20,8 @@ import (
 const keptConnections = 32
 
 // RemoteEnv is the variable that, with any value, says that the engine doesn't see this
-// process's files though it is reached by a socket of this machine, such as a forwarded one.
+// process's files though it is reached by a socket of this machine, such as a forwarded one. It is
+// so by itself where the engine has a Linux of its own: on macOS and Windows.
 const RemoteEnv = "AOD_ENGINE_REMOTE"
 
 // Options say which engine is meant.
@@ -77,7 +78,7 @@ func New(opts Options) (*Engine, error) {
 	// WithHost switches compression on for TCP. The engine's gzip makes copying
 	// files out of a container eight times slower.
 	tr.DisableCompression = true
-	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.getenv(RemoteEnv) != "", unconfined: opts.Unconfined, self: readSelf}, nil
+	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.remote(), unconfined: opts.Unconfined, self: readSelf}, nil
 }
 
 // newClient returns the client, and the host as that knows it.

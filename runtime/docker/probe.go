@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 
 	"github.com/agent-on-demand/aod/runtime"
@@ -27,6 +29,7 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 	return runtime.EngineInfo{
 		Endpoint:       e.endpoint.String(),
 		Local:          !e.Remote(),
+		Name:           engineName(version),
 		Version:        version.Version,
 		APIVersion:     e.cli.ClientVersion(),
 		CgroupVersion:  info.CgroupVersion,
@@ -44,6 +47,16 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 		Rootless:       rootless,
 		MapsUsers:      rootless || slices.Contains(security, "userns"),
 	}, nil
+}
+
+// engineName reads what an engine is: the first of its components says so. Docker calls its
+// own "Engine", Podman "Podman Engine".
+func engineName(version types.Version) string {
+	if len(version.Components) == 0 {
+		return "Docker"
+	}
+	name := strings.TrimSpace(strings.TrimSuffix(version.Components[0].Name, "Engine"))
+	return cmp.Or(name, "Docker")
 }
 
 // confinement reads options such as "name=seccomp,profile=default": the names, sorted, and the

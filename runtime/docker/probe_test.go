@@ -3,6 +3,7 @@ package docker
 import (
 	"testing"
 
+	"github.com/docker/docker/api/types"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,5 +22,16 @@ func TestWhatConfinesContainersIsRead(t *testing.T) {
 		if diff := cmp.Diff(c.names, names); diff != "" || profile != c.profile {
 			t.Errorf("%q: profile %q, names (-want +got):\n%s", c.options, profile, diff)
 		}
+	}
+}
+
+func TestTheNameOfAnEngineIsThatOfItsFirstComponent(t *testing.T) {
+	for component, want := range map[string]string{"Engine": "Docker", "Podman Engine": "Podman", "Else": "Else", "": "Docker"} {
+		if got := engineName(types.Version{Components: []types.ComponentVersion{{Name: component}, {Name: "runc"}}}); got != want {
+			t.Errorf("%q is called %q, want %q", component, got, want)
+		}
+	}
+	if got := engineName(types.Version{}); got != "Docker" {
+		t.Errorf("an old engine is called %q", got)
 	}
 }

@@ -6,4 +6,6 @@
 // containers run Go functions, and it fails when told to.
 //
 // It must not import an engine's client.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package enginetest

@@ -64,7 +64,7 @@ func NewFake(program Program) *Fake {
 	return &Fake{
 		Program: program,
 		Info: runtime.EngineInfo{
-			Endpoint: "fake", Local: true, Version: "0", APIVersion: "1.41", CgroupVersion: "2",
+			Endpoint: "fake", Local: true, Name: "fake", Version: "0", APIVersion: "1.41", CgroupVersion: "2",
 			OS: "linux", Arch: "amd64", CPUs: 2, MemoryBytes: 4 << 30, Runtimes: []string{"runc"}, Security: []string{"seccomp"},
 		},
 		built:      map[string]bool{},

@@ -17,7 +17,7 @@ import (
 
 var (
 	content     = []byte("the init program")
-	initProgram = program{content, sha256.Sum256(content)}
+	initProgram = embeddedProgram(content)
 )
 
 func TestInstall(t *testing.T) {

@@ -49,6 +49,9 @@ func plausible(r initreport.Report) bool {
 		plausibleEnd(r) &&
 		!math.Signbit(r.CPUSeconds) && r.CPUSeconds <= maxCPUSeconds &&
 		within(r.PeakMemoryBytes, maxBytes) &&
+		counted(r.MemoryBytes, maxBytes) &&
+		counted(r.DiskReadBytes, maxBytes) &&
+		counted(r.DiskWriteBytes, maxBytes) &&
 		within(r.MaxRSSBytes, maxBytes) &&
 		within(r.OOMKills, maxEvents) &&
 		within(r.PIDsLimitHits, maxEvents) &&

@@ -24,8 +24,11 @@ func TestParseReportTakesWhatInitWrites(t *testing.T) {
 		"a container that nobody claimed": func(r *initreport.Report) {
 			r.ExitCode, r.Signal, r.Abandoned = 125, 0, true
 		},
-		"nothing to count": func(r *initreport.Report) { r.StdinTaken, r.NetAttempts, r.FilesLeft = -1, -1, -1 },
-		"nothing counted":  func(r *initreport.Report) { *r = initreport.Report{Version: 1, Source: initreport.Rusage} },
+		"nothing to count": func(r *initreport.Report) {
+			r.StdinTaken, r.NetAttempts, r.FilesLeft = -1, -1, -1
+			r.MemoryBytes, r.DiskReadBytes, r.DiskWriteBytes = -1, -1, -1
+		},
+		"nothing counted": func(r *initreport.Report) { *r = initreport.Report{Version: 1, Source: initreport.Rusage} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := good
@@ -110,7 +113,7 @@ func TestParseReportRefuses(t *testing.T) {
 func FuzzParseReport(f *testing.F) {
 	f.Add(good.Append(nil))
 	f.Add([]byte(`{"version":1,"exit_code":127,"signal":0,"start_error":"x: not found","terminated":false,"cpu_seconds":0.000000,` +
-		`"peak_memory_bytes":0,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"stdin_taken":-1,"processes_left":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
+		`"peak_memory_bytes":0,"memory_bytes":0,"disk_read_bytes":-1,"disk_write_bytes":-1,"oom_kills":0,"pids_limit_hits":0,"max_rss_bytes":0,"stdin_taken":-1,"processes_left":0,"net_attempts":-1,"files_left":0,"source":"rusage"}`))
 	f.Add([]byte(`{"cpu_seconds":1e308}`))
 	f.Add(initreport.Report{Version: 1, ExitCode: 125, Abandoned: true, Source: initreport.Cgroup2}.Append(nil))
 	fuzzbound.Run(f, func(t *testing.T, raw []byte) {

@@ -10,6 +10,9 @@ import (
 // writes no report.
 const Path = "/run/aod/report"
 
+// InitPath is where a sandbox has its init: what its process 1 is started as.
+const InitPath = "/run/aod/init"
+
 // RemotePath is the report file with an engine that doesn't see the orchestrator's files: a
 // directory can be mounted there, but no single file.
 const RemotePath = "/run/aod/reach/report"
@@ -30,6 +33,10 @@ const (
 	MaxStartTexts  = 1 << 12
 )
 
+// FeedHeader is the length in bytes of the number, big-endian, with which a stdin that grows
+// (-feed) begins: how many bytes behind it are the program's.
+const FeedHeader = 8
+
 // Version is the format's version.
 const Version = 1
 
@@ -43,7 +50,8 @@ const MaxStartError = 512
 // MaxBytes is larger than any report.
 const MaxBytes = 64 << 10
 
-// NotCounted stands in Report.StdinTaken, NetAttempts and FilesLeft where the kernel doesn't tell.
+// NotCounted stands in Report.MemoryBytes, DiskReadBytes, DiskWriteBytes, StdinTaken,
+// NetAttempts and FilesLeft where the kernel doesn't tell.
 const NotCounted = -1
 
 // MaxFilesLeft is the largest Report.FilesLeft: counting ends there.
@@ -82,9 +90,13 @@ type Report struct {
 	// PeakMemoryBytes is the container's peak, page cache included. It equals
 	// MaxRSSBytes where the kernel keeps no peak (version 2 before Linux 5.19).
 	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
-	OOMKills        int64 `json:"oom_kills"`       // processes killed for memory
-	PIDsLimitHits   int64 `json:"pids_limit_hits"` // forks refused
-	MaxRSSBytes     int64 `json:"max_rss_bytes"`   // of the largest single process
+	// MemoryBytes is what the container had at the end, page cache included.
+	MemoryBytes    int64 `json:"memory_bytes"`
+	DiskReadBytes  int64 `json:"disk_read_bytes"` // of all devices; what the page cache had isn't read
+	DiskWriteBytes int64 `json:"disk_write_bytes"`
+	OOMKills       int64 `json:"oom_kills"`       // processes killed for memory
+	PIDsLimitHits  int64 `json:"pids_limit_hits"` // forks refused
+	MaxRSSBytes    int64 `json:"max_rss_bytes"`   // of the largest single process
 	// StdinTaken is how far the program has read in a stdin that is a file; 0 is also said
 	// of one that it opened by its name.
 	StdinTaken    int64 `json:"stdin_taken"`
@@ -118,6 +130,9 @@ func (r Report) Append(b []byte) []byte {
 	b = append(b, `,"cpu_seconds":`...)
 	b = strconv.AppendFloat(b, r.CPUSeconds, 'f', 6, 64)
 	b = appendInt(b, `,"peak_memory_bytes":`, r.PeakMemoryBytes)
+	b = appendInt(b, `,"memory_bytes":`, r.MemoryBytes)
+	b = appendInt(b, `,"disk_read_bytes":`, r.DiskReadBytes)
+	b = appendInt(b, `,"disk_write_bytes":`, r.DiskWriteBytes)
 	b = appendInt(b, `,"oom_kills":`, r.OOMKills)
 	b = appendInt(b, `,"pids_limit_hits":`, r.PIDsLimitHits)
 	b = appendInt(b, `,"max_rss_bytes":`, r.MaxRSSBytes)

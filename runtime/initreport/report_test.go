@@ -12,10 +12,10 @@ import (
 func TestAppendWritesTheWholeReport(t *testing.T) {
 	r := Report{
 		Version: 1, ExitCode: 137, Signal: 9, StartError: "a\"b\\c\n\x01é", Terminated: true, CPUSeconds: 1.25,
-		PeakMemoryBytes: 1 << 40, OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4096, StdinTaken: 6, ProcessesLeft: 7, NetAttempts: NotCounted, FilesLeft: 5, Source: Cgroup2,
+		PeakMemoryBytes: 1 << 40, MemoryBytes: 8, DiskReadBytes: NotCounted, DiskWriteBytes: 9, OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4096, StdinTaken: 6, ProcessesLeft: 7, NetAttempts: NotCounted, FilesLeft: 5, Source: Cgroup2,
 	}
 	const want = `{"version":1,"exit_code":137,"signal":9,"start_error":"a\"b\\c\u000a\u0001é","terminated":true,` +
-		`"cpu_seconds":1.250000,"peak_memory_bytes":1099511627776,"oom_kills":2,"pids_limit_hits":3,` +
+		`"cpu_seconds":1.250000,"peak_memory_bytes":1099511627776,"memory_bytes":8,"disk_read_bytes":-1,"disk_write_bytes":9,"oom_kills":2,"pids_limit_hits":3,` +
 		`"max_rss_bytes":4096,"stdin_taken":6,"processes_left":7,"net_attempts":-1,"files_left":5,"source":"cgroup2"}`
 	got := string(r.Append(nil))
 	if got != want {

@@ -16,6 +16,10 @@ import (
 // its directory. Programs are told of another path, which is a link to this one.
 const Socket = "/run/aod/reach/aod.sock"
 
+// Program is the path in the sandbox of the program that calls Answer: what it is started as. It
+// is fixed: a later version starts the program in sandboxes that it adopts.
+const Program = "/run/aod/line"
+
 // maxConns bounds the connections of a program that are open at once. The others wait.
 const maxConns = 64
 

@@ -2,7 +2,7 @@
 // runs elsewhere. Such a sandbox can't have a socket of this host.
 //
 // At the near end, the orchestrator accepts connections from a Listener. At the far end, in
-// the sandbox, Answer (run by cmd/aod-line) listens on a unix socket. It multiplexes the
+// the sandbox, Answer (run by package line) listens on a unix socket. It multiplexes the
 // connections over its stdin and stdout, which the engine carries like those of any program.
 // A sandbox without a network stays without one. What protects the connection to the engine
 // protects the API as well. The engine's connection says which sandbox speaks: no secret is
@@ -12,4 +12,6 @@
 //
 // Everything that comes from the far end is hostile: it runs as the same user as the
 // program. The package knows nothing of runs, and of engines only a dial function.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package tunnel

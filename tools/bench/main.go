@@ -35,6 +35,9 @@ var makers = []maker{
 	{"mcp", latency, "A tool of the Model Context Protocol", (*bench).modelContext},
 	{"tools", latency, "200 units as tools", (*bench).toolsListed},
 	{"au", latency, "An Agentic Unit, 1 MiB of stdin", (*bench).agenticUnit},
+	{"agent", latency, "A wrapped agent", (*bench).wrappedAgent},
+	{"turn", latency, "A turn with an agent that lives on", (*bench).liveTurn},
+	{"workspace", latency, "A project of 10,000 files", (*bench).workOnProject},
 	{"files", latency, "100 MiB in and 100 MiB out", (*bench).largeFiles},
 	{"carry", latency, "100 MiB to a capsule and back", (*bench).carryFiles},
 	{"durable", latency, "What being on the disk costs", (*bench).durability},
@@ -42,6 +45,7 @@ var makers = []maker{
 	{"submit", latency, "Accepting a run, with many remembered", (*bench).submitAmongMany},
 	{"list", latency, "Listing runs, with many remembered", (*bench).listAmongMany},
 	{"throughput", throughput, "Jobs a second", (*bench).jobsASecond},
+	{"tunnel", throughput, "A tunnel to a host by name", (*bench).tunnels},
 	{"refill", pools, "Refill", (*bench).refill},
 	{"burst", pools, "A burst of 50", (*bench).bursts},
 	{"memory", memory, "Server and waiting containers", (*bench).memoryTaken},
@@ -53,6 +57,7 @@ var makers = []maker{
 	{"first", models, "An agent's first request after its warm start", (*bench).firstRequest},
 	{"slots", models, "20 runs that wait for a slow model", (*bench).lentSlots},
 	{"shares", models, "60 requests a minute for 5 runs", (*bench).fairShares},
+	{"upstream", latency, "A request to an upstream", (*bench).askUpstream},
 	{"freeze", memory, "Freezing a waiting container", (*bench).freezing},
 }
 

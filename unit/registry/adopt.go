@@ -32,8 +32,9 @@ func (r *Registry) serve(ctx context.Context, f found) (*unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.Problem = problem
-	return u, nil
+	broken := *u
+	broken.Problem = problem
+	return &broken, nil
 }
 
 // adopt makes a content the current version of its unit, and stores it if it isn't stored
@@ -119,16 +120,28 @@ func (r *Registry) open(name, version string) (*unit.Unit, error) {
 		return nil, err
 	}
 	key := cacheKey{name, version}
-	loaded, known := r.cache.get(key)
-	if !known {
-		if loaded, err = r.loadChecked(r.home.files(name, version), rec.Digest); err != nil {
+	of, known := r.cache.get(key)
+	if !known || of.rec != rec {
+		if of, err = r.load(rec, of.capsule); err != nil {
 			return nil, r.lost(name, version, err)
 		}
-		r.cache.put(key, loaded)
+		r.cache.put(key, of)
+	}
+	return of.unit, nil
+}
+
+// load returns what is kept in memory of a version; loaded is nil where its files have to be read.
+func (r *Registry) load(rec record, loaded *capsule.Capsule) (cached, error) {
+	version := versionOf(rec.Digest)
+	if loaded == nil {
+		var err error
+		if loaded, err = r.loadChecked(r.home.files(rec.Name, version), rec.Digest); err != nil {
+			return cached{}, err
+		}
 	}
 	u := r.unitOf(loaded, rec.Source)
 	u.Version, u.Origin, u.Since = version, rec.Origin, rec.Since
-	return u, nil
+	return cached{loaded, u, rec}, nil
 }
 
 // unitOf returns the unit of a capsule from a source, with the policy that holds for it.

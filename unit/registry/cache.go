@@ -5,41 +5,49 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // maxCached bounds the number of loaded versions in memory. Beyond it the oldest is
 // dropped.
 const maxCached = 256
 
-// cache holds the capsules loaded from versions. Versions never change, so an entry is
-// never stale.
+// cache holds what was loaded of versions. These never change; what their records say of them
+// may, and is compared by whoever takes an entry.
 type cache struct {
-	mu       sync.Mutex
-	capsules map[cacheKey]*capsule.Capsule
-	order    []cacheKey // oldest first
+	mu      sync.Mutex
+	entries map[cacheKey]cached
+	order   []cacheKey // oldest first
+}
+
+// cached is a version in memory.
+type cached struct {
+	capsule *capsule.Capsule
+	unit    *unit.Unit // of the capsule and the record
+	rec     record
 }
 
 type cacheKey struct{ name, version string }
 
-func (c *cache) get(key cacheKey) (*capsule.Capsule, bool) {
+func (c *cache) get(key cacheKey) (cached, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	loaded, ok := c.capsules[key]
-	return loaded, ok
+	of, ok := c.entries[key]
+	return of, ok
 }
 
-func (c *cache) put(key cacheKey, loaded *capsule.Capsule) {
+func (c *cache) put(key cacheKey, of cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.capsules == nil {
-		c.capsules = map[cacheKey]*capsule.Capsule{}
+	if c.entries == nil {
+		c.entries = map[cacheKey]cached{}
 	}
-	if _, known := c.capsules[key]; !known {
+	if _, known := c.entries[key]; !known {
 		c.order = append(c.order, key)
 	}
-	c.capsules[key] = loaded
+	c.entries[key] = of
 	if len(c.order) > maxCached {
-		delete(c.capsules, c.order[0])
+		delete(c.entries, c.order[0])
 		c.order = c.order[1:]
 	}
 }
@@ -47,6 +55,6 @@ func (c *cache) put(key cacheKey, loaded *capsule.Capsule) {
 func (c *cache) drop(key cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.capsules, key)
+	delete(c.entries, key)
 	c.order = slices.DeleteFunc(c.order, func(k cacheKey) bool { return k == key })
 }

@@ -16,4 +16,6 @@
 //
 // A broken directory is reported, and its last good version stays in use. Options.Reader,
 // a capsule.Reader, reads the directories: another kind of unit is added there.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package registry

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // granularity is how far the timestamp of a change can lie before the change itself:
@@ -87,7 +85,7 @@ func (w watch) fingerprint(dir string) fingerprint {
 type printer struct {
 	sum    maphash.Hash
 	newest int64
-	stat   unix.Stat_t
+	stat   stat
 	buffer [6]int64
 }
 
@@ -98,14 +96,12 @@ func (p *printer) fingerprint() fingerprint {
 func (p *printer) add(name, path string) {
 	_, _ = p.sum.WriteString(name) // never fails
 	_ = p.sum.WriteByte(0)
-	s := &p.stat
-	if err := unix.Lstat(path, s); err != nil {
+	var changed int64
+	var err error
+	if p.buffer, changed, err = p.stat.look(path); err != nil {
 		_ = p.sum.WriteByte(1)
 		return
 	}
-	changed := s.Ctim.Nano()
 	p.newest = max(p.newest, changed)
-	//nolint:gosec,unconvert // only differences count; the fields' types differ between systems
-	p.buffer = [6]int64{int64(s.Mode), int64(s.Size), s.Mtim.Nano(), changed, int64(s.Ino), int64(s.Dev)}
 	_ = binary.Write(&p.sum, binary.NativeEndian, p.buffer[:])
 }

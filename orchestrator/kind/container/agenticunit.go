@@ -76,7 +76,7 @@ func (agenticUnit) limits(of runtime.Limits) runtime.Limits {
 func (agenticUnit) loadsAhead() bool { return false } // its arguments come with the run
 
 func (agenticUnit) waiting(c *Containers, u *unit.Unit, spec *runtime.Spec) (err error) {
-	spec.Filter = &runtime.Filter{}
+	spec.Filter, spec.Stdio = &runtime.Filter{}, &runtime.Stdio{}
 	if model := c.opts.Units[u.Name].ModelPath; model != "" {
 		spec.Filter.Model, err = c.modelMount(model)
 	}
@@ -108,7 +108,7 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 		return err
 	}
 	given := au.Call{Args: call.Args, Prompt: call.Prompt, Env: call.Env}
-	spec.Filter = &runtime.Filter{Stdin: call.Stdin}
+	spec.Filter, spec.Stdio = &runtime.Filter{}, stdinFrom(call.Stdin)
 	if extra.ModelPath != "" {
 		if spec.Filter.Model, err = c.modelMount(extra.ModelPath); err != nil {
 			return err
@@ -125,7 +125,17 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 }
 
 // adopt marks the sandbox as a filter. The rest of the filter was needed for the start only.
-func (agenticUnit) adopt(spec *runtime.Spec) { spec.Filter = &runtime.Filter{} }
+func (agenticUnit) adopt(_ *execution, spec *runtime.Spec) {
+	spec.Filter, spec.Stdio = &runtime.Filter{}, &runtime.Stdio{}
+}
+
+// stdinFrom makes an input file the program's stdin; "" is no input at all.
+func stdinFrom(name string) *runtime.Stdio {
+	if name == "" {
+		return &runtime.Stdio{}
+	}
+	return &runtime.Stdio{Stdin: runtime.InputFile(name)}
+}
 
 func (agenticUnit) join(ctx context.Context, x *execution, layout runtime.Layout) (end func()) {
 	return x.containers.extra(x.Extra, x.Unit.Name).Stream.join(ctx, layout)

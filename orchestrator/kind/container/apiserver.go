@@ -98,6 +98,8 @@ func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Ca
 	}
 	if transfer := layout.FileTransfer(); transfer != nil {
 		caller.Transfer = transfer
+	} else {
+		caller.Output = layout.WrittenOutput()
 	}
 	return caller
 }

@@ -1,7 +1,9 @@
 package container
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -55,6 +57,11 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 	if err := x.program.prepare(ctx, x, &spec, layout); err != nil {
 		return nil, err
 	}
+	secrets, err := x.secretEnv()
+	if err != nil {
+		return nil, err
+	}
+	spec.Park = len(secrets) > 0 && spec.Console == nil
 	if spec.Patch, err = x.patch.place(layout.Dir); err != nil {
 		return nil, err
 	}
@@ -64,6 +71,9 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 		return nil, err
 	}
 	a.sandbox, err = x.containers.startSandbox(ctx, spec, layout, a.log)
+	if err == nil && spec.Park {
+		err = x.begin(ctx, a.sandbox, spec, secrets)
+	}
 	if err != nil {
 		a.api.close(run.ErrCallerEnded)
 		return nil, err
@@ -83,7 +93,7 @@ func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout
 		return nil, err
 	}
 	defer c.starts.Release(1)
-	spec.UID = c.uidOf(ctx, spec.Run)
+	spec.UID = c.uidOf(ctx, cmp.Or(spec.Session, spec.Run))
 	ctx, span := startSpan(ctx, "start")
 	defer span.End()
 	return runtime.Start(ctx, c.engine, spec, layout, log)
@@ -95,13 +105,17 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 	if err != nil {
 		return nil, err
 	}
+	if _, err := x.secretEnv(); err != nil { // they are to be hidden; the program has had them
+		x.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
+	}
 	spec := x.spec(image)
 	log := x.resumedLog(spec.Limits.LogBytes)
 	layout := runtime.OpenLayout(x.AttemptDir(), x.InputDir())
 	if _, err := os.Stat(x.OutputDir()); err == nil { // the earlier process came as far as that
 		layout.Output = x.OutputDir()
 	}
-	x.program.adopt(&spec)
+	layout = x.withSession(layout)
+	x.program.adopt(x, &spec)
 	layout = layout.At(x.containers.engine, spec)
 	server, err := x.openAPI(ctx, layout, spec.Limits)
 	if err != nil {
@@ -125,7 +139,8 @@ func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
 	if err != nil {
 		return layout, err
 	}
-	return layout, layout.WriteInput(x.Input.Payload.JSON())
+	layout = x.withSession(layout)
+	return layout, errors.Join(x.makeSession(layout), layout.WriteInput(x.Input.Payload.JSON()))
 }
 
 // wait enters Running and returns the end of the container, which ends by itself, at its time
@@ -180,10 +195,10 @@ func (a *attempt) startedAt() time.Time {
 	return started
 }
 
-// neverStarted reports whether a warm sandbox ended before its program got the run. The run
-// has had no effect then.
+// neverStarted reports whether a sandbox ended before its program got the run: a warm one, or one
+// whose program waited for its secrets when an earlier process died. The run has had no effect then.
 func (a *attempt) neverStarted(end runtime.End) bool {
-	return a.origin != fresh && end.Cause == nil && (end.Report.Abandoned || a.origin == loaded && !a.api.asked())
+	return end.Cause == nil && (end.Report.Abandoned || a.origin == loaded && !a.api.asked())
 }
 
 // leaveAPI ends the API for the attempt. It closes the API if the container serves no other
@@ -238,5 +253,8 @@ func (x *execution) limits() runtime.Limits { return x.program.limits(x.Limits) 
 func (x *execution) spec(image runtime.Image) runtime.Spec {
 	spec := x.containers.spec(x.Unit, x.ID, image)
 	spec.Root, spec.Attempt, spec.Durable, spec.Limits = x.Lineage.Root, x.Run.Attempt, x.Durable, x.limits()
+	if x.Session != nil {
+		spec.Session = x.Session.ID
+	}
 	return spec
 }

@@ -27,7 +27,7 @@ func (capsuleProgram) prepare(context.Context, *execution, *runtime.Spec, runtim
 	return nil
 }
 
-func (capsuleProgram) adopt(*runtime.Spec) {}
+func (capsuleProgram) adopt(*execution, *runtime.Spec) {}
 
 func (capsuleProgram) join(context.Context, *execution, runtime.Layout) (end func()) {
 	return func() {}

@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -23,6 +24,10 @@ func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
 	if err := x.program.prepare(ctx, x, &spec, s.Layout); err != nil {
 		return err
 	}
+	secrets, err := x.secretEnv()
+	if err != nil {
+		return err
+	}
 	a := &attempt{x: x, sandbox: s.Runtime, layout: s.Layout, limits: x.limits(), log: s.Log, origin: warm}
 	if s.Loaded {
 		a.origin = loaded
@@ -31,13 +36,12 @@ func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
 		a.shared, s.Had, s.Last = s, slot.Number, x.ID
 		slot.Share(s.Log, x.ID)
 	}
-	var err error
 	if a.api, err = x.takeAPI(s, a.limits); err != nil {
 		return err
 	}
 	s.Lines.HandTo(x.Log)
 	if !s.Loaded {
-		if err := s.Runtime.StartProgram(spec.Filter, spec.Env[len(s.Spec.Env):]); err != nil {
+		if err := s.Runtime.StartProgram(spec, slices.Concat(spec.Env[len(s.Spec.Env):], secrets)); err != nil {
 			a.api.close(run.ErrCallerEnded)
 			return err
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
 // Exit codes with a meaning of their own.
@@ -32,6 +34,7 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 		return x.program.collect(ctx, x, end)
 	}
 	if result, ok := stopped(end, limits); ok {
+		x.hintAtPrompt(result.Failure, limits.Timeout)
 		return result, nil
 	}
 	if end.Outside && x.overdue(end, limits) { // an earlier process stopped it, and died meanwhile
@@ -54,8 +57,36 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 
 func (x *execution) measure(end runtime.End) {
 	if end.Reported && x.saved.Slot.Number == 0 { // else it tells of other runs as well
-		x.Record.Usage = &api.Usage{CPUSeconds: end.Report.CPUSeconds, PeakMemoryBytes: end.Report.PeakMemoryBytes}
+		x.Record.Usage = usageOf(end.Report, x.ranFor(end))
 	}
+}
+
+// ranFor returns how long the attempt's program ran; 0: that isn't known.
+func (x *execution) ranFor(end runtime.End) time.Duration {
+	if x.Record.StartedAt == nil {
+		return 0
+	}
+	return max(end.FinishedAt.Sub(*x.Record.StartedAt), 0)
+}
+
+// usageOf is what the init reported of a program that ran for so long.
+func usageOf(r initreport.Report, ran time.Duration) *api.Usage {
+	usage := &api.Usage{
+		CPUSeconds: r.CPUSeconds, PeakMemoryBytes: r.PeakMemoryBytes,
+		MemoryBytes: known(r.MemoryBytes), DiskReadBytes: known(r.DiskReadBytes), DiskWriteBytes: known(r.DiskWriteBytes),
+	}
+	if ran >= time.Millisecond {
+		usage.CPUPercent = math.Round(r.CPUSeconds/ran.Seconds()*1000) / 10
+	}
+	return usage
+}
+
+// known returns what the init counted; nil: the kernel didn't tell.
+func known(n int64) *int64 {
+	if n == initreport.NotCounted {
+		return nil
+	}
+	return &n
 }
 
 // overdue reports whether the program ended after its time limit.

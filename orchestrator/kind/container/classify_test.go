@@ -3,6 +3,7 @@ package container
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -142,6 +143,18 @@ func TestWhatARunTook(t *testing.T) {
 	x.measure(runtime.End{Reported: true, Report: initreport.Report{CPUSeconds: 9}})
 	if x.Record.Usage != nil {
 		t.Errorf("a run is charged with those before it in its container: %+v", x.Record.Usage)
+	}
+}
+
+func TestWhatTheKernelDoesNotTellIsAbsent(t *testing.T) {
+	told := initreport.Report{CPUSeconds: 1, MemoryBytes: 0, DiskReadBytes: 4096, DiskWriteBytes: initreport.NotCounted}
+	for ran, want := range map[time.Duration]string{
+		3 * time.Second: `{"cpu_seconds":1,"cpu_percent":33.3,"peak_memory_bytes":0,"memory_bytes":0,"disk_read_bytes":4096}`,
+		0:               `{"cpu_seconds":1,"peak_memory_bytes":0,"memory_bytes":0,"disk_read_bytes":4096}`,
+	} {
+		if got, err := json.Marshal(usageOf(told, ran)); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
 	}
 }
 

@@ -152,6 +152,9 @@ func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (r
 	if kind, message := reportedError(raw, limits.ResultBytes); message != "" {
 		failure.Type, failure.Message, failure.Hint = kind, message, ""
 	}
+	if failure.Type == rejected {
+		failure.Category = api.CategoryPermanent
+	}
 	outcome := api.CapsuleError
 	if failure.Type == contractError && end.ExitCode == exitContract {
 		outcome = api.ContractViolation
@@ -159,6 +162,10 @@ func takeError(end runtime.End, layout runtime.Layout, limits runtime.Limits) (r
 	failure.Kind = string(outcome)
 	return run.Failed(outcome, end.ExitCode, failure), nil
 }
+
+// rejected is the type of error with which a program says that it has looked at what it is asked
+// for and won't do it.
+const rejected = "Rejected"
 
 // contractError is the type of error that a bridge reports for a result that breaks the
 // contract. The outcome is then the same as if AOD had found it.

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	// state of a directory has its image. An engine elsewhere builds as ever.
 	Patches *Patches
 	Builds  BuildOptions
+	// Secret returns a secret by its name, for each start of a program; nil: there are none.
+	Secret func(name string) (secrets.Secret, error)
 	// NeedSeccomp has nothing started on an engine without seccomp.
 	NeedSeccomp bool
 }
@@ -66,6 +69,8 @@ type Containers struct {
 	pool   *pool.Pool
 	users  users
 
+	livings livings // of sessions
+
 	confined atomic.Bool // as NeedSeccomp asks, when the engine answered last
 
 	describing *semaphore.Weighted // one unit at a time is asked for its card: whoever else wants that finds it remembered
@@ -83,6 +88,9 @@ func New(engine Engine, opts Options) *Containers {
 	}
 	if runtime.IsRemote(engine) {
 		opts.Pool.Size, opts.Patches = 0, nil
+	}
+	if opts.Secret == nil {
+		opts.Secret = secrets.Files{}.Read
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
 	c := &Containers{
@@ -111,6 +119,7 @@ func (c *Containers) Close() error {
 	if c.end != nil {
 		c.end()
 	}
+	c.livings.release()
 	c.builds.close()
 	return nil
 }
@@ -120,7 +129,22 @@ func (c *Containers) poolDir() string { return filepath.Join(c.home.Dir, "pool")
 
 // Check implements run.Kind.
 func (c *Containers) Check(req run.Request, ready run.Input) error {
+	if err := c.takesSecrets(req.Unit); err != nil {
+		return err
+	}
+	if err := c.reaches(req.Unit); err != nil {
+		return err
+	}
 	return programOf(req.Unit).check(c, req, ready)
+}
+
+// reaches returns an Unsupported fault for a unit that is to reach hosts from an engine elsewhere.
+func (c *Containers) reaches(u *unit.Unit) error {
+	if len(u.Policy.Egress) == 0 || !runtime.IsRemote(c.engine) {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "%q reaches hosts by name (egress), which it can't from an engine elsewhere", u.Name).
+		WithHint("use an engine on this machine")
 }
 
 // Execution implements run.Kind.
@@ -133,6 +157,9 @@ func (c *Containers) Execution(r *run.Run) run.Execution {
 	r.Saved = &x.saved
 	for _, id := range x.saved.Sandboxes {
 		c.pool.Claimed(id)
+	}
+	if config := talksWith(r); config != nil {
+		return newTurn(x, config)
 	}
 	return x
 }

@@ -14,4 +14,6 @@
 //	execution.Remove       removes what the engine has of the run
 //
 // It must not know Docker, HTTP routes, the store or how runs are queued.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package container

@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -29,11 +30,13 @@ type execution struct {
 	cold      bool          // no warm sandbox is taken any more
 	released  *pool.Sandbox // waits for another run, when it has been stored that it isn't this one's
 	surprises surprises
+	lastLine  atomic.Pointer[string] // of a wrapped agent's log, cut
 }
 
 // Log takes a line of the attempt's program.
 func (x *execution) Log(line runtime.LogLine) {
 	x.surprises.note(x.surpriseIn(line.Text))
+	x.noteLastLine(line.Text)
 	x.Run.Log(line)
 }
 
@@ -79,6 +82,9 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 	if unstarted := (*startFailure)(nil); errors.As(err, &unstarted) {
 		return unstarted.result(), nil
 	}
+	if without := (*unreadable)(nil); errors.As(err, &without) {
+		return without.result(), nil
+	}
 	if err != nil {
 		return run.Result{}, err
 	}
@@ -91,7 +97,11 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			return run.Result{}, err
 		}
 	}
-	return x.classify(ctx, end)
+	result, err := x.classify(ctx, end)
+	if err != nil {
+		return result, err
+	}
+	return x.takeChanges(ctx, result, x.attempt.layout, x.attempt.limits)
 }
 
 func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
@@ -119,7 +129,7 @@ func whyCallsEnd(err error) error {
 
 // learn gives the pool the observation of a run that has ended.
 func (x *execution) learn() {
-	seen := pool.Observation{Asked: x.program.loadsAhead() && x.attempt.api.asked()}
+	seen := pool.Observation{Asked: x.program.loadsAhead() && !getsSecrets(x.Unit) && x.attempt.api.asked()}
 	if usage := x.Record.Usage; usage != nil {
 		seen.MemoryBytes = usage.PeakMemoryBytes
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image
 	}
 	image := found.image
 	r.Record.Image = api.ImageRef{Ref: found.ref, ID: image.ID}
-	if len(image.Entrypoint)+len(image.Cmd) == 0 {
+	if len(image.Entrypoint)+len(image.Cmd) == 0 && r.Unit.Kind != unit.Agent {
 		return runtime.Image{}, fault.New(fault.Capsule, "the image of %q says no program to start", r.Unit.Name).
 			WithHint("give its Dockerfile a CMD or an ENTRYPOINT, or build it FROM %s", images.BaseName)
 	}
@@ -151,10 +152,15 @@ func (c *Containers) recipeOf(u *unit.Unit) (runtime.Recipe, error) {
 		sum := sha256.Sum256([]byte(digest + images.BaseDigest()))
 		digest = hex.EncodeToString(sum[:])
 	}
-	return runtime.Recipe{
+	recipe := runtime.Recipe{
 		Name: capsuleRepository + dir.Name, Digest: digest, Labels: labels, WriteContext: context.WriteTar,
 		Limits: c.buildLimits(u),
-	}, nil
+	}
+	if image := namedImage(dir); image != "" {
+		recipe.WriteContext = func(w io.Writer) error { return writeFrom(w, image) }
+		recipe.Limits.Classic = recipe.Limits.Classic || isImageID(image)
+	}
+	return recipe, nil
 }
 
 // EnsureBase builds the base image of this version and points its short name to it. It pulls
@@ -227,6 +233,9 @@ func (c *Containers) spec(u *unit.Unit, id string, image runtime.Image) runtime.
 // environment is what AOD tells a unit's program, then what the operator does.
 func environment(u *unit.Unit, image runtime.Image) []string {
 	env := slices.Clone(programEnv)
+	if len(u.Policy.Egress) > 0 {
+		env = append(env, proxyEnv...)
+	}
 	if len(u.Policy.Models) > 0 {
 		env = append(env, unlessSet(modelEnv, image.Env)...)
 	}
@@ -250,6 +259,13 @@ var modelEnv = []string{
 	"OPENAI_BASE_URL=http://127.0.0.1:7070/v1", "OPENAI_API_BASE=http://127.0.0.1:7070/v1",
 	"LITELLM_API_BASE=http://127.0.0.1:7070/v1", "OPENAI_API_KEY=aod",
 	"ANTHROPIC_BASE_URL=http://127.0.0.1:7070", "ANTHROPIC_API_KEY=aod",
+}
+
+// proxyEnv tells the usual clients of HTTP that hosts are reached through the capsule API.
+var proxyEnv = []string{
+	"HTTPS_PROXY=http://127.0.0.1:7070", "HTTP_PROXY=http://127.0.0.1:7070",
+	"https_proxy=http://127.0.0.1:7070", "http_proxy=http://127.0.0.1:7070",
+	"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", "NODE_USE_ENV_PROXY=1",
 }
 
 // programEnv tells the program where the capsule API is, and that AOD checks input and output

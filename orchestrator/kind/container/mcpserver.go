@@ -86,7 +86,7 @@ func talkInstead(spec *runtime.Spec, u *unit.Unit, t *talk) {
 }
 
 // adopt is never called: a session ends with its process.
-func (mcpServer) adopt(*runtime.Spec) {}
+func (mcpServer) adopt(*execution, *runtime.Spec) {}
 
 func (mcpServer) join(ctx context.Context, x *execution, _ runtime.Layout) (end func()) {
 	return x.talk.begin(ctx, x.attempt.log)

@@ -57,7 +57,7 @@ func (x *execution) adopt(ctx context.Context, container string) (err error) {
 func (x *execution) launch(ctx context.Context) error {
 	x.saved.Slot = pool.ReuseSlot{}
 	var waiting *pool.Sandbox
-	if !x.cold && canWait(x.Unit) {
+	if !x.cold && !x.Project && x.Session == nil && x.Start.Dir == "" && canWait(x.Unit) {
 		waiting = x.containers.pool.Acquire(x.Unit)
 	}
 	if waiting == nil {
@@ -96,6 +96,9 @@ func (x *execution) abandonWarm(removed bool) {
 	delete(x.saved.Sandboxes, x.Run.Attempt)
 	x.saved.Slot = pool.ReuseSlot{}
 	x.cold = true
+	if id == "" { // it was the attempt's own
+		return
+	}
 	if removed {
 		x.containers.pool.Forget(id)
 		return

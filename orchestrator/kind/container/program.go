@@ -24,7 +24,7 @@ type program interface {
 	// prepare completes the spec of an attempt, whose directory is that of layout.
 	prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error
 	// adopt completes the spec of a sandbox that an earlier process started.
-	adopt(spec *runtime.Spec)
+	adopt(x *execution, spec *runtime.Spec)
 	// join copies the program's streams while it runs, until end is called.
 	join(ctx context.Context, x *execution, layout runtime.Layout) (end func())
 	// collect takes the result of a program that was not stopped.
@@ -34,7 +34,7 @@ type program interface {
 }
 
 // programs are those of the kinds of unit that run in containers.
-var programs = map[unit.Kind]program{unit.Capsule: capsuleProgram{}, unit.AU: agenticUnit{}, unit.MCP: mcpServer{}}
+var programs = map[unit.Kind]program{unit.Capsule: capsuleProgram{}, unit.AU: agenticUnit{}, unit.MCP: mcpServer{}, unit.Agent: wrappedAgent{}}
 
 // programOf returns the program of a unit.
 func programOf(u *unit.Unit) program {

@@ -17,6 +17,7 @@ func (x *execution) resumedLog(limit int64) *runtime.Log {
 	log := runtime.NewLog(limit, x.Log)
 	lines := x.Logged().Minus(x.saved.Refused)
 	log.Skip(lines.Stdout, lines.Stderr)
+	log.OnSkipped(x.LogAgain)
 	slot := x.saved.Slot
 	slot.Share(log, x.ID)
 	if slot.Behind != "" {

@@ -18,10 +18,11 @@ import (
 type source struct{ *Containers }
 
 // canWait reports whether a unit's sandboxes can be started before their runs are known. Under
-// an isolation runtime they can't: the init may be unable to reach AOD.
+// an isolation runtime they can't: the init may be unable to reach AOD. Nor can those of a unit
+// with sessions: each has its session's home.
 func canWait(u *unit.Unit) bool {
 	_, err := capsuleOf(u)
-	return err == nil && u.Kind != unit.MCP && u.Policy.Isolation == "" && u.Policy.Refusal == nil
+	return err == nil && talker(u) == nil && u.Kind != unit.MCP && u.Policy.Isolation == "" && u.Policy.Refusal == nil
 }
 
 // Wants implements pool.Source.

@@ -36,6 +36,21 @@ func TestHowManySandboxesAUnitWants(t *testing.T) {
 	}
 }
 
+// A turn has its session's home, which no sandbox has that waits for any run.
+func TestNoSandboxOfAnAgentWithSessionsWaits(t *testing.T) {
+	for yaml, want := range map[string]int{
+		"agent: {command: [cat]}": 2, "agent: {command: [cat], mode: interactive}": 0,
+		"agent: {command: [cat], mode: interactive, protocol: acp}\nsession: {keep_alive: true}": 0,
+		"agent: {command: [cat], input: json-rpc, output: json-rpc, protocol: acp}":              0,
+	} {
+		u := load(t, map[string]string{"agent.yaml": "name: agent\nkind: agent\nimage: debian\nwarm: 2\n" + yaml + "\n"})
+		u.Govern(unit.Given{}, unit.Bounds{})
+		if got := (source{New(enginetest.NewFake(nil), Options{})}).Wants(u); got != want {
+			t.Errorf("%s: %d, want %d", yaml, got, want)
+		}
+	}
+}
+
 func TestHowManyRunsASandboxMayServe(t *testing.T) {
 	u := newBench(t, map[string]string{"agent.yaml": worker["agent.yaml"] + "reuse: 5\n"}).unit
 	for _, c := range []struct {

@@ -116,7 +116,7 @@ func (c *Containers) trialSpec(spec runtime.Spec, trial Trial) (runtime.Spec, er
 	spec.Durable, spec.Park = false, false // that of a run may be a waiting sandbox's
 	spec.Limits.MemoryBytes = cmp.Or(trial.MemoryBytes, spec.Limits.MemoryBytes)
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], trial.Env...)
-	spec.Filter = &runtime.Filter{Args: trial.Args}
+	spec.Filter, spec.Stdio = &runtime.Filter{Args: trial.Args}, &runtime.Stdio{}
 	if trial.ModelPath == "" {
 		return spec, nil
 	}

@@ -34,10 +34,10 @@ func (c *Containers) placeStdin(spec *runtime.Spec, layout runtime.Layout, trial
 	defer func() { _ = root.Close() }() // holds no data
 	switch {
 	case trial.Stdin != nil:
-		spec.Filter.Stdin = stdinName
+		spec.Stdio = stdinFrom(stdinName)
 		in.size, err = spoolStdin(root, trial.Stdin)
 	case trial.Open && !runtime.IsRemote(c.engine) && spec.Isolation == "":
-		spec.Filter.Stdin = stdinName
+		spec.Stdio = stdinFrom(stdinName)
 		in.open, err = openPipe(layout, filepath.Join(root.Name(), stdinName))
 	}
 	return in, err

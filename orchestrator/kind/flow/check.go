@@ -28,7 +28,7 @@ func (x *execution) check(ctx context.Context) (*run.Result, error) {
 	}
 	found := fault.Errors(graph.Check(flow.Terms{
 		Units:    func(name string) (*contract.Contract, bool) { return contracts[name], true },
-		Contract: x.Unit.Contract,
+		Contract: x.Unit.Contract, Name: x.Unit.Name, Recursion: x.Unit.Policy.Recursion,
 	}))
 	if len(found) == 0 {
 		return nil, nil

@@ -8,4 +8,6 @@
 //	execution.result     what the end of the walk means
 //
 // It must not know containers, the store or how runs are queued.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package flow

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
@@ -32,6 +33,30 @@ func (x *execution) newHost() *host {
 
 // Keep implements flow.Host.
 func (h *host) Keep(_ context.Context, s flow.Step) error { return h.KeepStep(s) }
+
+// Ask implements flow.Host.
+func (h *host) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+	asked := run.Question{Address: q.Address, Text: q.Text, Form: q.Form, Answers: q.Answers, Until: q.Until}
+	if len(q.Show) > 0 {
+		var err error
+		if asked.Show, err = flow.Encode(q.Show); err != nil {
+			return flow.Answer{}, err
+		}
+	}
+	answer, err := h.execution.Ask(ctx, asked)
+	var denied *run.Denied
+	if errors.As(err, &denied) {
+		return flow.Answer{}, &flow.CallError{Refused: true, Failure: flow.Failure{
+			Node: q.Address, Category: permanent, Kind: "unanswered", Message: denied.Reason, Hint: denied.Hint,
+		}}
+	}
+	return flow.Answer(answer), err
+}
+
+// Items implements flow.Host.
+func (h *host) Items(address string, items int) {
+	h.Tell(run.Event{Node: &api.NodeEvent{Address: address, Try: 1, State: api.OpenStep, Items: items}})
+}
 
 // Call implements flow.Host.
 func (h *host) Call(ctx context.Context, c flow.Call) (flow.Result, error) {
@@ -86,7 +111,7 @@ func (h *host) request(c flow.Call) (handoff.Request, error) {
 	if err != nil {
 		return handoff.Request{}, err
 	}
-	asked := handoff.Request{Target: c.Unit, Args: args.JSON(), Key: c.Key}
+	asked := handoff.Request{Target: c.Unit, Args: args.JSON(), Key: c.Key, Step: c.Address}
 	asked.Files, err = h.files.open(&names)
 	return asked, err
 }

@@ -55,8 +55,8 @@ func (a *Agents) Close() error {
 	return nil
 }
 
-// Check implements run.Kind. It refuses nothing beyond the contract.
-func (*Agents) Check(run.Request, run.Input) error { return nil }
+// Check implements run.Kind. Beyond the contract it refuses files that are too large to be sent along.
+func (*Agents) Check(_ run.Request, ready run.Input) error { return checkInputFiles(ready) }
 
 // Execution implements run.Kind.
 func (a *Agents) Execution(r *run.Run) run.Execution { return &execution{Run: r, agents: a} }

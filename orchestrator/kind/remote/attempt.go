@@ -27,15 +27,22 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	if err := x.Enter(api.Starting, ""); err != nil {
 		return run.Result{}, err
 	}
+	if x.speaksA2A() {
+		return x.attemptErrand(ctx)
+	}
 	return x.call(ctx)
 }
 
 // Resume implements run.Execution. If an earlier process had sent the request, the attempt is
-// over: its connection is lost, and nobody knows whether the agent did the task. An attempt
-// that was only starting had sent nothing, and is made again.
+// over: its connection is lost, and nobody knows whether the agent did the task, unless it has a
+// task of the A2A protocol for it. An attempt that was only starting had sent nothing, and is
+// made again.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if x.State() != api.Running {
 		return x.Attempt(ctx)
+	}
+	if x.speaksA2A() {
+		return x.resumeErrand(ctx)
 	}
 	asked := x.CancelRequest()
 	if asked == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/protocol/a2a/peer"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/secrets"
 )
@@ -45,17 +46,35 @@ func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Lim
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(unit, remote)}, Log: c.logger,
 	}
-	if auth := remote.Auth; auth != nil {
-		if secret, err = c.secrets.Read(auth.Secret); err != nil {
-			return nil, "", err
-		}
-		opts.Token, opts.TokenHeader = secret, auth.Header
-		if auth.Scheme != "" {
-			opts.Token = agentapi.Secret(auth.Scheme+" ") + secret
-		}
+	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
+		return nil, "", err
 	}
 	client, err = agentapi.New(opts)
 	return client, secret, err
+}
+
+// peer is client for an agent of the A2A protocol.
+func (c *clients) peer(unit string, remote *capsule.Remote) (client *peer.Client, secret agentapi.Secret, err error) {
+	opts := peer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(unit, remote)}
+	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
+		return nil, "", err
+	}
+	client, err = peer.New(opts)
+	return client, secret, err
+}
+
+// credentials reads the secret that an agent is sent, and returns it with the header that has it.
+func (c *clients) credentials(auth *capsule.Auth) (secret, token agentapi.Secret, header string, err error) {
+	if auth == nil {
+		return "", "", "", nil
+	}
+	if secret, err = c.secrets.Read(auth.Secret); err != nil {
+		return "", "", "", err
+	}
+	if auth.Scheme == "" {
+		return secret, secret, auth.Header, nil
+	}
+	return secret, agentapi.Secret(auth.Scheme+" ") + secret, auth.Header, nil
 }
 
 // answerLimits returns limits with room for the members beside the outputs of an answer.

@@ -9,4 +9,6 @@
 //	Ask                 a client of ours, for one question
 //
 // It must not know units, runs or sandboxes.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package relay

@@ -1,4 +1,6 @@
 // Package dockertest gives tests the real engine.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package dockertest
 
 import (

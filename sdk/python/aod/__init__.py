@@ -34,8 +34,8 @@ A graph of steps over one shared state is a flow, see aod.flow:
 """
 
 from aod.errors import (
-    AgentError, CapsuleError, ContractError, HandoffError, HandoffRefused, HandoffUnavailable, MCPError,
-    ToolError,
+    AgentError, CapsuleError, ContractError, Denied, HandoffError, HandoffRefused, HandoffUnavailable, MCPError,
+    Rejected, ToolError,
 )
 from aod.paths import input_path, output_path, workspace
 
@@ -43,19 +43,24 @@ __all__ = [
     "AgentError",
     "CapsuleError",
     "ContractError",
+    "Denied",
     "HandoffError",
     "HandoffRefused",
     "HandoffUnavailable",
     "MCPError",
+    "Rejected",
     "ToolError",
     "agent",
+    "artifact",
     "as_completed",
     "ask",
+    "ask_person",
     "capsules",
     "handoff",
     "input_path",
     "log",
     "mcp",
+    "messages",
     "output_path",
     "progress",
     "run",
@@ -164,6 +169,54 @@ def ask(task=None, *, system=None, values=None, output=None, model=None, images=
     from aod import loop
 
     return loop.agent(task, system, values, (), output or str, model, images, 1, 1, repairs)
+
+
+def ask_person(text, *, kind="input", options=(), schema=None, timeout=None):
+    """Ask people, wait for somebody's answer, and return a Reply: answer, option, by, note.
+
+    kind is "input" for something that the code needs to know, "approval" for whether it may go
+    on, "auth" for access that somebody has to give elsewhere. The answer is one of the options
+    where there are some, an object where there is a JSON Schema of one, "approve" to an approval
+    or auth without either, else a text. It is waited for so long: seconds or "90s", ten minutes
+    by default, and never longer than the run's own time.
+
+    Raises Denied when somebody says no, nobody answers in time, or nobody is there to ask. A
+    run that is tried again gets the answer that was given before.
+    """
+    from aod import people
+
+    return people.ask(text, kind, options, schema, timeout)
+
+
+def messages(after=0, wait=None):
+    """Return what was said to this run after the message with that number: a list of Messages, each
+    with n, id, role, parts, metadata, text (its texts) and data (the first of its data).
+
+    Where there is nothing yet it waits for so long, seconds or "20s", and returns an empty list
+    then. Without a wait it looks once. The first message may be the one that the run began with.
+
+        seen = 0
+        for page in pages:
+            for message in aod.messages(after=seen):
+                seen = message.n
+                ...
+    """
+    from aod import told
+
+    return told.messages(after, wait)
+
+
+def artifact(text=None, *, data=None, file=None, id=None, name=None, media_type=None, append=False, last=False):
+    """Show a part of what the run gives while it goes on: a text, data (anything that JSON has), or
+    a file of /io/output, which is taken as it is now.
+
+    Parts with one id, by default the name, are one artifact. With append a part follows those before
+    it, else it takes their place; last says that no more comes. What was shown stays with the run,
+    whatever its end is, and is no part of its result.
+    """
+    from aod import told
+
+    told.artifact(text, data, file, id, name, media_type, append, last)
 
 
 def mcp(name):

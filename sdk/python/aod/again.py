@@ -48,6 +48,8 @@ class Origin:
             sys.modules["aod.model"].forget()
         if "aod.address" in sys.modules:
             sys.modules["aod.address"].forget()
+        if "aod.people" in sys.modules:
+            sys.modules["aod.people"].forget()
         posted = invocation.post(document)
         gc.enable()
         _collect()

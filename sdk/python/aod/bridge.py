@@ -8,7 +8,7 @@ import sys
 
 from aod import invocation
 from aod.contract import Contract
-from aod.errors import CapsuleError, ContractError
+from aod.errors import CapsuleError, ContractError, Rejected
 from aod.paths import capsule_dir, io_dir
 
 MESSAGE_BYTES = 4096  # of an error's message in the result
@@ -174,7 +174,8 @@ def _exit_status(code):
 
 
 def _write_error(error):
-    detail = {"type": type(error).__name__, "message": _message(error)}
+    kind = Rejected if isinstance(error, Rejected) else type(error)
+    detail = {"type": kind.__name__, "message": _message(error)}
     try:
         write_output(json.dumps({"error": detail}).encode())
     except OSError as failure:

@@ -17,6 +17,14 @@ class ContractError(CapsuleError):
     """An input, a result or a file name that breaks the capsule's contract."""
 
 
+class Rejected(CapsuleError):
+    """The capsule has looked at what it is asked for, and won't do it.
+
+    It ends the run as capsule_error whose error's type is "Rejected", also of a subclass: nobody
+    tries it again, and whoever called it is told why.
+    """
+
+
 class HandoffError(CapsuleError):
     """A handoff that brought no result. Uncaught, it ends the run without a traceback.
 
@@ -91,6 +99,18 @@ class MCPError(CapsuleError):
         self.kind = kind
         self.message = message
         self.server = server
+
+
+class Denied(CapsuleError):
+    """A question that no person has answered, or that somebody answered with no.
+
+    by is who said no, note their word on it; "" where nobody did.
+    """
+
+    def __init__(self, message, *, by="", note=""):
+        super().__init__(f"{message}: {note}" if note else message)
+        self.by = by
+        self.note = note
 
 
 class ToolError(Exception):

@@ -93,6 +93,16 @@ class Failures(CapsuleTest):
         self.assertIn("src/main.py", self.stderr)
         self.assertNotIn("bridge.py", self.stderr)
 
+    def test_a_rejection_is_one_whatever_its_class(self):
+        for kind in ("Rejected", "NotMine"):
+            self.run_capsule(f"""
+import aod
+class NotMine(aod.Rejected): pass
+def execute(payload):
+    raise {'aod.' if kind == 'Rejected' else ''}{kind}('not mine')
+""")
+            self.assert_error("Rejected", "not mine")
+
     def test_a_capsule_error_has_no_traceback(self):
         self.run_capsule("import aod\ndef execute(payload):\n    raise aod.CapsuleError('no rows')")
         self.assert_error("CapsuleError", "no rows")

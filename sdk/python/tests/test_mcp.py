@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -23,6 +24,9 @@ def config(**named):
         name: {"command": sys.executable, "args": [FAKE, how], "env": {"WHO": name}} if isinstance(how, str) else how
         for name, how in named.items()
     }})
+
+
+MESSAGE = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "a\\\"b\u00e9\ud83d\ude00"}], "n": [1e9, None]}}).encode()
 
 
 class ServersTest(AgentTest):
@@ -408,21 +412,41 @@ class Reader(unittest.TestCase):
 
     def test_whatever_bytes_come_it_is_a_message_or_none_or_a_breach(self):
         chance = random.Random(7)
-        good = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "a\\\"b\u00e9\ud83d\ude00"}], "n": [1e9, None]}}).encode()
-        taken = 0
-        for _ in range(20_000):
-            line = bytearray(good)
-            for _ in range(chance.randrange(4)):
-                where = chance.randrange(len(line))
-                line[where:where + chance.randrange(3)] = chance.choice((b"{", b"}", b"[", b"\"", b"\\", b",", b"\xff", b"\x00", b"1", b"")) * chance.choice((1, 1, 70))
-            try:
-                found = mcplines.message(bytes(line))
-            except mcplines.Breach:
-                continue
-            if found is not None:
-                taken += 1
-                self.assertEqual(json.loads(bytes(line).decode()), found)
-        self.assertGreater(taken, 1000)
+        self.assertGreater(sum(self.taken(chance) for _ in range(20_000)), 1000)
+
+    @unittest.skipUnless("AOD_FUZZ_SECONDS" in os.environ, "for so many seconds: AOD_FUZZ_SECONDS")
+    def test_for_long(self):
+        seed = random.randrange(1 << 32)
+        chance, end, inputs = random.Random(seed), time.monotonic() + float(os.environ["AOD_FUZZ_SECONDS"]), 0
+        with self.subTest(seed=seed):
+            while time.monotonic() < end:
+                for _ in range(1000):
+                    self.taken(chance)
+                self.a_stream(chance)
+                inputs += 1001
+        print(f"the reader of messages: {inputs} inputs", file=sys.stderr)
+
+    def taken(self, chance):
+        """Whether a message with some bytes changed is still one: then it is what it says."""
+        line = bytearray(MESSAGE)
+        for _ in range(chance.randrange(4)):
+            where = chance.randrange(len(line))
+            line[where:where + chance.randrange(3)] = chance.choice((b"{", b"}", b"[", b"\"", b"\\", b",", b"\xff", b"\x00", b"1", b"")) * chance.choice((1, 1, 70))
+        try:
+            found = mcplines.message(bytes(line))
+        except mcplines.Breach:
+            return False
+        if found is not None:
+            self.assertEqual(json.loads(bytes(line).decode()), found)
+        return found is not None
+
+    def a_stream(self, chance):
+        """Lines of any bytes, in parts of any size, are read as they are."""
+        content = b"\n".join(chance.randbytes(chance.choice((0, 1, 80, 70_000))) for _ in range(chance.randrange(6)))
+        want = content.split(b"\n")
+        if not want[-1]:
+            want.pop()
+        self.assertEqual(want, self.read(content, lambda: chance.choice((1 << 16, 4096, 1 << 18))))
 
     def test_levels_and_values_are_counted_outside_of_texts(self):
         self.assertEqual({"a": "[" * 1000 + ","}, mcplines.message(json.dumps({"a": "[" * 1000 + ","}).encode()))

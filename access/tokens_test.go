@@ -1,0 +1,124 @@
+package access
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server", "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	if _, known, err := server.Find("anything"); known || err != nil {
+		t.Errorf("without a file: %v, %v", known, err)
+	}
+	token, err := command.Add("ci", []Scope{Run, Read})
+	must(t, err)
+	grant, known, err := server.Find(token)
+	if err != nil || !known || grant.Name != "ci" || grant.Allows(Run) != nil || grant.Allows(Read) != nil {
+		t.Errorf("grant %+v, %v, %v", grant, known, err)
+	}
+	if err := grant.Allows(Upload); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "lacks the scope upload") {
+		t.Errorf("a scope that it lacks: %v", err)
+	}
+	if err := (Grant{Scopes: []Scope{Admin}}).Allows(Upload); err != nil {
+		t.Errorf("admin: %v", err)
+	}
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	info, err := os.Stat(path)
+	must(t, err)
+	if strings.Contains(string(raw), token) || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v of\n%s", info.Mode(), raw)
+	}
+	if _, err := command.Add("ci", []Scope{Read}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the same name again: %v", err)
+	}
+	must(t, command.Remove("ci"))
+	if _, known, err := server.Find(token); known || err != nil {
+		t.Errorf("after it was revoked: %v, %v", known, err)
+	}
+	if err := command.Remove("ci"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("revoked again: %v", err)
+	}
+}
+
+func TestEveryChangeOfTheFileCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	for range 50 { // faster than the clock of the file system
+		token, err := command.Add("ci", []Scope{Run})
+		must(t, err)
+		if _, known, err := server.Find(token); !known || err != nil {
+			t.Fatalf("a new one: %v, %v", known, err)
+		}
+		must(t, command.Remove("ci"))
+		if _, known, err := server.Find(token); known || err != nil {
+			t.Fatalf("a revoked one: %v, %v", known, err)
+		}
+	}
+}
+
+func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := NewTokens(path).Add("n"+string(rune('a'+i)), []Scope{Read}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if list, err := NewTokens(path).List(); len(list) != 8 || err != nil {
+		t.Errorf("%d tokens, %v", len(list), err)
+	}
+}
+
+func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	tokens := NewTokens(path)
+	token, err := tokens.Add("ci", []Scope{Admin})
+	must(t, err)
+	must(t, os.Chmod(path, 0o644))
+	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
+		t.Errorf("a file for others: %v, %v", known, err)
+	}
+	must(t, os.WriteFile(path, []byte(`{"tokens":[`), 0o600))
+	must(t, os.Chmod(path, 0o600))
+	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) {
+		t.Errorf("half a file: %v, %v", known, err)
+	}
+	if err := tokens.Remove("ci"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a change of half a file: %v", err)
+	}
+}
+
+func TestNamesAndScopesAreChecked(t *testing.T) {
+	tokens := NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	for _, name := range []string{"", "A", "-x", "a/b", "a\nb", strings.Repeat("a", 64)} {
+		if _, err := tokens.Add(name, []Scope{Read}); !fault.Is(err, fault.Input) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := tokens.Add("ok", nil); !fault.Is(err, fault.Input) {
+		t.Errorf("no scope: %v", err)
+	}
+	if scopes, err := ParseScopes([]string{"read,run", "read"}); err != nil || len(scopes) != 2 {
+		t.Errorf("%q, %v", scopes, err)
+	}
+	if _, err := ParseScopes([]string{"write"}); !fault.Is(err, fault.Input) {
+		t.Errorf("write: %v", err)
+	}
+}

@@ -1,0 +1,26 @@
+package api
+
+import "time"
+
+// UpstreamUse is what a run asked of one upstream.
+type UpstreamUse struct {
+	Name     string `json:"name"`
+	Requests int64  `json:"requests"` // all of them
+	Refused  int64  `json:"refused,omitempty"`
+	BytesIn  int64  `json:"bytes_in"`  // of the bodies of answers, which the run got
+	BytesOut int64  `json:"bytes_out"` // of the bodies of requests, which the upstream got
+}
+
+// UpstreamEvent tells of one request to an upstream, without what was asked and answered.
+type UpstreamEvent struct {
+	At       time.Time `json:"at"`
+	Name     string    `json:"name"`
+	Status   int       `json:"status"`         // of HTTP
+	Rule     string    `json:"rule,omitempty"` // why AOD answered itself; "": the upstream did
+	BytesIn  int64     `json:"bytes_in"`
+	BytesOut int64     `json:"bytes_out"`
+	MS       float64   `json:"ms"`
+}
+
+// EventType returns EventUpstream.
+func (UpstreamEvent) EventType() EventType { return EventUpstream }

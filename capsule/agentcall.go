@@ -1,0 +1,125 @@
+package capsule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/agent-on-demand/aod/agent"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// AgentCall is what the process of a wrapped agent gets in a run.
+type AgentCall struct {
+	Argv       []string
+	Env        []string // "NAME=value"
+	Dir        string   // absolute: where it starts
+	Message    string
+	Stdin      bool   // the message is its stdin; else that is empty
+	InputFile  string // relative to /workspace: gets the message; "": none does
+	OutputFile string // relative to /workspace: where it leaves its output; "": on stdout
+}
+
+// AgentSession is the session that the process of a wrapped agent takes part in.
+type AgentSession struct {
+	ID     string // with which it resumes; "": there is no session
+	Resume bool   // it had turns before
+}
+
+// AgentOutputBytes is the most that is read of the output of a wrapped agent.
+const AgentOutputBytes = agent.MaxOutput
+
+// AgentCall returns what the agent's process gets for an input, in the run with that id, in its
+// session, and started as its caller says. The message is the input's field of that name, and the
+// whole input where it has none. The errors are those of agent.Command.
+func (c *Capsule) AgentCall(input contract.Payload, run string, in AgentSession, start AgentStart) (call AgentCall, err error) {
+	config := c.Wrapped
+	v, err := c.agentValues(input, run)
+	if err != nil {
+		return call, err
+	}
+	v.Dir = c.AgentDir(start)
+	v.Session, v.Resume = in.ID, in.Resume
+	call = AgentCall{
+		Env: c.AgentEnv(v, start), Dir: v.Dir, Message: v.Message, Stdin: config.Input == agent.Stdin,
+		InputFile: agent.InputFile(config, v), OutputFile: c.AgentOutputFile(run),
+	}
+	call.Argv, err = agent.Command(config, v)
+	return call, err
+}
+
+// AgentDir returns where the agent's process starts, an absolute path.
+func (c *Capsule) AgentDir(start AgentStart) string {
+	return path.Join(agent.Dir(c.Wrapped), start.Dir)
+}
+
+// AgentEnv returns the variables of the agent's process, "NAME=value". Of a name that stands twice
+// the last counts, which is its caller's.
+func (c *Capsule) AgentEnv(v agent.Values, start AgentStart) []string {
+	return append(agent.Environment(c.Wrapped, v), start.variables()...)
+}
+
+// AgentOutputFile returns the name below /workspace of the file in which a run leaves its
+// output; "": it leaves that on stdout.
+func (c *Capsule) AgentOutputFile(run string) string {
+	return agent.OutputFile(c.Wrapped, agent.Values{Run: run})
+}
+
+func (c *Capsule) agentValues(input contract.Payload, run string) (agent.Values, error) {
+	config := c.Wrapped
+	v := agent.Values{Dir: agent.Dir(config), Run: run, Message: string(input.JSON())}
+	decoder := json.NewDecoder(strings.NewReader(v.Message))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v.Input); err != nil {
+		return v, fmt.Errorf("decode input: %w", err)
+	}
+	if message, ok := v.Input["message"].(string); ok {
+		v.Message = message
+	}
+	if !c.OwnContract() {
+		v.Input, _ = v.Input["parameters"].(map[string]any)
+	}
+	for _, ref := range c.Contract.Input.FileRefs(input) {
+		v.Files = append(v.Files, path.Join(agent.InputDir, ref.Name))
+	}
+	if config.Input == agent.File {
+		v.File = path.Join(agent.WorkDir, agent.InputFile(config, v))
+	}
+	if config.Output == agent.File {
+		v.Output = path.Join(agent.WorkDir, agent.OutputFile(config, v))
+	}
+	return v, nil
+}
+
+// AgentOutput is what the output of a wrapped agent says.
+type AgentOutput struct {
+	Document map[string]any  // the run's output: what the unit's own contract says, or {"text": …}
+	Session  string          // the id with which it resumes; "": it tells none
+	Usage    json.RawMessage // as it tells it; nil: it doesn't
+	CostUSD  json.Number     // "": it doesn't tell
+	Failed   bool            // it says that it failed
+	Reason   string          // what it says of that; may be ""
+	Skipped  int             // lines that are no documents, or too long
+	Wrong    *fault.Finding  // why it isn't what agent.yaml says; nil: it is
+}
+
+// ReadAgentOutput reads the output of the agent's process, at most limit bytes of a text or a
+// document. The error is r's.
+func (c *Capsule) ReadAgentOutput(r io.Reader, limit int64) (AgentOutput, error) {
+	read, err := agent.ReadOutput(c.Wrapped, r, limit)
+	output := AgentOutput{
+		Session: read.Session, Usage: read.Usage, CostUSD: read.CostUSD, Failed: read.Failed, Reason: read.Reason, Skipped: read.Skipped,
+		Document: map[string]any{"text": read.Text},
+	}
+	if document, ok := read.Value.(map[string]any); ok && c.OwnContract() {
+		output.Document = document
+	}
+	if wrong := (*agent.OutputError)(nil); errors.As(err, &wrong) {
+		output.Wrong, err = &fault.Finding{Message: wrong.Message, Hint: wrong.Hint}, nil
+	}
+	return output, err
+}

@@ -1,0 +1,62 @@
+package capsule
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/upstream"
+)
+
+var secretVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// notSecret are variables by which a program is started or made to run another one.
+var notSecret = []string{"HOME", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS"}
+
+// checkOutside finds what the schema can't say about what a unit has of the world outside:
+// upstreams and secrets.
+func (u *units) checkOutside(file agentYAML, kind Kind) {
+	if kind.elsewhere {
+		return // both have no meaning there, which is said
+	}
+	for i, name := range file.Upstreams {
+		if err := upstream.CheckName(name); err != nil {
+			public := fault.Public(err)
+			u.report("/upstreams/"+strconv.Itoa(i), "upstreams: "+public.Msg, public.Hint)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Secrets)) {
+		u.checkSecret(name)
+	}
+	if len(file.Secrets) == 0 {
+		return
+	}
+	u.checkStart(file, kind)
+}
+
+func (u *units) checkSecret(variable string) {
+	at := "/secrets/" + strictjson.Escape(variable)
+	switch {
+	case !secretVariable.MatchString(variable):
+		u.report(at, "secrets: "+fault.Quote(variable)+" can't be the name of a variable", "write {VARIABLE: name-of-the-secret}")
+	case strings.HasPrefix(variable, "AOD_") || slices.Contains(notSecret, variable):
+		u.report(at, fmt.Sprintf("secrets: %s is no secret's variable", variable), "write one that the program reads its key from, such as API_KEY")
+	}
+}
+
+// checkStart finds programs that can't be told secrets when they start.
+func (u *units) checkStart(file agentYAML, kind Kind) {
+	switch {
+	case kind.Name == KindMCP:
+		u.report("/secrets", "secrets: an MCP server gets none", "have it ask the service through an upstream, which keeps the key outside")
+	case kind.Name == KindAgent && file.Command != nil && file.Command.Protocol != "":
+		u.report("/secrets", "secrets: an agent that is talked with gets none", "have it ask the service through an upstream, which keeps the key outside")
+	case file.Runtime != "":
+		u.report("/secrets", "secrets: with an isolation runtime none can be given", "leave runtime out, or use an upstream, which keeps the key outside")
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/protocol/a2a"
+)
+
+// a2aService adapts a Service of this process to A2A.
+type a2aService struct {
+	*orchestrator.Service
+	fileBytes int64 // of one input file
+}
+
+// Agent implements a2a.Service.
+func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
+	unit, err := s.Unit(ctx, name)
+	if err != nil {
+		return a2a.Agent{}, err
+	}
+	agent := a2a.Agent{Unit: unit}
+	if agent.Schema, err = s.Schema(ctx, name); err != nil {
+		return agent, err
+	}
+	told, sessions, err := s.AgentTerms(ctx, name)
+	agent.Text, agent.Tags, agent.Sessions = told.Text, told.Tags, sessions
+	return agent, err
+}
+
+// Submit implements a2a.Service.
+func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.Record, err error) {
+	spool, err := spooled(s.Service, s.fileBytes, sub.Files, func(f a2a.File) (string, io.Reader) { return f.Name, f.Content })
+	if err != nil {
+		return api.Record{}, err
+	}
+	begun := ""
+	if sub.Begins {
+		session, err := s.CreateSession(ctx, sub.Unit, nil)
+		if err != nil {
+			return api.Record{}, errors.Join(err, unspooled(spool))
+		}
+		begun, sub.Session, sub.Context = session.ID, session.ID, session.ID
+	}
+	record, joined, err := s.Service.Submit(ctx, orchestrator.Submission{ // it owns the files from here
+		Unit: sub.Unit, Session: sub.Session, Context: sub.Context, Input: sub.Input, Files: spool,
+		Message: &sub.Message, Resend: sub.Resend, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
+		Pushes: sub.Pushes,
+	})
+	if begun != "" && (err != nil || record.Session != begun) {
+		_, closed := s.CloseSession(context.WithoutCancel(ctx), begun, "its first message made no turn of it")
+		err = errors.Join(err, closed)
+	}
+	for _, push := range sub.Pushes {
+		if err == nil && joined { // what it was accepted with may be another's
+			_, err = s.CreatePush(ctx, record.ID, push)
+		}
+	}
+	return record, err
+}
+
+func unspooled(spool *orchestrator.Spool) error {
+	if spool == nil {
+		return nil
+	}
+	return spool.Remove()
+}
+
+// Cancel implements a2a.Service.
+func (s a2aService) Cancel(ctx context.Context, run, reason string) error {
+	_, err := s.Service.Cancel(ctx, run, reason)
+	return err
+}
+
+// Events implements a2a.Service.
+func (s a2aService) Events(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error] {
+	return s.Service.Events(ctx, run, after)
+}
+
+// Open implements a2a.Service.
+func (s a2aService) Open(ctx context.Context, run, name string) (io.ReadCloser, error) {
+	content, _, err := s.OpenFile(ctx, run, name)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// Patch implements a2a.Service.
+func (s a2aService) Patch(ctx context.Context, run string) (io.ReadCloser, error) {
+	content, err := s.Service.Patch(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// Say implements a2a.Service.
+func (s a2aService) Say(ctx context.Context, run string, message api.MessageEvent) error {
+	return s.Service.Say(ctx, run, message, nil)
+}
+
+// OpenArtifact implements a2a.Service.
+func (s a2aService) OpenArtifact(ctx context.Context, run, artifact, name string) (io.ReadCloser, error) {
+	content, _, err := s.Service.OpenArtifact(ctx, run, artifact, name)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// List implements a2a.Service.
+func (s a2aService) List(ctx context.Context, f a2a.Filter) (a2a.Page, error) {
+	page, err := s.ListChanged(ctx, api.ChangedFilter{Unit: f.Unit, Context: f.Context, States: f.States, Since: f.Since, Limit: f.Limit, Cursor: f.Cursor})
+	return a2a.Page{Runs: page.Runs, Next: page.Next, Total: page.Total}, err
+}

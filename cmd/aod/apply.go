@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/workspace"
+)
+
+// applyFlags say where changes go.
+type applyFlags struct {
+	dir   string
+	check bool
+}
+
+func (a *app) applyCommand() *cobra.Command {
+	var flags applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply RUN|SESSION",
+		Short: "Bring what an agent changed back to the project",
+		Long: `Write what a run made of the files that --workspace gave it: all of it, or nothing. Each file
+must still be what the run got; else nothing is written, and each conflict is named. Nothing is
+written through a link or into .git. A killed apply is ended by the same command. Of a session it
+is what its turns made so far: what was applied after an earlier turn may be there already.`,
+		Example: "  aod apply 0198c0de-…\n  aod apply 0198c0de-… --check\n  aod apply 0198c0de-… --dir ~/src/shop",
+		Args:    exactly(1, "the id of a run or a session"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.apply(cmd.Context(), args[0], flags)
+		},
+	}
+	cmd.Flags().StringVar(&flags.dir, "dir", ".", "the directory of the project")
+	cmd.Flags().BoolVar(&flags.check, "check", false, "write nothing, and say whether it could be")
+	return cmd
+}
+
+func (a *app) apply(ctx context.Context, id string, flags applyFlags) error {
+	of, err := a.changes(ctx, id)
+	if err != nil {
+		return err
+	}
+	found, err := of.list(ctx)
+	if err != nil {
+		return err
+	}
+	if err := workspace.Apply(flags.dir, found.Changes, workspace.ApplyOptions{Run: of.id, Check: flags.check, Further: of.listed != nil, Open: of.open(ctx)}); err != nil {
+		return err
+	}
+	verb := "applied"
+	if flags.check {
+		verb = "can be applied"
+	}
+	a.note("%s %s", verb, sumOfChanges(found))
+	return nil
+}

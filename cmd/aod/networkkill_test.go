@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+)
+
+const (
+	usualNetworkKills    = 3
+	networkSchedulesKill = 5 // due at each kill
+)
+
+// carriage is a host that streams, by TLS and as an upstream, to each path until that is done.
+type carriage struct {
+	mu    sync.Mutex
+	open  map[string]int // streams at this moment
+	began map[string]int
+	done  map[string]bool
+}
+
+func (c *carriage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	c.mu.Lock()
+	c.open[path]++
+	c.began[path]++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open[path]--
+	}()
+	for r.Context().Err() == nil {
+		if c.isDone(path) {
+			_, _ = io.WriteString(w, "done")
+			return
+		}
+		_, _ = io.WriteString(w, "tick\n")
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (c *carriage) isDone(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done[path]
+}
+
+func (c *carriage) finish(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done[path] = true
+}
+
+// counts returns how many streams to a path are open, and how many there were.
+func (c *carriage) counts(path string) (open, began int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[path], c.began[path]
+}
+
+// addCarrier gives the server a unit that reads streams of a host, and returns the host with its
+// addresses for the unit: through a tunnel, and as an upstream.
+func (s *server) addCarrier() (c *carriage, tunnel, upstream string) {
+	s.t.Helper()
+	c = &carriage{open: map[string]int{}, began: map[string]int{}, done: map[string]bool{}}
+	secure, plain := httptest.NewUnstartedServer(c), httptest.NewServer(c)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that are cut off
+	secure.StartTLS()
+	for _, host := range []*httptest.Server{secure, plain} {
+		s.t.Cleanup(host.Close)
+		s.t.Cleanup(host.CloseClientConnections)
+	}
+	_, port, _ := net.SplitHostPort(secure.Listener.Addr().String())
+	program, err := os.ReadFile("testdata/carrier/main.py")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dir := filepath.Join(s.units, "carrier")
+	write(s.t, string(program), dir, "src", "main.py")
+	write(s.t, "import aod\n\naod.run()\n", dir, "run.py")
+	write(s.t, "FROM aod/base\nCOPY . /capsule/\n", dir, "Dockerfile")
+	write(s.t, `{"input": {"type": "object"}, "output": {"type": "object"}}`, dir, "schema.json")
+	write(s.t, "[]\n", dir, "tools.yaml")
+	write(s.t, "name: carrier\nupstreams: [svc]\negress: [good.example:"+port+"]\nlimits: {timeout: 5m}\n", dir, "agent.yaml")
+	write(s.t, "key\n", s.data, "secrets", "svc-key")
+	file := filepath.Join(s.data, "aod.yaml")
+	write(s.t, fmt.Sprintf("upstreams:\n  svc: {url: '%s', secret: svc-key}\npolicy: {egress: [good.example:%s]}\negress_private: [good.example=127.0.0.1]\n", plain.URL, port), file)
+	s.flags = append(s.flags, "--config", file)
+	return c, "https://good.example:" + port, "http://127.0.0.1:7070/upstream/svc"
+}
+
+// A server that is killed while programs have tunnels and streams of upstreams, and schedules are
+// due: programs see an error after which they can try again, nothing stays open, and no occurrence
+// is lost or doubled. The long form is:
+// AOD_KILLS=20 go test -race -run TestNoKillBreaksTheNetworkForGood ./cmd/aod
+func TestNoKillBreaksTheNetworkForGood(t *testing.T) {
+	dockertest.Require(t)
+	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
+	kills := number(t, "AOD_KILLS", usualNetworkKills)
+	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
+	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	s := newServer(t, "--pool", "0", "--concurrency", "12")
+	host, tunnel, upstream := s.addCarrier()
+	s.addWorker("timely", unique())
+	s.start()
+	s.removeLater(s.await(s.mustSubmit("timely", work{})).Image.Ref) // its image is built before
+	s.kill()
+	occurrences := networkSchedulesKill * kills
+	s.schedule(occurrences, time.Now().Add(2*time.Second))
+	s.start()
+	carried := map[string]string{} // runs, by the paths of their streams
+	for kill := range kills {
+		for way, base := range map[string]string{"tunnel": tunnel, "upstream": upstream} {
+			path := fmt.Sprintf("/%s/%d", way, kill)
+			carried[path] = s.carry(base + path)
+		}
+		for path := range carried {
+			eventually(t, path+" has its stream", func() bool { open, _ := host.counts(path); return open == 1 || host.isDone(path) })
+		}
+		time.Sleep(time.Duration(dice.IntN(1000)) * time.Millisecond)
+		s.kill()
+		for path := range carried {
+			eventually(t, "nothing of "+path+" is open", func() bool { open, _ := host.counts(path); return open == 0 })
+		}
+		s.start()
+		finished := fmt.Sprintf("/%s/%d", []string{"tunnel", "upstream"}[dice.IntN(2)], kill)
+		eventually(t, finished+" has its stream again", func() bool { open, _ := host.counts(finished); return open == 1 })
+		host.finish(finished)
+	}
+	for path, id := range carried {
+		host.finish(path)
+		s.wasCarried(path, s.await(id), host)
+	}
+	eventually(t, "all occurrences have their run, which has ended", func() bool {
+		ended := 0
+		for run, err := range s.client.Runs(t.Context(), api.Filter{Unit: "timely"}) {
+			if err == nil && run.Outcome != "" {
+				ended++
+			}
+		}
+		return ended > occurrences
+	})
+	records := s.records()
+	s.kill()
+	s.judgeOccurrences(occurrences, scheduled(records))
+}
+
+// scheduled returns the runs that schedules began.
+func scheduled(records map[string]api.Record) map[string]api.Record {
+	some := map[string]api.Record{}
+	for id, r := range records {
+		if r.Schedule != nil {
+			some[id] = r
+		}
+	}
+	return some
+}
+
+// carry has a run of the carrier accepted, which reads the stream at an address.
+func (s *server) carry(url string) string {
+	s.t.Helper()
+	input, _ := json.Marshal(map[string]string{"url": url})
+	record, err := s.submit(s.t.Context(), client.Submission{Unit: "carrier", Input: input})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return record.ID
+}
+
+// wasCarried checks a run of the carrier whose stream was cut off by at least one kill.
+func (s *server) wasCarried(path string, r api.Record, host *carriage) {
+	s.t.Helper()
+	s.removeLater(r.Image.Ref)
+	var got struct {
+		Tries  int
+		Broken []string
+	}
+	if err := json.Unmarshal(r.Output, &got); err != nil || r.Outcome != api.Success || r.Retries != 0 {
+		s.t.Errorf("%s: %s after %d retries, %+v, %v", path, r.Outcome, r.Retries, r.Error, err)
+	}
+	_, began := host.counts(path)
+	if got.Tries < 2 || len(got.Broken) != got.Tries-1 || began < 2 || began > got.Tries {
+		s.t.Errorf("%s: %d streams of %+v", path, began, got)
+	}
+}

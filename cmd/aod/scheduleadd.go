@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// timeFlags say when something is due.
+type timeFlags struct {
+	cron, timezone, every, start, at, jitter, until string
+	count                                           int
+}
+
+func (f *timeFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.cron, "cron", "", "when: minute, hour, day, month, day of the week, e.g. '30 2 * * 1-5'; or @daily and its kin")
+	flags.StringVar(&f.timezone, "timezone", "", "of --cron and --at: a name such as Europe/Berlin (default UTC)")
+	flags.StringVar(&f.every, "every", "", "when: each time after so long, e.g. 15m, at least 10s")
+	flags.StringVar(&f.start, "start", "", "where the grid of --every begins, e.g. 2026-12-01T09:00:00+01:00 (default: now)")
+	flags.StringVar(&f.at, "at", "", "when: once, e.g. 2026-12-01T09:00")
+	flags.StringVar(&f.until, "until", "", "there are no runs after this time, e.g. 2026-12-31T23:59:59Z")
+	flags.IntVar(&f.count, "count", 0, "there are no more runs than this")
+}
+
+// spec returns what the flags say. The server judges it.
+func (f timeFlags) spec() (api.ScheduleSpec, error) {
+	if f.count < 0 {
+		return api.ScheduleSpec{}, fault.New(fault.Input, "--count %d is no number of runs", f.count)
+	}
+	spec := api.ScheduleSpec{Cron: f.cron, Timezone: f.timezone, Every: f.every, At: f.at, Count: f.count}
+	var err error
+	if spec.Start, err = timeFlag("--start", f.start); err != nil {
+		return spec, err
+	}
+	spec.Until, err = timeFlag("--until", f.until)
+	return spec, err
+}
+
+// timeFlag reads a time; nil where there is none.
+func timeFlag(flag, text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fault.New(fault.Input, "%s %q is no time with its offset", flag, text).
+			WithHint("write it as 2026-12-01T09:00:00+01:00, or with Z for UTC")
+	}
+	return &t, nil
+}
+
+// scheduleFlags say what a schedule is to do, and when.
+type scheduleFlags struct {
+	timeFlags
+	unit, missed, grace, overlap, note string
+	ask, replace, json                 bool
+	run                                runFlags // input, timeout and metadata
+}
+
+func (a *app) scheduleAddCommand() *cobra.Command {
+	var flags scheduleFlags
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a schedule on a server",
+		Long: `Make a schedule: it runs a unit of the server with an input, as aod run does, at each of its
+times. One of --cron, --every and --at says when. The input must satisfy the unit's contract
+now, and again at each time.`,
+		Example: `  aod schedule add nightly --unit report --cron '30 2 * * 1-5' --timezone Europe/Berlin
+  aod schedule add poll --unit fetch --every 15m --set source=a --overlap cancel
+  aod schedule add once --unit report --at 2026-12-01T09:00 --file table=sales.csv`,
+		Args: exactly(1, "the name of the schedule to make"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.addSchedule(cmd.Context(), args[0], flags) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.unit, "unit", "", "what to run: the name of a unit of the server")
+	flags.register(f)
+	f.StringVar(&flags.missed, "missed", "", "what becomes of times that pass while no server runs: last, skip or all (default last)")
+	f.StringVar(&flags.grace, "grace", "", "for how long those may be made up for (default 1h)")
+	f.StringVar(&flags.overlap, "overlap", "", "what becomes of a time at which a run still goes on: skip, queue, cancel or allow (default skip)")
+	f.StringVar(&flags.jitter, "jitter", "", "be late by up to so much, always the same for a name, e.g. 5m")
+	flags.run.input.register(f)
+	f.DurationVar(&flags.run.timeout, "timeout", 0, "stop each run after this time, e.g. 30s (default: the unit's)")
+	flags.run.meta.register(f, "what its runs are about, for aod ps --meta")
+	f.BoolVar(&flags.ask, "ask", false, "its runs may ask people; else what they ask is denied at once")
+	f.StringVar(&flags.note, "note", "", "for people: what it is for")
+	f.BoolVar(&flags.replace, "replace", false, "replace a schedule of this name, whose history stays")
+	f.BoolVar(&flags.json, "json", false, "print the schedule as a JSON object")
+	return cmd
+}
+
+func (a *app) addSchedule(ctx context.Context, name string, flags scheduleFlags) error {
+	if err := api.CheckScheduleName(name); err != nil {
+		return err
+	}
+	if flags.unit == "" {
+		return fault.New(fault.Input, "--unit is missing: the name of what to run").WithHint("`aod units` lists what the server has")
+	}
+	spec, err := flags.spec()
+	if err != nil {
+		return err
+	}
+	server, err := a.connect()
+	if err != nil {
+		return err
+	}
+	if _, err := server.Schedule(ctx, name); err == nil && !flags.replace {
+		return fault.New(fault.Conflict, "there is a schedule %q already", name).
+			WithHint("`aod schedule show %s` shows it; --replace gives it another specification", name)
+	} else if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	submission, err := a.submission(ctx, server, flags.unit, flags.run)
+	if err != nil {
+		return err
+	}
+	spec.Input, spec.Metadata = submission.Input, submission.Metadata
+	schedule, created, err := server.PutSchedule(ctx, name, spec, submission.Files)
+	if err != nil {
+		return err
+	}
+	if flags.json {
+		return a.stdout.json(schedule)
+	}
+	verb := "changed"
+	if created {
+		verb = "made"
+	}
+	a.note("%s %s%s", verb, name, nextText(schedule))
+	return nil
+}
+
+// spec is what all the flags say but those of the input.
+func (f scheduleFlags) spec() (api.ScheduleSpec, error) {
+	spec, err := f.timeFlags.spec()
+	if f.run.timeout < 0 {
+		return spec, fault.New(fault.Input, "--timeout %v is no time to run in", f.run.timeout)
+	}
+	if f.run.timeout > 0 {
+		spec.Timeout = f.run.timeout.String()
+	}
+	spec.Unit, spec.Note, spec.Ask = f.unit, f.note, f.ask
+	spec.Missed, spec.Grace, spec.Overlap, spec.Jitter = api.MissedPolicy(f.missed), f.grace, api.OverlapPolicy(f.overlap), f.jitter
+	return spec, err
+}

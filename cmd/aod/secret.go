@@ -1,0 +1,105 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/secrets"
+)
+
+func (a *app) secretCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secret",
+		Short: "Keep the secrets that units and settings name",
+		Long: `Keep secrets: the keys of providers of models, of agents elsewhere and of other services, which
+units and settings name. Each is a file of mode 600 in the directory of the setting secrets,
+read when it is needed: a change counts at once. Nothing prints one.`,
+		Example: "  aod secret set OPENAI_API_KEY <key.txt\n  aod secret ls\n  aod secret rm OPENAI_API_KEY",
+		Args:    exactly(0, "set, ls or rm"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().String("config", "", "a YAML file of settings (AOD_CONFIG)")
+	cmd.AddCommand(a.secretSetCommand(), a.secretListCommand(), a.secretRemoveCommand())
+	return cmd
+}
+
+// keptSecrets are the secrets in the directory of the setting.
+func (a *app) keptSecrets(cmd *cobra.Command) (secrets.Files, error) {
+	c, err := a.loadConfig(cmd)
+	if err != nil {
+		return secrets.Files{}, err
+	}
+	return secrets.Files{Dir: c.Secrets}, nil
+}
+
+func (a *app) secretSetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "set NAME",
+		Short:   "Keep what comes on stdin as a secret, also in place of one of that name",
+		Example: "  aod secret set OPENAI_API_KEY <key.txt\n  pass show openai | aod secret set OPENAI_API_KEY",
+		Args:    exactly(1, "a name for the secret"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kept, err := a.keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			if a.stdinIsTerminal() {
+				return fault.New(fault.Input, "a terminal would show the secret").
+					WithHint("give it on stdin: `aod secret set NAME <FILE`, or from a program that keeps passwords")
+			}
+			if err := kept.Set(args[0], a.stdin); err != nil {
+				return err
+			}
+			a.note("%s is kept in %s", printable(args[0]), kept.Dir)
+			return nil
+		},
+	}
+}
+
+func (a *app) secretListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the names of the secrets",
+		Example: "  aod secret ls",
+		Args:    exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kept, err := a.keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := kept.List()
+			if err != nil {
+				return err
+			}
+			table := newTable(a.stdout, "NAME", "CHANGED", "PROBLEM")
+			for _, one := range all {
+				problem := ""
+				if one.Problem != nil {
+					problem = one.Problem.Msg
+				}
+				row(table, one.Name, timeText(one.Changed), problem)
+			}
+			return table.Flush()
+		},
+	}
+}
+
+func (a *app) secretRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "rm NAME",
+		Short:   "Remove a secret",
+		Example: "  aod secret rm OPENAI_API_KEY",
+		Args:    exactly(1, "the name of a secret"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kept, err := a.keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			if err := kept.Remove(args[0]); err != nil {
+				return err
+			}
+			a.note("%s is removed", printable(args[0]))
+			return nil
+		},
+	}
+}

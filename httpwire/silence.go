@@ -1,0 +1,48 @@
+package httpwire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// ErrSilent is the cause of the end of a context whose other side said nothing for too long.
+var ErrSilent = errors.New("the other side is silent")
+
+// Silence ends a request whose other side says nothing for too long.
+type Silence struct {
+	timer *time.Timer
+	end   context.CancelCauseFunc
+}
+
+// WatchSilence returns a context that ends with ErrSilent unless Heard is called within d.
+// Stop must be called.
+func WatchSilence(ctx context.Context, d time.Duration) (context.Context, *Silence) {
+	ctx, end := context.WithCancelCause(ctx)
+	return ctx, &Silence{time.AfterFunc(d, func() { end(ErrSilent) }), end}
+}
+
+// Heard puts the end off: it comes after d without another word.
+func (s *Silence) Heard(d time.Duration) { s.timer.Reset(d) }
+
+// Stop ends the context.
+func (s *Silence) Stop(cause error) {
+	s.timer.Stop()
+	s.end(cause)
+}
+
+// Reader returns a reader whose reads put the end off.
+func (s *Silence) Reader(r io.Reader, d time.Duration) io.Reader { return heard{r, s, d} }
+
+type heard struct {
+	io.Reader
+	silence *Silence
+	d       time.Duration
+}
+
+func (r heard) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.silence.Heard(r.d)
+	return n, err
+}

@@ -1,0 +1,14 @@
+// Package mask hides secrets and addresses in texts that are stored and shown: keys of known
+// forms, PEM blocks, what follows password= and the like, e-mail addresses, and values that it
+// is given. Of each the last four characters stay. It knows texts alone.
+//
+//	New          a Masker, with values of its own
+//	Masker.Text  a whole text
+//	Masker.JSON  the strings of a document
+//	NewLines     a log, line by line
+//	NewPieces    a text, piece by piece
+//	NewWriter    a stream, whatever the pieces are in which it comes
+//	HoldsKey     tells of keys alone, and hides nothing
+//
+// Its Go API may change with every release: see docs/stability.md.
+package mask

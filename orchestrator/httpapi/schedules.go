@@ -1,0 +1,230 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator"
+)
+
+func (a *API) listSchedules(c echo.Context) error {
+	q := queryOf(c, "after", "limit")
+	before, limit := q.after(), q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	page, err := a.svc.Schedules(c.Request().Context(), before, limit)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, page)
+}
+
+// scheduleName returns the schedule's name in the path, if it is a valid name.
+func scheduleName(c echo.Context) (string, error) {
+	name, err := param(c, "name")
+	if err != nil {
+		return "", err
+	}
+	if api.CheckScheduleName(name) != nil {
+		return "", fault.New(fault.NotFound, "there is no schedule of this name").WithHint("GET /v1/schedules lists the schedules")
+	}
+	return name, nil
+}
+
+// putSchedule makes a schedule, or gives one another specification.
+func (a *API) putSchedule(c echo.Context) error {
+	name, err := param(c, "name")
+	if err != nil {
+		return err
+	}
+	if err := api.CheckScheduleName(name); err != nil {
+		return err
+	}
+	spec, files, err := a.scheduleOf(c)
+	if err != nil {
+		return err
+	}
+	if spec.Unit == "" {
+		a.release(c, files)
+		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
+	}
+	schedule, created, err := a.svc.PutSchedule(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, "/v1/schedules/"+name)
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return reply(c, status, schedule)
+}
+
+func (a *API) getSchedule(c echo.Context) error { return a.answerSchedule(c, a.svc.Schedule) }
+
+func (a *API) pauseSchedule(c echo.Context) error {
+	return a.answerSchedule(c, func(ctx context.Context, name string) (api.Schedule, error) {
+		return a.svc.PauseSchedule(ctx, name, true)
+	})
+}
+
+func (a *API) resumeSchedule(c echo.Context) error {
+	return a.answerSchedule(c, func(ctx context.Context, name string) (api.Schedule, error) {
+		return a.svc.PauseSchedule(ctx, name, false)
+	})
+}
+
+// answerSchedule answers with the schedule that a method of the service returns.
+func (a *API) answerSchedule(c echo.Context, get func(context.Context, string) (api.Schedule, error)) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	schedule, err := get(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, schedule)
+}
+
+func (a *API) deleteSchedule(c echo.Context) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	if err := a.svc.DeleteSchedule(c.Request().Context(), name); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// runSchedule starts a run of a schedule now.
+func (a *API) runSchedule(c echo.Context) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	q := queryOf(c, "wait")
+	how := ask{wait: q.wait()}
+	if q.err != nil {
+		return q.err
+	}
+	record, err := a.svc.RunSchedule(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	return a.accepted(c, how, record, false)
+}
+
+const maxTimes = 100 // of one answer
+
+// times is how many times an answer has; 0 where nothing is said.
+func (q *query) times() int {
+	return int(q.integer("n", 1, maxTimes, "a number from 1 to 100"))
+}
+
+func (a *API) nextTimes(c echo.Context) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	q := queryOf(c, "n")
+	n := q.times()
+	if q.err != nil {
+		return q.err
+	}
+	times, err := a.svc.NextTimes(c.Request().Context(), name, n)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, times)
+}
+
+// previewTimes tells the times that a schedule would have. Nothing is made.
+func (a *API) previewTimes(c echo.Context) error {
+	q := queryOf(c, "n")
+	n := q.times()
+	if q.err != nil {
+		return q.err
+	}
+	spec, err := a.readSpec(c)
+	if err != nil {
+		return err
+	}
+	times, err := a.svc.PreviewTimes(spec, n)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, times)
+}
+
+func (a *API) listOccurrences(c echo.Context) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	q := queryOf(c, "after", "limit")
+	before, limit := q.after(), q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	page, err := a.svc.Occurrences(c.Request().Context(), name, before, limit)
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, page)
+}
+
+// scheduleOf reads the body in either of its forms. In a form the part schedule is what else is
+// the body, and the others are files. Whoever gets the spool owns it.
+func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *orchestrator.Spool, err error) {
+	if httpwire.MediaType(c.Request().Header) != echo.MIMEMultipartForm {
+		spec, err = a.readSpec(c)
+		return spec, nil, err
+	}
+	limit := a.opts.PayloadBytes + httpwire.SmallBody
+	f := &form{takes: map[string]int64{"schedule": limit}}
+	if err := a.parseForm(c, f); err != nil {
+		return spec, nil, err
+	}
+	fields, err := f.object("schedule", limit)
+	if err == nil {
+		spec, err = specOf(fields)
+	}
+	if err != nil {
+		a.release(c, f.spool)
+		return spec, nil, err
+	}
+	return spec, f.spool, nil
+}
+
+func (a *API) readSpec(c echo.Context) (api.ScheduleSpec, error) {
+	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
+	if err != nil {
+		return api.ScheduleSpec{}, httpwire.AsKind(fault.BadRequest, err)
+	}
+	return specOf(f)
+}
+
+// specOf reads the fields of a specification.
+func specOf(f httpwire.Fields) (spec api.ScheduleSpec, err error) {
+	err = errors.Join(
+		f.Only("unit", "input", "metadata", "timeout", "ask", "note", "cron", "timezone", "every", "start", "at",
+			"missed", "grace", "overlap", "jitter", "until", "count"),
+		httpwire.Take(f, "unit", &spec.Unit), httpwire.Take(f, "metadata", &spec.Metadata),
+		httpwire.Take(f, "timeout", &spec.Timeout), httpwire.Take(f, "ask", &spec.Ask), httpwire.Take(f, "note", &spec.Note),
+		httpwire.Take(f, "cron", &spec.Cron), httpwire.Take(f, "timezone", &spec.Timezone), httpwire.Take(f, "every", &spec.Every),
+		httpwire.Take(f, "start", &spec.Start), httpwire.Take(f, "at", &spec.At), httpwire.Take(f, "missed", &spec.Missed),
+		httpwire.Take(f, "grace", &spec.Grace), httpwire.Take(f, "overlap", &spec.Overlap), httpwire.Take(f, "jitter", &spec.Jitter),
+		httpwire.Take(f, "until", &spec.Until), httpwire.Take(f, "count", &spec.Count),
+	)
+	spec.Input = f["input"]
+	return spec, err
+}

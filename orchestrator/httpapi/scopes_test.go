@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/protocol/agents"
+)
+
+var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|none) \\|$")
+
+// guideScopes reads the guide's table: the scope by "METHOD /path", "" where no token is
+// needed.
+func guideScopes(t *testing.T) map[string]access.Scope {
+	t.Helper()
+	raw, err := os.ReadFile("../../docs/server-api.md")
+	must(t, err)
+	scopes := map[string]access.Scope{}
+	for _, row := range scopeRow.FindAllStringSubmatch(string(raw), -1) {
+		for route := range strings.SplitSeq(row[1], ", ") {
+			scopes[strings.Trim(route, "`")] = access.Scope(strings.TrimPrefix(row[2], "none"))
+		}
+	}
+	return scopes
+}
+
+// Each route answers a token of each scope as the guide's table says.
+func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
+	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	made := map[access.Scope]string{}
+	for _, scope := range access.Scopes {
+		token, err := tokens.Add("only-"+string(scope), []access.Scope{scope})
+		must(t, err)
+		made[scope] = token
+	}
+	a, err := New(nil, Options{Token: token, Tokens: tokens, Mounts: mountsOf(nil, agents.Options{})})
+	must(t, err)
+	said := guideScopes(t)
+	var served []string
+	for pattern, r := range a.routes {
+		method, path, _ := strings.Cut(pattern, " ")
+		if method == http.MethodHead {
+			continue
+		}
+		name := method + " " + template(path)
+		served = append(served, name)
+		needs, known := said[name]
+		if !known {
+			t.Errorf("the guide's table doesn't have %s", name)
+			continue
+		}
+		if r.scope != needs {
+			t.Errorf("%s needs %q, the guide says %q", name, r.scope, needs)
+		}
+		if needs == "" {
+			continue
+		}
+		for _, scope := range access.Scopes {
+			request := request(method, path, "")
+			request.Host = "localhost"
+			request.Header.Set("Authorization", "Bearer "+made[scope])
+			answer := record(a.Handler(), request)
+			allowed := scope == needs || scope == access.Admin
+			if refused := answer.Code == http.StatusForbidden; refused == allowed || answer.Code == http.StatusUnauthorized {
+				t.Errorf("%s with a token of the scope %s: %d", name, scope, answer.Code)
+			}
+			if !allowed && !strings.Contains(answer.Body.String(), "lacks the scope "+string(needs)) {
+				t.Errorf("%s with a token of the scope %s: %s", name, scope, answer.Body)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if !slices.Contains(served, name) {
+			t.Errorf("the guide's table has %s, which isn't served", name)
+		}
+	}
+}
+
+func TestATokenWithAName(t *testing.T) {
+	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	s := newServer(t, func(o *Options) { o.Tokens = tokens })
+	made, err := tokens.Add("ci", []access.Scope{access.Run})
+	must(t, err)
+	ci := "Authorization: Bearer " + made
+	run := s.run(`{"do":"files"}`, ci)
+	if run.By != "ci" {
+		t.Errorf("its run is by %q", run.By)
+	}
+	if stored := s.record(run.ID); stored.By != "ci" {
+		t.Errorf("stored is by %q", stored.By)
+	}
+	if again := decode[api.Record](t, s.do("POST", "/v1/runs/"+run.ID+"/rerun?wait=20s", "", ci).wants(t, 200)); again.By != "ci" {
+		t.Errorf("a rerun is by %q", again.By)
+	}
+	if own := s.run(`{"do":"files"}`); own.By != "" {
+		t.Errorf("a run with the server's own token is by %q", own.By)
+	}
+	refused := decode[httpwire.Problem](t, s.do("GET", "/v1/runs", "", ci).wants(t, 403))
+	if refused.Code != "forbidden" || !strings.Contains(refused.Hint, "--scope read") {
+		t.Errorf("refused with %+v", refused)
+	}
+	s.do("GET", "/v1/nothing", "", ci).wants(t, 404)
+	s.until(func() bool { return strings.Contains(s.log.String(), `"status":403,`) })
+	if log := s.log.String(); !strings.Contains(log, `"token":"ci"`) || strings.Contains(log, made) {
+		t.Errorf("the log says\n%s", log)
+	}
+	must(t, tokens.Remove("ci"))
+	if a := s.do("POST", "/v1/runs", `{"unit":"actor"}`, ci).wants(t, 401); !strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
+		t.Errorf("revoked: %v", a.Header)
+	}
+}

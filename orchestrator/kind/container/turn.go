@@ -1,0 +1,485 @@
+package container
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/agent"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// turn implements run.Execution for a turn of a session whose program is talked with.
+type turn struct {
+	*execution
+	config *agent.Config
+	talk   talkState
+	told   []api.AgentEvent // by the program, and stored with the turn's end
+	ctx    context.Context  //nolint:containedctx // of the attempt, for what the dialog asks
+}
+
+// talkState is what another process needs to go on with a session: run.Session.Saved.
+type talkState struct {
+	Agent     agent.State `json:"agent"`
+	Container int         `json:"container,omitempty"` // the number of the newest one, from 1; 0: there was none
+	Told      int         `json:"told,omitempty"`      // the turn whose message the program was told last
+	Staged    int64       `json:"staged,omitempty"`    // bytes that the program is given at At, if that isn't done yet
+	At        int64       `json:"at,omitempty"`
+	Logged    run.Lines   `json:"logged,omitzero"` // of the container's log, before that of the turn which goes on
+	Done      *doneTurn   `json:"done,omitempty"`  // the last turn that had its end
+}
+
+// doneTurn is the end of a turn, stored before its run has its outcome.
+type doneTurn struct {
+	Turn   int             `json:"turn"`
+	Result run.Result      `json:"result"`
+	Usage  json.RawMessage `json:"usage,omitempty"` // as the program told it
+	Cost   json.Number     `json:"cost,omitempty"`  // in US dollars
+
+	Changes *api.ChangeCounts `json:"changes,omitempty"` // of the project, since the session began
+}
+
+// talksWith reports whether the program of a run is talked with, in its protocol.
+func talksWith(r *run.Run) *agent.Config {
+	if config := talker(r.Unit); config != nil && r.Session != nil && config.Protocol != "" {
+		return config
+	}
+	return nil
+}
+
+func newTurn(x *execution, config *agent.Config) *turn {
+	return &turn{execution: x, config: config}
+}
+
+// Attempt implements run.Execution.
+func (t *turn) Attempt(ctx context.Context) (run.Result, error) {
+	if err := t.recall(); err != nil {
+		return run.Result{}, err
+	}
+	t.ctx = ctx
+	return t.carryOut(ctx)
+}
+
+// Resume implements run.Execution: what the session has kept says how far the turn is.
+func (t *turn) Resume(ctx context.Context) (run.Result, error) { return t.Attempt(ctx) }
+
+// recall reads what was kept of the session.
+func (t *turn) recall() (err error) {
+	t.talk, err = t.savedTalk()
+	return err
+}
+
+// keep stores what the session needs, with what the program told.
+func (t *turn) keep(told ...api.AgentEvent) error { return t.KeepSession(t.talk, told...) }
+
+func (t *turn) carryOut(ctx context.Context) (run.Result, error) {
+	if done := t.talk.Done; done != nil && done.Turn == t.Session.Turn {
+		t.note(*done)
+		return done.Result, nil
+	}
+	if t.State() != api.Starting && t.State() != api.Running {
+		if err := t.Enter(api.Starting, ""); err != nil {
+			return run.Result{}, err
+		}
+	}
+	v, over, err := t.open(ctx)
+	if over != nil || err != nil {
+		return orResult(over), err
+	}
+	server, err := t.openAPI(ctx, v.layout, t.limits())
+	if err != nil {
+		return run.Result{}, err
+	}
+	result, err := t.converse(ctx, v, server)
+	server.close(whyCallsEnd(err))
+	return result, err
+}
+
+func orResult(r *run.Result) run.Result {
+	if r == nil {
+		return run.Result{}
+	}
+	return *r
+}
+
+// open returns the container of the session: the one that lives, one that an earlier process
+// left, or a new one. Without any the turn is over.
+func (t *turn) open(ctx context.Context) (v *living, over *run.Result, err error) {
+	pending := t.talk.Agent.Pending != ""
+	mine := t.talk.Told == t.Session.Turn
+	v = t.containers.livings.get(t.Session.ID)
+	if v != nil && !v.hasEnded() && !pending {
+		t.talk.Logged = v.hearBy(t)
+		return v, nil, t.brief(v)
+	}
+	id := ""
+	if v == nil {
+		if id, err = t.find(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case id != "" && (!pending || mine):
+		v, err = t.takeOver(ctx, id)
+		if err != nil || !v.hasEnded() || mine && pending {
+			return v, nil, err
+		}
+	case pending && mine:
+		return nil, nil, vanished(nil)
+	}
+	if t.talk.Container > 0 && t.talk.Agent.Next > 0 && !resumes(t.config) {
+		const reason = "its program has ended, and can't take up a session again"
+		t.Session.Over = reason
+		result := turnFailed("the session can't go on: "+reason, "begin a new session")
+		return nil, &result, nil
+	}
+	if err := t.renew(ctx); err != nil {
+		return nil, nil, err
+	}
+	v, err = t.begin(ctx)
+	return v, nil, err
+}
+
+// brief gives the living program the files of this turn, and takes away what is left of those of
+// the turn before.
+func (t *turn) brief(v *living) error {
+	t.Record.Container = &api.Container{ID: v.sandbox.ID(), Served: t.Session.Turn}
+	if t.talk.Told != t.Session.Turn {
+		if err := v.layout.DropOutput(); err != nil {
+			return err
+		}
+	}
+	return v.layout.RenewInput(t.InputDir())
+}
+
+// find returns the newest container of the session that an earlier process left; "": none. It
+// removes others.
+func (t *turn) find(ctx context.Context) (id string, err error) {
+	if t.talk.Container == 0 {
+		return "", nil
+	}
+	waiting, stop := t.Waiting(ctx)
+	defer stop()
+	c := t.containers
+	if err := c.awaitEngine(waiting); err != nil {
+		return "", err
+	}
+	refs, err := runtime.Find(ctx, c.engine, t.Session.ID, c.home.Owner)
+	if err != nil {
+		return "", err
+	}
+	for _, ref := range refs {
+		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(t.talk.Container) {
+			id = ref.ID
+		}
+	}
+	return id, runtime.RemoveOthers(ctx, c.engine, t.Session.ID, c.home.Owner, t.talk.Container)
+}
+
+// renew ends the container of the session, and makes the state that of a program which begins.
+func (t *turn) renew(ctx context.Context) error {
+	if t.talk.Container == 0 {
+		return nil
+	}
+	if err := t.containers.EndSession(ctx, t.Session.ID); err != nil {
+		return err
+	}
+	t.talk.Agent = t.talk.Agent.Renewed()
+	t.talk.Staged, t.talk.Logged = 0, run.Lines{}
+	return t.keep()
+}
+
+func (t *turn) dir() string { return filepath.Join(t.Session.Dir, "live") }
+
+// begin starts a new container for the session.
+func (t *turn) begin(ctx context.Context) (*living, error) {
+	image, err := t.image(ctx)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := t.makeLayout(image)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := t.liveSpec(image)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.placeProject(ctx, &spec, layout, spec.Dir); err != nil {
+		return nil, err
+	}
+	t.talk.Container++
+	spec.Attempt = t.talk.Container
+	if err := t.keep(); err != nil {
+		return nil, err
+	}
+	v := &living{session: t.Session.ID, layout: layout}
+	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
+	v.hearBy(t)
+	if v.sandbox, err = t.containers.startSandbox(ctx, spec, layout, v.log); err != nil {
+		return nil, err
+	}
+	timings := v.sandbox.Timings()
+	t.Record.Container = &api.Container{ID: v.sandbox.ID()}
+	t.Record.Timings.Create, t.Record.Timings.Start = run.Milliseconds(timings.Create), run.Milliseconds(timings.Start)
+	return v, t.connect(v)
+}
+
+// makeLayout makes the directories of a new container. What the session keeps stays.
+func (t *turn) makeLayout(image runtime.Image) (runtime.Layout, error) {
+	initFile, err := t.containers.initFile(image.Arch)
+	if err != nil {
+		return runtime.Layout{}, err
+	}
+	if err := safefs.RemoveTree(t.dir()); err != nil {
+		return runtime.Layout{}, err
+	}
+	if err := os.MkdirAll(t.dir(), 0o700); err != nil {
+		return runtime.Layout{}, run.StorageFault(err)
+	}
+	layout, err := runtime.NewLayout(t.dir(), initFile)
+	if err != nil {
+		return layout, err
+	}
+	layout = t.withSession(layout)
+	if err := t.makeSession(layout); err != nil {
+		return layout, err
+	}
+	return layout, errors.Join(makeDirs(layout, t.startDir()), layout.WriteInput(t.Input.Payload.JSON()), layout.LinkInputs(t.InputDir()))
+}
+
+// liveSpec is the spec of the session's container.
+func (t *turn) liveSpec(image runtime.Image) (runtime.Spec, error) {
+	spec := t.spec(image)
+	spec.Run, spec.Root, spec.Feed, spec.Control = t.Session.ID, t.Session.ID, true, false
+	return spec, t.command(&spec)
+}
+
+// startDir is where the program starts.
+func (t *turn) startDir() string { return path.Join(agent.Dir(t.config), t.Start.Dir) }
+
+// command completes a spec with the program's arguments and environment.
+func (t *turn) command(spec *runtime.Spec) error {
+	values := agent.Values{
+		Dir: t.startDir(), Run: t.Session.ID, Session: t.talk.idOr(t.Session.ID), Resume: t.talk.Agent.Next > 0,
+	}
+	argv, err := agent.Command(t.config, values)
+	if err != nil {
+		return err
+	}
+	c, err := wrappedOf(t.Unit)
+	if err != nil {
+		return err
+	}
+	wrap(spec, c)
+	spec.Stdio, spec.Program, spec.Dir = nil, argv, values.Dir
+	spec.Env = append(spec.Env, c.AgentEnv(values, t.Start)...)
+	return nil
+}
+
+// takeOver goes on with a container that an earlier process started.
+func (t *turn) takeOver(ctx context.Context, id string) (*living, error) {
+	image, err := t.containers.ensureImage(ctx, t.Run)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := t.liveSpec(image)
+	if err != nil {
+		return nil, err
+	}
+	spec.Attempt = t.talk.Container
+	layout := t.withSession(runtime.OpenLayout(t.dir(), ""))
+	v := &living{session: t.Session.ID, layout: layout, lines: t.talk.Logged.Plus(t.Logged())}
+	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
+	v.log.Skip(v.lines.Stdout, v.lines.Stderr)
+	v.log.OnSkipped(t.LogAgain)
+	v.hearBy(t)
+	t.containers.logger.Info("adopting container", "session", t.Session.ID, "run", t.ID, "container", id)
+	if v.sandbox, err = runtime.Adopt(ctx, t.containers.engine, id, spec, layout, v.log); err != nil {
+		return nil, err
+	}
+	if err := t.connect(v); err != nil {
+		return nil, err
+	}
+	return v, t.brief(v)
+}
+
+// connect begins to watch a container and to talk with its program, and does what an earlier
+// process had stored and not done.
+func (t *turn) connect(v *living) error {
+	feed, err := v.layout.OpenFeed()
+	if err != nil {
+		return err
+	}
+	if at := t.talk.At; t.talk.Staged > 0 && feed.Len() == at {
+		if err := feed.Give(t.talk.Staged); err != nil {
+			return errors.Join(err, feed.Close())
+		}
+	}
+	v.watch()
+	tail, err := v.layout.OpenTail(t.talk.Agent.Since, v.ended)
+	if err != nil {
+		return errors.Join(err, feed.Close())
+	}
+	v.wire = &wire{feed: feed, tail: tail}
+	v.dialog, err = agent.NewDialog(t.config.Protocol, agent.Pipes{Stdin: v.wire, Stdout: tail}, t.talk.Agent, v.wire,
+		agent.Options{Dir: t.startDir(), RPC: t.config.RPC, Result: t.config.Result})
+	if err == nil {
+		t.containers.livings.put(v)
+	}
+	return err
+}
+
+// converse gives the program its message, and returns how the turn ended.
+func (t *turn) converse(ctx context.Context, v *living, server *apiServer) (run.Result, error) {
+	if t.State() != api.Running {
+		started := time.Now().UTC()
+		t.Record.StartedAt = &started
+		if err := t.Enter(api.Running, ""); err != nil {
+			return run.Result{}, err
+		}
+	}
+	began := time.Now()
+	bytesBefore, _ := v.log.Bytes()
+	limited, stop := context.WithTimeoutCause(ctx, t.limits().Timeout-time.Since(*t.Record.StartedAt), run.ErrTimeout)
+	defer stop()
+	defer server.endCallsWith(limited)()
+	t.ctx = limited
+	v.hearBy(t)
+	defer v.hearBy(nil)
+	v.wire.connect(t)
+	defer v.wire.connect(nil)
+	reply, err := t.say(limited, v)
+	t.Record.Timings.Run = run.Milliseconds(time.Since(began))
+	if errors.Is(err, runtime.ErrDetach) {
+		return run.Result{}, err
+	}
+	kept, truncated := v.log.Bytes()
+	t.Record.Log.Bytes, t.Record.Log.Truncated = kept-bytesBefore, truncated
+	for _, warning := range server.handler.Warnings() {
+		t.Warn("%s", warning)
+	}
+	return t.end(ctx, limited, v, reply, err)
+}
+
+// say has the dialog make the turn. The end of this process isn't the turn's: the program hears
+// nothing of it.
+func (t *turn) say(ctx context.Context, v *living) (agent.Reply, error) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); errors.Is(cause, runtime.ErrDetach) {
+			v.hangUp()
+		} else {
+			cancel(cause)
+		}
+	})()
+	reply, err := v.dialog.Turn(inner, t.message())
+	if errors.Is(context.Cause(ctx), runtime.ErrDetach) {
+		return reply, runtime.ErrDetach
+	}
+	var broken error
+	if t.told, broken = v.wire.rest(); broken != nil {
+		return reply, broken
+	}
+	return reply, err
+}
+
+// message is what the program is told: the field message of the input, or the whole input where
+// it has none, and where the files are that came with it.
+func (t *turn) message() string {
+	text, ok := t.Input.Payload.Get("message")
+	message, isText := text.(string)
+	if !ok || !isText {
+		message = string(t.Input.Payload.JSON())
+	}
+	lines := []string{message}
+	for _, ref := range t.Unit.Contract.Input.FileRefs(t.Input.Payload) {
+		lines = append(lines, runtime.InputFile(ref.Name))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// permit decides what the program asks to be let do.
+func (t *turn) permit(p agent.Permission) (option string, err error) {
+	switch t.config.Approval {
+	case agent.Allow:
+		return allowing(p.Options), nil
+	case agent.Ask:
+		return t.askPerson(p)
+	}
+	return "", nil
+}
+
+// isStopped reports whether the turn is to end, and not only this process.
+func (t *turn) isStopped() bool {
+	return t.ctx.Err() != nil && !errors.Is(context.Cause(t.ctx), runtime.ErrDetach)
+}
+
+func allowing(options []agent.Option) string {
+	for _, o := range options {
+		if o.Allows {
+			return o.ID
+		}
+	}
+	return ""
+}
+
+// permitTime is how long a person has to answer a permission request where agent.yaml doesn't say.
+const permitTime = 10 * time.Minute
+
+// askPerson asks people. What nobody answers is refused.
+func (t *turn) askPerson(p agent.Permission) (option string, err error) {
+	var ids []string
+	shown := map[string]string{}
+	for _, o := range p.Options {
+		ids, shown[o.ID] = append(ids, o.ID), o.Name
+	}
+	if len(ids) == 0 {
+		return "", nil
+	}
+	show, err := json.Marshal(shown)
+	if err != nil {
+		return "", err
+	}
+	answer, err := t.Ask(t.ctx, run.Question{
+		Address: "permission/" + p.ID, Kind: api.QuestionApproval, Text: p.Text, Show: show, Answers: ids,
+		Until: time.Now().Add(cmp.Or(t.config.AskTime, permitTime)),
+	})
+	var denied *run.Denied
+	if errors.As(err, &denied) {
+		t.Warn("a permission was refused: %s", denied.Reason)
+		return "", nil
+	}
+	return answer.Action, err
+}
+
+// Settle implements run.Execution. The container isn't the run's.
+func (t *turn) Settle(context.Context) {}
+
+// Discard implements run.Execution. There is one attempt.
+func (t *turn) Discard(context.Context) {}
+
+// Remove implements run.Execution: of a session that ends with its turn.
+func (t *turn) Remove(ctx context.Context) error {
+	if !t.Session.Single {
+		return nil
+	}
+	return t.containers.EndSession(ctx, t.Session.ID)
+}
+
+// Release implements run.Execution. The container is released with the kind.
+func (t *turn) Release() {}
+
+// Shares implements run.Sharer.
+func (t *turn) Shares() bool { return false }

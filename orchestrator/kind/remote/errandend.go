@@ -1,0 +1,95 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/protocol/a2a/peer"
+)
+
+// kindUnanswered is the kind of error of a question that nobody answered, or that was answered with no.
+const kindUnanswered = "unanswered"
+
+// rejected is the type of error of a task that the agent rejected when it had looked at it.
+const rejected = "Rejected"
+
+// result decides what the end of the task means.
+func (e *errand) result(ctx context.Context) (run.Result, error) {
+	failure := api.RunError{Category: api.CategoryAgent, Kind: string(api.RemoteError)}
+	switch e.task.State {
+	case peer.Completed:
+		return e.takeOutput(ctx)
+	case peer.Rejected:
+		failure.Category, failure.Type, failure.Message = api.CategoryPermanent, rejected, "the agent rejected the task"
+	case peer.Canceled:
+		failure.Message = "the agent cancelled the task"
+	default:
+		failure.Message = "the agent says that it failed"
+	}
+	failure.Message = e.quoting(failure.Message, e.task.Words)
+	return remoteEnd(api.RemoteError, failure), nil
+}
+
+// quoting adds the agent's own words to a message, marked as such. Only the record shows them.
+func (e *errand) quoting(message, words string) string {
+	if words == "" {
+		return message
+	}
+	return message + "; in its own words: " + fault.OneLine(run.Bounded(e.hide(words), run.MaxMessage))
+}
+
+// failed is the result of an errand that came to no end of its task.
+func (e *errand) failed(err error) run.Result {
+	var broken *peer.Violation
+	var refused *peer.Refusal
+	var denied *run.Denied
+	var silent *streamless
+	switch {
+	case errors.As(err, &broken):
+		return contractViolation(fmt.Sprintf("%s (rule %s)", broken.Fault.Msg, broken.Rule), broken.Fault.Hint)
+	case errors.As(err, &denied):
+		return remoteEnd(api.RemoteError, api.RunError{Category: api.CategoryPermanent, Kind: kindUnanswered, Message: denied.Reason, Hint: denied.Hint})
+	case errors.As(err, &refused):
+		return e.refused(refused)
+	case errors.As(err, &silent):
+		return unheard(nil)
+	case errors.Is(err, peer.ErrUnheard):
+		return unheard(err)
+	}
+	return unreachable(err)
+}
+
+// refused is the result of an errand to which the agent answered with an error.
+func (e *errand) refused(r *peer.Refusal) run.Result {
+	failure := api.RunError{
+		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
+		Message: e.quoting(r.Fault.Msg, r.Words), Hint: r.Fault.Hint,
+	}
+	switch {
+	case r.Busy():
+		failure.Category, failure.Kind = api.CategoryTransient, api.KindRemoteBusy
+	case r.Fault.Kind == fault.Unavailable:
+		failure.Category, failure.Kind = api.CategoryTransient, fault.Unavailable.String()
+		return remoteEnd(api.SystemError, failure)
+	case r.Fault.Kind == fault.Internal, e.kept.Task != "" && r.Fault.Kind == fault.NotFound:
+		failure.Category, failure.Kind = api.CategoryAgent, string(api.RemoteError)
+	}
+	return remoteEnd(api.RemoteError, failure)
+}
+
+// unheard is the result of an attempt of which nobody knows whether the agent has the message, and the task with it. It
+// isn't made again: the agent would do the task twice.
+func unheard(err error) run.Result {
+	message := "the server ended when the agent had been asked and had not told of its task"
+	if err != nil {
+		message = reasonOf(err)
+	}
+	return remoteEnd(api.SystemError, api.RunError{
+		Category: api.CategoryPermanent, Kind: fault.Unavailable.String(), Message: message,
+		Hint: "the agent may do the task: it was asked with the run's id as the message's id",
+	})
+}

@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/protocol/a2a/peer"
+	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/strictjson"
+)
+
+// maxInputFiles bounds the files of an input, in bytes together: they go along in the message.
+const maxInputFiles = 8 << 20
+
+// message is what the agent is asked. Its id is the run's.
+func (e *errand) message() (peer.Message, error) {
+	values := e.Input.Payload.Values()
+	files, err := e.inputFiles(values)
+	if err != nil {
+		return peer.Message{}, err
+	}
+	parts, err := peer.PartsOf(values, len(files) == 0)
+	if err != nil {
+		return peer.Message{}, fault.Wrap(fault.Input, err, "the input can't be written as JSON")
+	}
+	return peer.Message{ID: e.ID, Parts: append(parts, files...)}, nil
+}
+
+// inputFiles reads the files of the input, and takes their fields out of its values: the agent gets the files
+// themselves.
+func (e *errand) inputFiles(values map[string]any) (parts []peer.Part, err error) {
+	refs := e.Unit.Contract.Input.FileRefs(e.Input.Payload)
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(e.InputDir())
+	if err != nil {
+		return nil, run.StorageFault(err)
+	}
+	defer func() { _ = root.Close() }() // read only
+	left := int64(maxInputFiles)
+	for _, ref := range refs {
+		if ref.Err != nil {
+			continue // the input would have been refused
+		}
+		content, err := readInput(root, ref.Name, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(content))
+		parts = append(parts, peer.FilePart(path.Base(ref.Name), content, run.FieldOf(ref.Pointer)))
+		if top := strictjson.Path(ref.Pointer); len(top) == 1 || len(top) == 2 && !strings.Contains(run.FieldOf(ref.Pointer), ".") {
+			delete(values, top[0])
+		}
+	}
+	return parts, nil
+}
+
+// readInput reads a file of the input.
+func readInput(root *os.Root, name string, most int64) ([]byte, error) {
+	file, _, err := safefs.OpenRegular(root, name)
+	if err != nil {
+		return nil, run.StorageFault(err)
+	}
+	defer func() { _ = file.Close() }() // read only
+	content, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, run.StorageFault(err)
+	}
+	if int64(len(content)) > most {
+		return nil, tooMuchInput()
+	}
+	return content, nil
+}
+
+func tooMuchInput() error {
+	return fault.New(fault.Input, "the files of the input have more than %s, which is what an agent of the A2A protocol is sent", quantity.SizeText(maxInputFiles)).
+		WithHint("give it an address where it can get them")
+}
+
+// checkInputFiles refuses files that an agent of the A2A protocol is not sent.
+func checkInputFiles(ready run.Input) error {
+	var all int64
+	for _, f := range ready.Files {
+		info, err := os.Stat(f.Source)
+		if err != nil {
+			continue // who places the file says so
+		}
+		if all += info.Size(); all > maxInputFiles {
+			return tooMuchInput()
+		}
+	}
+	return nil
+}

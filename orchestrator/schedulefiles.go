@@ -1,0 +1,122 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// scheduleFile is a file that each run of a schedule gets.
+type scheduleFile struct {
+	Field  string `json:"field"`
+	Name   string `json:"name"` // as its client calls it
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+func (f scheduleFile) shown() api.File {
+	shown := api.File{Name: f.Name, SizeBytes: f.Size, SHA256: f.SHA256}
+	if f.Field != "" {
+		pointer := "/" + strings.ReplaceAll(f.Field, ".", "/")
+		shown.Pointer = &pointer
+	}
+	return shown
+}
+
+func (s *Service) schedulePath(dir string) string {
+	return filepath.Join(s.opts.Home, layout.Schedules, dir)
+}
+
+// filesOf describes the files that were received for a schedule.
+func filesOf(spool *Spool) (all []scheduleFile) {
+	if spool == nil {
+		return nil
+	}
+	for _, f := range spool.files {
+		all = append(all, scheduleFile{Field: f.field, Name: f.name, Size: f.size, SHA256: f.sha256})
+	}
+	return all
+}
+
+// keepScheduleFiles moves received files to a directory of their own, which is on the disk then. It
+// returns the directory's name; "" for no files.
+func (s *Service) keepScheduleFiles(spool *Spool) (dir string, err error) {
+	if spool == nil || len(spool.files) == 0 {
+		return "", nil
+	}
+	if dir, err = run.NewID(); err != nil {
+		return "", err
+	}
+	path := s.schedulePath(dir)
+	err = os.Mkdir(path, 0o700)
+	for i, f := range spool.files {
+		if err == nil {
+			err = os.Rename(f.path, filepath.Join(path, strconv.Itoa(i)))
+		}
+	}
+	if err == nil {
+		err = safefs.SyncTree(path, filepath.Dir(path))
+	}
+	if err != nil {
+		return "", errors.Join(run.StorageFault(err), safefs.RemoveTree(path))
+	}
+	return dir, nil
+}
+
+// spoolOf links the files of a schedule into a spool for one of its runs; nil for none.
+func (s *Service) spoolOf(stored storedSchedule) (*Spool, error) {
+	if len(stored.files) == 0 {
+		return nil, nil
+	}
+	spool, err := s.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range stored.files {
+		link := filepath.Join(spool.dir, fmt.Sprint(i))
+		if err := os.Link(filepath.Join(s.schedulePath(stored.row.Files), strconv.Itoa(i)), link); err != nil {
+			return nil, errors.Join(run.StorageFault(err), spool.Remove())
+		}
+		spool.files = append(spool.files, spooled{field: f.Field, name: f.Name, path: link, size: f.Size, sha256: f.SHA256})
+	}
+	return spool, nil
+}
+
+// dropScheduleFiles removes files that no schedule has any more. What can't be removed now is
+// removed when the next process starts.
+func (s *Service) dropScheduleFiles(dir string) {
+	if dir == "" {
+		return
+	}
+	if err := safefs.RemoveTree(s.schedulePath(dir)); err != nil {
+		s.logger.Warn("files of a schedule not removed", fault.LogAttr(err))
+	}
+}
+
+// removeUnknownScheduleFiles removes the directories that no schedule has.
+func (s *Service) removeUnknownScheduleFiles(ctx context.Context) error {
+	s.timetable.changing.Lock()
+	defer s.timetable.changing.Unlock()
+	needed := map[string]bool{}
+	err := s.eachSchedule(ctx, func(stored storedSchedule) { needed[stored.row.Files] = true })
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.schedulePath(""))
+	for _, entry := range entries {
+		if !needed[entry.Name()] {
+			err = errors.Join(err, safefs.RemoveTree(s.schedulePath(entry.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// A session may work on a project. It is stored with the session as it was given; the first turn
+// makes the copy in which all turns work, and what has become of that by the end of a turn is
+// stored with the turn's run.
+
+// placeSessionProject stores the project of a new session, and writes it to the disk; nil: there is
+// none.
+func (s *Service) placeSessionProject(ctx context.Context, u *unit.Unit, id string, place run.PlaceProject) error {
+	if place == nil {
+		return nil
+	}
+	rules, err := projectRules(u)
+	if err != nil {
+		return err
+	}
+	dir := s.sessionPath(id)
+	base, list := filepath.Join(dir, layout.Base), filepath.Join(dir, layout.Manifest)
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Mkdir(base, 0o755)); err != nil {
+		return run.StorageFault(err)
+	}
+	manifest, err := place(ctx, base, rules)
+	if err != nil {
+		return err
+	}
+	return storageError(errors.Join(manifest.Save(list), safefs.SyncTree(dir, s.home.Dir)))
+}
+
+// hasProject reports whether the session with a directory was given a project.
+func hasProject(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, layout.Manifest))
+	return err == nil
+}
+
+// LastChange returns the newest turn of a session that has changes: what its project has become.
+// The error is a NotFound fault where there is none yet.
+func (s *Service) LastChange(ctx context.Context, id string) (turn string, err error) {
+	if _, err := s.store.Session(ctx, id); err != nil {
+		return "", err
+	}
+	filter := store.Filter{Session: id, Limit: 100}
+	for {
+		page, err := s.store.Runs(ctx, filter)
+		if err != nil {
+			return "", err
+		}
+		for _, row := range page.Runs {
+			if record, err := recordOf(row); err == nil && record.Changes != nil {
+				return row.ID, nil
+			}
+		}
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			return "", fault.New(fault.NotFound, "the session has no changes").
+				WithHint("it has them after a turn, if it was given a workspace and its unit may write to it (access: read-write, or workspace.write)")
+		}
+	}
+}
+
+// SessionChange is OpenChanged for the newest turn of a session that has changes.
+func (s *Service) SessionChange(ctx context.Context, id, name string) (*os.File, api.File, error) {
+	turn, err := s.LastChange(ctx, id)
+	if err != nil {
+		return nil, api.File{}, err
+	}
+	return s.OpenChanged(ctx, turn, name)
+}

@@ -1,0 +1,300 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/unit"
+)
+
+// conversation returns how the sessions of a unit live. Its error is a fault of one that has
+// none.
+func (l *loop) conversation(u *unit.Unit) (run.Conversant, run.SessionTerms, error) {
+	kind, err := l.kinds.Of(u)
+	if err != nil {
+		return nil, run.SessionTerms{}, err
+	}
+	talks, ok := kind.(run.Conversant)
+	if !ok {
+		return nil, run.SessionTerms{}, errNoSessions(u.Name)
+	}
+	terms, has, err := talks.Conversation(u)
+	if err == nil && !has {
+		err = errNoSessions(u.Name)
+	}
+	return talks, terms, err
+}
+
+// CreateSession begins a session with the newest version of a unit. Its turns work on the
+// project that the files hold; there are no others. Nothing is started before the first turn.
+// The Service takes the files over, which may be nil. The error is a Conflict fault of a unit
+// that has no sessions, and a Busy one where too many are open.
+func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) (_ api.Session, err error) {
+	defer func() {
+		if files != nil {
+			err = errors.Join(err, files.Remove())
+		}
+	}()
+	if err := s.admits(ctx); err != nil {
+		return api.Session{}, err
+	}
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return api.Session{}, err
+	}
+	begun, err := s.newSession(u)
+	if err != nil {
+		return api.Session{}, err
+	}
+	if err := s.desk.add(begun, false); err != nil {
+		return api.Session{}, err
+	}
+	err = s.placeSessionProject(ctx, u, begun.row.ID, files.place())
+	if err == nil {
+		err = s.store.InsertSession(ctx, begun.row)
+	}
+	if err != nil {
+		s.desk.remove(begun)
+		return api.Session{}, errors.Join(err, safefs.RemoveTree(s.sessionPath(begun.row.ID)))
+	}
+	s.logger.Info("session begun", "session", begun.row.ID, "unit", u.Name)
+	return s.desk.show(begun.row), nil
+}
+
+// AgentTerms says how a unit is spoken with: what it tells clients of A2A, and whether its runs can
+// be the turns of sessions.
+func (s *Service) AgentTerms(ctx context.Context, name string) (told capsule.A2A, sessions bool, err error) {
+	u, err := s.units.Get(ctx, name)
+	if err != nil {
+		return told, false, err
+	}
+	kind, err := s.kinds.Of(u)
+	if err != nil {
+		return told, false, err
+	}
+	talks, ok := kind.(run.Conversant)
+	if !ok {
+		return u.Policy.A2A, false, nil
+	}
+	terms, has, err := talks.Conversation(u)
+	return u.Policy.A2A, has && !terms.Alone, err
+}
+
+// newSession returns a session with a unit that nobody knows yet.
+func (s *Service) newSession(u *unit.Unit) (*session, error) {
+	if err := s.permits(u); err != nil {
+		return nil, err
+	}
+	kind, terms, err := s.conversation(u)
+	if err == nil && terms.Alone {
+		err = errNoSessions(u.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, err := run.NewID()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().UTC()
+	return &session{kind: kind, terms: terms, row: store.Session{ID: id, Unit: u.Name, Version: u.Version, CreatedAt: now, UsedAt: now}}, nil
+}
+
+// Session returns a session, also one that is closed, or a NotFound fault.
+func (s *Service) Session(ctx context.Context, id string) (api.Session, error) {
+	row, err := s.store.Session(ctx, id)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return s.desk.show(row), nil
+}
+
+// SessionFilter selects sessions.
+type SessionFilter struct {
+	Unit  string // "": of all
+	Open  bool   // only those that aren't closed
+	After int64  // as a page before had it
+	Limit int    // 1..1000; 0 is 100
+}
+
+// SessionList lists sessions, the newest first.
+func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.SessionPage, error) {
+	limit, err := limitOf(f.Limit)
+	if err != nil {
+		return api.SessionPage{}, err
+	}
+	rows, err := s.store.Sessions(ctx, store.SessionFilter{Unit: f.Unit, Open: f.Open, After: f.After, Limit: limit})
+	page := api.SessionPage{Sessions: make([]api.Session, 0, len(rows))}
+	for _, row := range rows {
+		page.Sessions = append(page.Sessions, s.desk.show(row))
+	}
+	if len(rows) == limit {
+		page.Next = &rows[limit-1].Seq
+	}
+	return page, err
+}
+
+// CloseSession ends a session: its turns are cancelled, and what lives on between them is
+// removed after the last one. One that is closed stays as it is.
+func (s *Service) CloseSession(ctx context.Context, id, reason string) (api.Session, error) {
+	if err := s.admits(ctx); err != nil {
+		return api.Session{}, err
+	}
+	row, err := s.store.Session(ctx, id)
+	if err != nil {
+		return api.Session{}, err
+	}
+	if known := s.desk.find(id); known != nil {
+		s.closeSession(known, reason)
+		row, _ = s.desk.of(known)
+	}
+	return s.desk.show(row), nil
+}
+
+// closeSession stores that a session is closed, before anything of it ends.
+func (l *loop) closeSession(known *session, reason string) {
+	row := l.desk.close(known, reason)
+	err := l.persist("close session", row.ID, func() error {
+		err := l.journal.SaveSession(context.WithoutCancel(l.life), row, "")
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return // the next process has it open still
+	}
+	l.logger.Info("session closed", "session", row.ID, "turns", row.Turns)
+	_, turns := l.desk.of(known)
+	for _, id := range turns {
+		_, _ = l.Cancel(l.life, id, "the session was closed: "+row.Reason) // it may have ended
+	}
+	if len(turns) == 0 {
+		l.dropSession(known)
+	}
+}
+
+// dropSession removes what a closed session without turns has. What can't be removed now is
+// removed when the next process starts.
+func (l *loop) dropSession(known *session) {
+	row, _ := l.desk.of(known)
+	err := errNoConversation
+	if known.kind != nil {
+		err = known.kind.EndSession(context.WithoutCancel(l.life), row.ID)
+	}
+	if err == nil {
+		err = safefs.RemoveTree(l.sessionPath(row.ID))
+	}
+	if err != nil {
+		l.logger.Warn("session not removed", "session", row.ID, fault.LogAttr(err))
+	}
+	l.desk.remove(known)
+}
+
+func (l *loop) sessionPath(id string) string {
+	return filepath.Join(l.home.Dir, layout.Sessions, id)
+}
+
+// restoreSessions takes in the sessions that an earlier process had open.
+func (s *Service) restoreSessions(ctx context.Context) error {
+	for after := int64(0); ; {
+		rows, err := s.store.Sessions(ctx, store.SessionFilter{Open: true, After: after})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			s.restoreSession(ctx, row)
+			after = row.Seq
+		}
+	}
+}
+
+// restoreSession takes in a session. One whose version of its unit is gone is closed.
+func (s *Service) restoreSession(ctx context.Context, row store.Session) *session {
+	known := &session{row: row}
+	_ = s.desk.add(known, true)
+	u, err := s.units.Version(ctx, row.Unit, row.Version)
+	if err == nil {
+		known.kind, known.terms, err = s.conversation(u)
+	}
+	if err != nil && !row.Closed {
+		row = s.desk.close(known, "its version of the unit can't be had any more")
+		s.logger.Warn("session can't go on", "session", row.ID, fault.LogAttr(err))
+	}
+	s.desk.lives(known)
+	return known
+}
+
+// goOnWithSessions has idle ones end when their time comes, and closes those that can't go on.
+func (s *Service) goOnWithSessions() {
+	for _, known := range s.desk.each() {
+		row, turns := s.desk.of(known)
+		switch {
+		case !row.Closed:
+			s.awaitIdle(known)
+		case len(turns) == 0:
+			s.closeSession(known, row.Reason)
+		}
+	}
+}
+
+// sessionUnit returns the session of a submission, and its unit in the version with which it
+// stays.
+func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*session, *unit.Unit, error) {
+	known := s.desk.find(sub.Session)
+	if known == nil {
+		row, err := s.store.Session(ctx, sub.Session)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, closedSession(row)
+	}
+	row, _ := s.desk.of(known)
+	if sub.Unit != "" && sub.Unit != row.Unit {
+		return nil, nil, fault.New(fault.Conflict, "the session is one of %q, not of %q", row.Unit, sub.Unit).
+			WithHint("begin a session with %q, or send the message to %q", sub.Unit, row.Unit)
+	}
+	if err := s.desk.takes(known); err != nil {
+		return nil, nil, err
+	}
+	u, err := s.units.Version(ctx, row.Unit, row.Version)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Conflict, err, "the session can't be resumed: its version of %q can't be had any more", row.Unit).
+			WithHint("begin a new one")
+	}
+	return known, u, nil
+}
+
+// forgetSessions closes sessions that nobody has used since a time, and removes what is stored
+// of those that are closed.
+func (s *Service) forgetSessions(ctx context.Context, before time.Time) error {
+	for _, known := range s.desk.each() {
+		if row, turns := s.desk.of(known); len(turns) == 0 && row.UsedAt.Before(before) {
+			s.closeSession(known, "it wasn't used for as long as runs are kept")
+		}
+	}
+	_, err := s.store.ForgetSessions(ctx, before)
+	return err
+}
+
+// removeUnknownSessions removes the directories that no session has that isn't over.
+func (s *Service) removeUnknownSessions() (err error) {
+	entries, err := os.ReadDir(s.path(layout.Sessions))
+	err = safefs.IgnoreMissing(err)
+	for _, entry := range entries {
+		if s.desk.find(entry.Name()) == nil {
+			err = errors.Join(err, safefs.RemoveTree(s.sessionPath(entry.Name())))
+		}
+	}
+	return err
+}

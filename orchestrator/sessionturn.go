@@ -1,0 +1,169 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// seat makes a new run a turn of its session. A unit with sessions that is run without one gets
+// one for this turn alone.
+func (l *loop) seat(j *job, asked accepted) {
+	if s := asked.session; s != nil {
+		j.session = s
+		j.Record.Session, j.Record.Turn = s.row.ID, l.desk.next(s)
+		j.sit(s.row.ID)
+		return
+	}
+	if _, _, err := l.conversation(asked.Unit); err == nil {
+		j.Session = l.single(j)
+	}
+}
+
+// sit makes the run a turn of a session, and lets it work on the project of that.
+func (j *job) sit(id string) {
+	dir := j.loop.sessionPath(id)
+	j.Session = &run.Session{ID: id, Turn: j.Record.Turn, Dir: dir, Project: hasProject(dir)}
+	j.Project = j.Session.Project
+}
+
+func (l *loop) single(j *job) *run.Session {
+	return &run.Session{ID: j.ID, Turn: 1, Dir: filepath.Join(j.Dir, "session"), Single: true, Saved: j.private.Session}
+}
+
+// reseat makes a run that an earlier process accepted a turn of its session again.
+func (s *Service) reseat(ctx context.Context, j *job) error {
+	id := j.Record.Session
+	if id == "" {
+		if _, _, err := s.conversation(j.Unit); err == nil {
+			j.Session = s.single(j)
+		}
+		return nil
+	}
+	j.sit(id)
+	known := s.desk.find(id)
+	if known == nil {
+		row, err := s.store.Session(ctx, id)
+		if err != nil {
+			return err
+		}
+		known = s.restoreSession(ctx, row) // it was closed while its turns went on
+	}
+	j.session = known
+	s.desk.join(known, j.ID, j.Record.Turn, known.row.UsedAt)
+	row, _ := s.desk.of(known)
+	j.Session.Saved = row.Private
+	return nil
+}
+
+// awaitTurn waits until the turns before are over, and there is room for the container of the
+// session. Its error is the cause that ctx ended with.
+func (j *job) awaitTurn(ctx context.Context) error {
+	s := j.session
+	if s == nil {
+		return nil
+	}
+	d := &j.loop.desk
+	for {
+		moved := d.moved.after()
+		now, idlest := d.begin(s, j.ID, j.loop.opts.Sessions)
+		if now {
+			row, _ := d.of(s)
+			j.Session.Saved = row.Private
+			return nil
+		}
+		if idlest != nil {
+			j.loop.endIdle(idlest, "another session needed its place")
+			continue
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// awaitIdle has the container of a session end when it was without a turn for long enough.
+func (l *loop) awaitIdle(s *session) {
+	l.desk.afterIdle(s, func() {
+		if l.desk.rest(s) {
+			l.endIdle(s, "it was idle for "+s.terms.Idle.String())
+		}
+	})
+}
+
+// endIdle ends the container of a session without a turn, whose ending is noted. A session that
+// can't go on without it is closed with the reason.
+func (l *loop) endIdle(s *session, reason string) {
+	row, _ := l.desk.of(s)
+	err := errNoConversation
+	if s.kind != nil {
+		err = s.kind.EndSession(context.WithoutCancel(l.life), row.ID)
+	}
+	if err != nil {
+		l.logger.Warn("container of a session not ended", "session", row.ID, fault.LogAttr(err))
+	}
+	l.logger.Info("session rests", "session", row.ID)
+	l.desk.rested(s, true) // one that is left behind is removed when the next one of the session starts
+	if !s.terms.Resumes {
+		l.closeSession(s, reason+", and its program can't take up a session again")
+	}
+}
+
+// KeepSession implements run.Host.
+func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
+	now := time.Now().UTC()
+	events := make([]store.Event, 0, len(told))
+	for _, one := range told {
+		events = append(events, newEvent(now, one))
+	}
+	err := j.loop.persist("keep session", j.ID, func() error { return j.keepSession(saved, events) })
+	if err == nil {
+		j.news.notify()
+	}
+	return err
+}
+
+func (j *job) keepSession(saved json.RawMessage, events []store.Event) error {
+	ctx := context.WithoutCancel(j.loop.life)
+	if s := j.session; s != nil {
+		return j.loop.journal.SaveSession(ctx, j.loop.desk.keep(s, saved), j.ID, events...)
+	}
+	j.private.Session = saved
+	row, err := j.row()
+	if err != nil {
+		return err
+	}
+	return j.loop.journal.Save(ctx, row, events...)
+}
+
+// noteOver closes the session of a turn after which there can be none, as soon as that is known.
+func (j *job) noteOver() {
+	if j.session != nil && j.Session.Over != "" {
+		j.loop.closeSession(j.session, j.Session.Over)
+	}
+}
+
+// leaveSession lets the next turn begin, and removes what a closed session had.
+func (j *job) leaveSession() {
+	s := j.session
+	if s == nil || !j.Over() { // the next process goes on with it
+		return
+	}
+	last := j.loop.desk.leave(s, j.ID)
+	row, _ := j.loop.desk.of(s)
+	switch {
+	case !last:
+	case row.Closed:
+		j.loop.dropSession(s)
+	default:
+		j.loop.awaitIdle(s)
+	}
+}

@@ -1,0 +1,61 @@
+package orchestrator
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// keepTrueInput writes the input of a run whose record has it masked to the disk, for the next
+// process. A run that no other process goes on with needs none.
+func (j *job) keepTrueInput() error {
+	if !j.Durable || !j.Record.InputMasked {
+		return nil
+	}
+	err := safefs.Replace(trueInputOf(j.Run), j.Input.Payload.JSON(), safefs.ReplaceOptions{Mode: 0o600, Synced: true})
+	if err == nil {
+		err = safefs.Sync(filepath.Dir(j.Dir))
+	}
+	return storageError(err)
+}
+
+// acceptedInput returns the input of a stored run as it was accepted. The error is a fault.
+func acceptedInput(r *run.Run, stored []byte) ([]byte, error) {
+	if !r.Record.InputMasked {
+		return orEmpty(stored), nil
+	}
+	input, err := readTrueInput(trueInputOf(r))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "input lost: it was masked in the record, and the file with the true one can't be read").
+			WithHint("submit it again; a backup doesn't have such files")
+	}
+	return input, nil
+}
+
+func readTrueInput(path string) (input []byte, err error) {
+	f, info, err := safefs.OpenNamed(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, info.Size()))
+}
+
+// dropTrueInput removes the file when nobody will read it any more. What it can't remove goes
+// with the rest of the directory that isn't kept.
+func (j *job) dropTrueInput() {
+	if !j.Durable || !j.Record.InputMasked {
+		return
+	}
+	if err := safefs.IgnoreMissing(os.Remove(trueInputOf(j.Run))); err != nil {
+		j.loop.logger.Warn("true input not removed yet", "run", j.ID, fault.LogAttr(err))
+	}
+}
+
+func trueInputOf(r *run.Run) string { return filepath.Join(r.Dir, layout.TrueInput) }

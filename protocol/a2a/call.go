@@ -1,0 +1,91 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// call is a request that is being answered.
+type call struct {
+	unit   string // that is asked; "": any, by the message
+	base   string // of the server's addresses: scheme and host
+	trace  string // the caller's trace context
+	legacy bool   // version 0.3
+	// immediate says, where it isn't nil, that a message's sender waits for nothing, whatever the
+	// SDK made of its parameters.
+	immediate *bool
+
+	mu      sync.Mutex
+	reached bool     // the SDK has called the handler
+	ready   bool     // the handler has something to tell
+	failure *refusal // why it told nothing
+	heard   string   // the run of which the client hears for the first time
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// callOf returns the call of a context. Every entrance has made one.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+func (c *call) reach() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached = true
+}
+
+func (c *call) succeed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = true
+}
+
+// fail keeps why a call is refused, unless it has told something already.
+func (c *call) fail(r *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ready {
+		c.failure = r
+	}
+}
+
+func (c *call) tells(run string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = run
+}
+
+func (c *call) isReady() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ready
+}
+
+// end returns how a call ended.
+func (c *call) end() (reached bool, failure *refusal, heard string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reached, c.failure, c.heard
+}
+
+// waits reads from the parameters of version 0.3 whether a message's sender waits for the end.
+// Who doesn't say so doesn't.
+func (c *call) waits(params []byte) {
+	var raw struct {
+		Configuration struct {
+			Blocking bool `json:"blocking"`
+		} `json:"configuration"`
+	}
+	_ = json.Unmarshal(params, &raw) // what has another type is the SDK's to find
+	immediate := !raw.Configuration.Blocking
+	c.immediate = &immediate
+}

@@ -1,0 +1,115 @@
+package a2a
+
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+const (
+	defaultPage = 50
+	maxPage     = 100
+
+	badPageSize = "pageSize is from 1 to 100"
+	badState    = "status is no state of a task"
+)
+
+// ListTasks implements a2asrv.RequestHandler.
+func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	return answered(ctx, h, func(c *call) (*sdk.ListTasksResponse, error) {
+		filter, keep, err := filterOf(c, req)
+		if err != nil {
+			return nil, err
+		}
+		page, err := h.svc.List(ctx, filter)
+		if fault.Is(err, fault.BadRequest) || fault.Is(err, fault.Input) {
+			return nil, refuse(badParams, "pageToken is none that this server gave")
+		}
+		if err != nil {
+			return nil, err
+		}
+		answer := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, TotalSize: page.Total, PageSize: filter.Limit, NextPageToken: page.Next}
+		show := shown{history: req.HistoryLength, artifacts: req.IncludeArtifacts}
+		if show.history == nil {
+			show.history = new(int) // a list is short unless it is asked to be long
+		}
+		for _, record := range page.Runs {
+			if record.Outcome == "" || show.artifacts {
+				if record, err = h.svc.Get(ctx, record.ID); fault.Is(err, fault.NotFound) {
+					continue // it was removed meanwhile
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+			if !keep(record) {
+				continue
+			}
+			task, err := h.task(ctx, c, record, show)
+			if err != nil {
+				return nil, err
+			}
+			answer.Tasks = append(answer.Tasks, task)
+		}
+		return answer, nil
+	})
+}
+
+// filterOf converts what is asked for. keep says of a run whether it is among it, where that
+// can't be told by its state alone: a page may have fewer tasks than there is room for.
+func filterOf(c *call, req *sdk.ListTasksRequest) (f Filter, keep func(api.Record) bool, err error) {
+	f = Filter{Unit: c.unit, Context: req.ContextID, Limit: req.PageSize, Cursor: req.PageToken}
+	switch {
+	case f.Limit == 0:
+		f.Limit = defaultPage
+	case f.Limit < 0 || f.Limit > maxPage:
+		return f, nil, refuse(badParams, badPageSize)
+	}
+	if f.Context != "" && !isID(f.Context) {
+		return f, nil, refuse(badParams, fmt.Sprintf("contextId is not a text of at most %d bytes", maxID))
+	}
+	if err := checkHistory(req.HistoryLength); err != nil {
+		return f, nil, err
+	}
+	if req.StatusTimestampAfter != nil {
+		f.Since = *req.StatusTimestampAfter
+	}
+	states, known := statesOf[req.Status]
+	if !known {
+		return f, nil, refuse(badParams, badState)
+	}
+	f.States = states
+	return f, func(r api.Record) bool { return req.Status == "" || stateShown(r) == req.Status }, nil
+}
+
+// statesOf are the states of the runs of a task's state.
+var statesOf = map[sdk.TaskState][]api.State{
+	sdk.TaskStateUnspecified:   nil,
+	sdk.TaskStateSubmitted:     {api.Idle},
+	sdk.TaskStateWorking:       {api.Starting, api.Running},
+	sdk.TaskStateInputRequired: {api.Starting, api.Running},
+	sdk.TaskStateAuthRequired:  {api.Starting, api.Running},
+	sdk.TaskStateCompleted:     {api.Completed},
+	sdk.TaskStateFailed:        {api.Failed, api.Timeout},
+	sdk.TaskStateRejected:      {api.Failed},
+	sdk.TaskStateCanceled:      {api.Cancelled},
+}
+
+// stateShown is the state of a task by its record.
+func stateShown(r api.Record) sdk.TaskState {
+	switch {
+	case r.Outcome != "":
+		return endOf(r).State
+	case r.Question == nil && len(r.Attempts) > 0:
+		return sdk.TaskStateWorking // it waits for another attempt
+	case r.Question == nil:
+		return stateOf(r.State)
+	case r.Question.Kind == api.QuestionAuth:
+		return sdk.TaskStateAuthRequired
+	}
+	return sdk.TaskStateInputRequired
+}

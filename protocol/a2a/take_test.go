@@ -1,0 +1,261 @@
+package a2a
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api"
+)
+
+// inputOfLast is the input of the newest submission.
+func (w *world) inputOfLast() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.submitted[len(w.submitted)-1].Input)
+}
+
+func TestPartsBecomeAnInput(t *testing.T) {
+	raw := base64.StdEncoding.EncodeToString([]byte("content"))
+	for parts, want := range map[string]string{
+		`{"text":"a"},{"text":"b"}`: `{"message":"a\nb"}`,
+		`{"text":"a","mediaType":"text/markdown; charset=utf-8"},{"data":{"count":2}}`:                    `{"count":2,"message":"a"}`,
+		`{"data":{"message":"x"}},{"data":{"count":3}}`:                                                   `{"count":3,"message":"x"}`,
+		`{"raw":"` + raw + `","filename":"../../x.txt"}`:                                                  `{"doc":"x.txt"}`,
+		`{"raw":"` + raw + `","mediaType":"image/png"}`:                                                   `{"doc":"doc.png"}`,
+		`{"raw":"` + raw + `"},{"raw":"` + raw + `","filename":"b"},{"raw":"` + raw + `","filename":"b"}`: `{"doc":"doc.bin","more":["b","2/b"]}`,
+		`{"raw":"` + raw + `","filename":"c","metadata":{"field":"more"}}`:                                `{"more":["c"]}`,
+	} {
+		w := newWorld(t, nil)
+		w.rpc("echo", "SendMessage", parts10(parts))
+		if got := w.inputOfLast(); got != want {
+			t.Errorf("%s: %s, want %s", parts, got, want)
+		}
+		for name, content := range w.files {
+			if content != "content" {
+				t.Errorf("%s: %s holds %q", parts, name, content)
+			}
+		}
+	}
+}
+
+func TestPartsThatAUnitDoesNotTake(t *testing.T) {
+	for unit, cases := range map[string]map[string]string{
+		"other": {`{"text":"x"}`: "takes no text", `{"raw":"eA=="}`: "no field for a file"},
+		"echo": {
+			`{"raw":"eA==","metadata":{"field":"canary"}}`:  "names no field",
+			`{"text":"x"},{"data":{"message":"y"}}`:         "also as data",
+			`{"data":{"count":1}},{"data":{"count":2}}`:     "two parts",
+			`{"data":{"x":1},"mediaType":"text/canary"}`:    "application/json",
+			`{"data":"canary"}`:                             "is an object",
+			`{"raw":"eA==","metadata":{"field":"message"}}`: "names no field",
+		},
+	} {
+		for parts, want := range cases {
+			w := newWorld(t, nil)
+			said := w.do("POST", "/a2a/"+unit+"/message:send", parts10(parts))
+			if said.StatusCode != 400 || !strings.Contains(said.body, want) || strings.Contains(said.body, "canary") {
+				t.Errorf("%s: %d %s, want %q", parts, said.StatusCode, said.body, want)
+			}
+		}
+	}
+}
+
+func TestMessagesThatAreNone(t *testing.T) {
+	w := newWorld(t, nil)
+	long := strings.Repeat("x", 300)
+	for _, m := range []string{
+		`{"role":"ROLE_USER","parts":[{"text":"x"}]}`, `{"messageId":"` + long + `","role":"ROLE_USER","parts":[{"text":"x"}]}`,
+		`{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}`, `{"messageId":"m","parts":[{"text":"x"}]}`,
+		`{"messageId":"m","role":"ROLE_USER","parts":[]}`, `{"messageId":"m","role":"ROLE_USER"}`, `{"messageId":"m","role":"ROLE_USER","parts":[null]}`,
+		`{"messageId":"m","contextId":"` + long + `","role":"ROLE_USER","parts":[{"text":"x"}]}`, `{"messageId":"m\u0000","role":"ROLE_USER","parts":[{"text":"x"}]}`,
+		`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"x":"` + strings.Repeat(long, 300) + `"}}`, `null`,
+	} {
+		said := w.do("POST", "/a2a/echo/message:send", `{"message":`+m+`}`)
+		if at(decode(t, said.body), "error", "details", 0, "reason") != "INVALID_PARAMS" {
+			t.Errorf("%.100s: %s", m, said.body)
+		}
+	}
+	if len(w.submitted) > 0 {
+		t.Errorf("%d runs", len(w.submitted))
+	}
+}
+
+func TestTheAgentOfAllUnitsIsToldWhichOne(t *testing.T) {
+	w := newWorld(t, nil)
+	send := func(more string) map[string]any {
+		return decode(t, w.do("POST", "/a2a/_/message:send", `{"message":`+message("m", "x", more)+`}`).body)
+	}
+	if got := at(send(`,"metadata":{"unit":"echo"}`), "task", "metadata", "unit"); got != "echo" {
+		t.Errorf("%v", got)
+	}
+	for _, more := range []string{"", `,"metadata":{"unit":"canary"}`, `,"metadata":{"unit":7}`, `,"metadata":{"unit":"../x"}`} {
+		if got := send(more); at(got, "error", "details", 0, "reason") != "INVALID_PARAMS" {
+			t.Errorf("%s: %v", more, got)
+		}
+	}
+	if got := at(decode(t, w.do("GET", "/a2a/_/tasks/"+runID(1), "").body), "id"); got != runID(1) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestContexts(t *testing.T) {
+	w := newWorld(t, nil)
+	task := func(m string) map[string]any {
+		answer := decode(t, w.do("POST", "/a2a/echo/message:send", `{"message":`+m+`}`).body)
+		found, _ := answer["task"].(map[string]any)
+		if found == nil {
+			return answer
+		}
+		return found
+	}
+	if got := task(message("a", "x", `,"contextId":"group"`)); got["contextId"] != "group" {
+		t.Errorf("%v", got)
+	}
+	first, second := task(message("b", "x", ""))["contextId"], task(message("c", "x", ""))["contextId"]
+	if first == "" || first == second {
+		t.Errorf("%v %v", first, second)
+	}
+	w.hold = true
+	go func() {
+		if w.awaitRuns(4) {
+			w.last(func(r *fakeRun) {
+				w.ask(r, api.Question{ID: "q", Text: "go on?", Answers: []string{"approve", "reject"}})
+			})
+		}
+	}()
+	asks := task(message("d", "x", `,"contextId":"group"`))
+	id, _ := asks["id"].(string)
+	if plainState(asks) != "input_required" || at(asks, "status", "message", "parts", 0, "text") != "go on?" {
+		t.Errorf("%v", asks)
+	}
+	if got := task(message("e", "approve", `,"contextId":"foreign","taskId":"`+id+`"`)); at(got, "error", "details", 0, "reason") != "INVALID_PARAMS" {
+		t.Errorf("%v", got)
+	}
+	if got := task(message("f", "what?", `,"taskId":"`+id+`"`)); !strings.Contains(at(got, "error", "message").(string), "approve, reject") {
+		t.Errorf("%v", got)
+	}
+	if got := task(message("g", "Approve", `,"contextId":"group","taskId":"`+id+`"`)); plainState(got) != "completed" || w.answers["q"].Action != "approve" {
+		t.Errorf("%v %v", got, w.answers)
+	}
+}
+
+func TestAnswersToQuestions(t *testing.T) {
+	form := json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}`)
+	wide := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`)
+	for name, c := range map[string]struct {
+		q     api.Question
+		parts string
+		more  string
+		want  api.Answer
+	}{
+		"a text":              {api.Question{Form: form, Answers: []string{"answer", "reject"}}, `{"text":"blue"}`, "", api.Answer{Action: "answer", Form: json.RawMessage(`{"answer":"blue"}`), By: "a2a"}},
+		"data":                {api.Question{Form: wide, Answers: []string{"answer"}}, `{"data":{"b":2}}`, "", api.Answer{Action: "answer", Form: json.RawMessage(`{"b":2}`), By: "a2a"}},
+		"data with an action": {api.Question{Form: wide, Answers: []string{"yes", "no"}}, `{"data":{"action":"no","b":2}}`, "", api.Answer{Action: "no", Form: json.RawMessage(`{"b":2}`), By: "a2a"}},
+		"a named answer":      {api.Question{Form: form, Answers: []string{"answer", "reject"}}, `{"text":" Reject "}`, "", api.Answer{Action: "reject", By: "a2a"}},
+		"metadata":            {api.Question{Answers: []string{"approve", "reject"}}, `{"text":"too dear"}`, `,"metadata":{"action":"reject"}`, api.Answer{Action: "reject", Note: "too dear", By: "a2a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.hold = true
+			w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
+			c.q.ID = "q"
+			w.last(func(r *fakeRun) { w.ask(r, c.q) })
+			w.rpc("echo", "SendMessage", `{"message":{"messageId":"n","role":"ROLE_USER","taskId":"`+runID(1)+`","parts":[`+c.parts+`]`+c.more+`}}`)
+			if diff := cmp.Diff(c.want, w.answers["q"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnInteractiveAgentsContextIsItsSession(t *testing.T) {
+	w := newWorld(t, nil)
+	talk := w.agents["echo"]
+	talk.Name, talk.Sessions = "talk", true
+	w.agents["talk"] = talk
+	turn := func(id, more string) map[string]any {
+		return w.rpc("talk", "SendMessage", `{"message":`+message(id, "x", more)+`}`)
+	}
+	first := at(turn("a", ""), "task", "contextId")
+	if _, known := w.sessions[first.(string)]; !known {
+		t.Fatalf("%v is no session", first)
+	}
+	if second := at(turn("b", `,"contextId":"`+first.(string)+`"`), "task", "contextId"); second != first || w.submitted[1].Session != first {
+		t.Errorf("%v %+v", second, w.submitted[1])
+	}
+	said := w.do("POST", "/a2a/talk/message:send", `{"message":`+message("c", "x", `,"contextId":"mine"`)+`}`)
+	if said.StatusCode != 400 {
+		t.Errorf("%d %s", said.StatusCode, said.body)
+	}
+}
+
+func TestAMessageIsSentAgainOnlyWhereNoAnswerWasHeard(t *testing.T) {
+	w := newWorld(t, nil)
+	send := func(id, text string) any {
+		return at(w.rpc("echo", "SendMessage", `{"message":`+message(id, text, "")+`}`), "task", "id")
+	}
+	first := send("m", "x")
+	if again := send("m", "x"); again == first {
+		t.Error("a message that was answered joins its task")
+	}
+	if len(w.heard) != 2 {
+		t.Errorf("heard of %v", w.heard)
+	}
+	w.last(func(r *fakeRun) { r.heard = false })
+	if other := send("m", "y"); other == runID(2) {
+		t.Error("another message of the same id joins")
+	}
+	if again := send("m", "x"); again != runID(2) {
+		t.Errorf("the same message made %v", again)
+	}
+}
+
+func TestAMessageToAWorkingTaskIsDelivered(t *testing.T) {
+	w := newWorld(t, nil)
+	w.hold = true
+	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
+	w.rpc("echo", "SendMessage", `{"message":{"messageId":"n","role":"ROLE_USER","taskId":"`+runID(1)+`","parts":[{"text":"more"},{"data":[1]}]},"configuration":{"returnImmediately":true}}`)
+	task := w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`)
+	if at(task, "history", 1, "messageId") != "n" || at(task, "history", 1, "parts", 0, "text") != "more" || at(task, "history", 1, "parts", 1, "data", 0) != 1.0 {
+		t.Errorf("%v", task["history"])
+	}
+	if got := w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`","historyLength":1}`); len(got["history"].([]any)) != 1 || at(got, "history", 0, "messageId") != "n" {
+		t.Errorf("%v", got["history"])
+	}
+	if got := w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`","historyLength":0}`); got["history"] != nil {
+		t.Errorf("%v", got["history"])
+	}
+}
+
+func TestAUnitMayNameTheFieldForText(t *testing.T) {
+	for name, c := range map[string]struct{ schema, named, want string }{
+		"the named one":             {`{"message":{"type":"string"},"topic":{"type":"string"}}`, "topic", `{"topic":"x"}`},
+		"the customary one":         {`{"topic":{"type":"string"},"query":{"type":"string"}}`, "", `{"query":"x"}`},
+		"the first of them":         {`{"text":{"type":"string"},"prompt":{"type":["string","null"]}}`, "", `{"prompt":"x"}`},
+		"the only one":              {`{"topic":{"type":"string"},"n":{"type":"integer"},"kind":{"enum":["a","b"]}}`, "", `{"topic":"x"}`},
+		"none of several":           {`{"topic":{"type":"string"},"other":{"type":"string"}}`, "", ""},
+		"a message of another type": {`{"message":{"type":"integer"},"topic":{"type":"string"}}`, "", `{"topic":"x"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.add("named", `{"input":{"type":"object","properties":`+c.schema+`},"output":{"type":"object"}}`)
+			agent := w.agents["named"]
+			agent.Text = c.named
+			w.agents["named"] = agent
+			said := w.do("POST", "/a2a/named/message:send", parts10(`{"text":"x"}`))
+			if c.want == "" {
+				if said.StatusCode != 400 {
+					t.Errorf("%d %s", said.StatusCode, said.body)
+				}
+				return
+			}
+			if said.StatusCode != 200 || w.inputOfLast() != c.want {
+				t.Errorf("%d %s", said.StatusCode, said.body)
+			}
+		})
+	}
+}

@@ -1,0 +1,22 @@
+package safefs
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// flock locks a file, or returns ErrLocked.
+func flock(f *os.File) error {
+	const now = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err := windows.LockFileEx(windows.Handle(f.Fd()), now, 0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return ErrLocked
+	}
+	return err
+}
+
+// directoryOnly says nothing: what was opened is looked at afterwards.
+const directoryOnly = 0

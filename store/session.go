@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// Session is a conversation whose turns are runs: those with its ID as their Session.
+type Session struct {
+	Seq       int64 // given by the store: it grows
+	ID        string
+	Unit      string
+	Version   string // of the unit
+	Turns     int    // how many it has had
+	Closed    bool   // there will be no further turn
+	Reason    string // why it is closed
+	CreatedAt time.Time
+	UsedAt    time.Time
+	Private   []byte // JSON for the orchestrator alone
+}
+
+// InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
+func (s *Store) InsertSession(ctx context.Context, session Session) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		const insert = `INSERT INTO sessions (id, unit, version, turns, closed, reason, created_at, used_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+		done, err := tx.ExecContext(ctx, insert, session.ID, session.Unit, session.Version, session.Turns, session.Closed, session.Reason,
+			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		return fault.New(fault.Conflict, "there is a session %.64s already", session.ID)
+	})
+	return s.explain(ctx, "insert session", err)
+}
+
+// SaveSession writes Closed, Reason, UsedAt and Private of a session, and appends events to a
+// run, all or nothing. With a run of "" there are none. A session or a run that isn't there is
+// a NotFound fault.
+func (s *Store) SaveSession(ctx context.Context, session Session, run string, events ...Event) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		done, err := tx.ExecContext(ctx, "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+			session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, unknownSession(session.ID))
+		}
+		if run == "" || len(events) == 0 {
+			return nil
+		}
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, seq, events)
+	})
+	return s.explain(ctx, "save session", err)
+}
+
+// countTurn notes the turn of a session that a new run is.
+func countTurn(ctx context.Context, tx *transaction, r Run) error {
+	if r.Session == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
+	return err
+}
+
+const selectSession = "SELECT seq, id, unit, version, turns, closed, reason, created_at, used_at, private FROM sessions"
+
+func scanSession(row scanner) (s Session, err error) {
+	var created, used int64
+	err = row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.Turns, &s.Closed, &s.Reason, &created, &used, &s.Private)
+	s.CreatedAt, s.UsedAt = fromNanos(created), fromNanos(used)
+	return s, err
+}
+
+// Session returns a session, or a NotFound fault.
+func (s *Store) Session(ctx context.Context, id string) (Session, error) {
+	session, err := scanSession(s.readers.QueryRowContext(ctx, selectSession+" WHERE id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, unknownSession(id)
+	}
+	return session, s.explain(ctx, "read session", err)
+}
+
+func unknownSession(id string) error {
+	return fault.New(fault.NotFound, "there is no session %.64s", id).WithHint("`aod agent sessions` lists them")
+}
+
+// SessionFilter selects sessions.
+type SessionFilter struct {
+	Unit  string // "": of all
+	Open  bool   // only those that aren't closed
+	After int64  // only those with a smaller Seq; 0: from the newest on
+	Limit int    // at most 1000; 0 is 1000
+}
+
+// Sessions lists sessions, the newest first.
+func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+	before := f.After
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	text, args := selectSession+" WHERE seq < ?", []any{before}
+	if f.Unit != "" {
+		text, args = text+" AND unit = ?", append(args, f.Unit)
+	}
+	if f.Open {
+		text += " AND closed = 0"
+	}
+	sessions, err := query(ctx, s.readers, scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
+	return sessions, s.explain(ctx, "list sessions", err)
+}
+
+// ForgetSessions removes closed sessions that were last used before a time, and returns how
+// many. Their runs stay.
+func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		done, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE closed = 1 AND used_at < ?", nanos(before))
+		if err == nil {
+			removed, err = done.RowsAffected()
+		}
+		return err
+	})
+	return removed, s.explain(ctx, "forget sessions", err)
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+func aSession(id string) Session {
+	return Session{ID: id, Unit: "talker", Version: "v1", CreatedAt: epoch, UsedAt: epoch, Private: []byte(`{"n":0}`)}
+}
+
+func TestASessionIsKeptWithTheEventsOfItsTurn(t *testing.T) {
+	s := open(t)
+	must(t, s.InsertSession(t.Context(), aSession("s1")))
+	if err := s.InsertSession(t.Context(), aSession("s1")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second one of the id: %v", err)
+	}
+	turn := aRun(0)
+	turn.Session, turn.Turn = "s1", 1
+	must(t, s.Insert(t.Context(), turn, Key{}))
+	saved := aSession("s1")
+	saved.Private, saved.UsedAt = []byte(`{"n":1}`), epoch.Add(time.Minute)
+	must(t, s.SaveSession(t.Context(), saved, turn.ID, Event{At: epoch, Type: "agent", Data: []byte(`{}`)}))
+	got, err := s.Session(t.Context(), "s1")
+	must(t, err)
+	saved.Seq, saved.Turns = 1, 1
+	if diff := cmp.Diff(saved, got); diff != "" {
+		t.Error(diff)
+	}
+	if told := events(t, s, turn.ID); len(told) != 1 || told[0].Type != "agent" {
+		t.Errorf("events of the turn: %v", told)
+	}
+	page, err := s.Runs(t.Context(), Filter{Session: "s1"})
+	must(t, err)
+	if len(page.Runs) != 1 || page.Runs[0].Turn != 1 || page.Runs[0].Session != "s1" {
+		t.Errorf("its turns: %+v", page.Runs)
+	}
+}
+
+func TestWhatCantBeKeptOfASessionChangesNothing(t *testing.T) {
+	s := open(t)
+	must(t, s.InsertSession(t.Context(), aSession("s1")))
+	changed := aSession("s1")
+	changed.Closed, changed.Reason = true, "over"
+	if err := s.SaveSession(t.Context(), changed, "nobody", Event{At: epoch, Type: "agent"}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("events of a run that isn't there: %v", err)
+	}
+	if err := s.SaveSession(t.Context(), aSession("s2"), ""); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a session that isn't there: %v", err)
+	}
+	if got, err := s.Session(t.Context(), "s1"); err != nil || got.Closed {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
+	s := open(t)
+	for _, id := range []string{"s1", "s2", "s3"} {
+		must(t, s.InsertSession(t.Context(), aSession(id)))
+	}
+	closed := aSession("s2")
+	closed.Closed, closed.Reason = true, "over"
+	must(t, s.SaveSession(t.Context(), closed, ""))
+	for _, c := range []struct {
+		filter SessionFilter
+		want   string
+	}{
+		{SessionFilter{}, "s3 s2 s1 "},
+		{SessionFilter{Open: true}, "s3 s1 "},
+		{SessionFilter{Limit: 1, After: 3}, "s2 "},
+		{SessionFilter{Unit: "other"}, ""},
+	} {
+		listed, err := s.Sessions(t.Context(), c.filter)
+		must(t, err)
+		got := ""
+		for _, one := range listed {
+			got += one.ID + " "
+		}
+		if got != c.want {
+			t.Errorf("%+v lists %q, not %q", c.filter, got, c.want)
+		}
+	}
+	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 1 {
+		t.Errorf("forgot %d, %v", n, err)
+	}
+	if _, err := s.Session(t.Context(), "s2"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("it is there: %v", err)
+	}
+}
