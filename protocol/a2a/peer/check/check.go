@@ -226,10 +226,11 @@ func (e *examiner) stop(ctx context.Context, found *evidence) {
 	}
 	task, err := e.agent.Cancel(ctx, begun.task.ID)
 	found.stopped = told{task: task, err: err, made: true}
-	if peer.IsReason(err, "TASK_NOT_CANCELABLE") {
-		if task, err := e.agent.Get(ctx, begun.task.ID); err == nil && task.State.Over() {
-			found.stopped = told{} // it was over before it could be ended
-		}
+	if err == nil || errors.As(err, new(*peer.Violation)) {
+		return
+	}
+	if ended := e.await(ctx, begun.task); ended.State.Over() && ended.State != peer.Canceled {
+		found.stopped.task = ended
 	}
 }
 

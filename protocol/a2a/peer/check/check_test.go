@@ -53,6 +53,29 @@ func TestATaskThatGoesOnIsCancelled(t *testing.T) {
 	}
 }
 
+func TestATaskThatEndsAsItIsToBeCancelledIsNoBreach(t *testing.T) {
+	far := peertest.New(t, peertest.Forms[1], false)
+	refusal := `{"error":{"code":500,"status":"INTERNAL","message":"it ended"}}`
+	far.Gate(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, ":cancel") || len(far.Messages()) < 2 {
+			return true
+		}
+		select {
+		case <-far.Release:
+		default:
+			close(far.Release)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, refusal)
+		return false
+	})
+	got := verdicts(t, Options{Call: peer.Options{URL: far.URL}, Inputs: []byte(`{"message":"wait"}`), Timeout: 2e9})
+	if result := got["cancel"]; result.Verdict != check.Advice || !strings.Contains(result.Why, "over by itself") {
+		t.Errorf("%+v", result)
+	}
+}
+
 func TestABreachIsFound(t *testing.T) {
 	const secret = "secret-word"
 	const good = `{"name":"` + secret + `","description":"d","version":"1","capabilities":{},"defaultInputModes":["t"],"defaultOutputModes":["t"],

@@ -258,10 +258,12 @@ func judgeCancel(e *evidence) (check.Verdict, string) {
 	switch {
 	case !e.stopped.made:
 		return check.NotApplicable, "there is no task that could be cancelled before it was over"
+	case e.stopped.task.State == peer.Completed && (e.stopped.err == nil || peer.IsReason(e.stopped.err, "TASK_NOT_CANCELABLE")):
+		return check.NotApplicable, "it was over before it could be cancelled"
+	case e.stopped.task.State == peer.Completed: // an agent whose task ends at that moment may say so in its own way
+		return check.Advice, "it was over by itself, but not refused with TASK_NOT_CANCELABLE: " + why(e.stopped.err)
 	case e.stopped.err != nil:
 		return check.Fail, why(e.stopped.err)
-	case e.stopped.task.State == peer.Completed:
-		return check.NotApplicable, "it was over before it could be cancelled"
 	case e.stopped.task.State != peer.Canceled:
 		return check.Fail, fmt.Sprintf("it is %s afterwards", e.stopped.task.State)
 	}
