@@ -23,6 +23,8 @@ type Host interface {
 	// Ask opens a question, or finds it as it was opened, and returns its answer. When ctx ends
 	// it is open no more, and the error is the cause; an answer that was stored before that is
 	// returned all the same. The error of a question that nobody can be asked is a *CallError.
+	// A host needn't wait for the answer to a question that is Alone: it may return an error, and
+	// have the flow walked again when there is something to hear.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
@@ -62,6 +64,7 @@ type Question struct {
 	Form    json.RawMessage // the schema of what is filled in; nil: nothing is
 	Answers []string
 	Until   time.Time // zero: without an end
+	Alone   bool      // nothing else of the walk goes on while it is open
 }
 
 // Answer is a person's answer.

@@ -83,7 +83,7 @@ func (h rehearsed) Ask(ctx context.Context, q Question) (Answer, error) {
 
 // Keep implements Host.
 func (h rehearsed) Keep(ctx context.Context, s Step) error {
-	if h.walked != nil && s.State != Open && !strings.Contains(s.Address, "/") && (s.State == Skipped || s.Action != "") {
+	if h.walked != nil && s.State != Open && ofFlowItself(s.Address) && (s.State == Skipped || s.Action != "") {
 		h.walked.mu.Lock()
 		h.walked.path = append(h.walked.path, NodePath(s.Address))
 		h.walked.mu.Unlock()

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -28,6 +29,10 @@ type Step struct {
 	Until        time.Time // when the next try begins, or a wait or a question ends; zero: nothing to wait for
 	Began, Ended time.Time // Ended is zero while it is open
 }
+
+// ofFlowItself reports whether an address is that of a node of the flow itself, or of an item there:
+// it is in no sub-flow, and no branch.
+func ofFlowItself(address string) bool { return !strings.Contains(address, "/") }
 
 // Final reports whether the step is the end of its node, item or branch. A try that is followed
 // by another one is none: it has failed, and Until is when the next one begins.

@@ -242,23 +242,41 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 	if end := detached(ctx, err); end != nil {
 		return result, end
 	}
-	j.fault = err
-	j.loop.logger.Warn("attempt ended with a fault", "run", j.ID, "attempt", j.Attempt, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
+	j.noteFault(err)
 	return run.Fault(ctx, err), nil
 }
 
-// attemptOnce resumes the attempt of an earlier process, or makes a new one.
-func (j *job) attemptOnce(ctx context.Context) (run.Result, error) {
+func (j *job) noteFault(err error) {
+	j.fault = err
+	j.loop.logger.Warn("attempt ended with a fault", "run", j.ID, "attempt", j.Attempt, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
+}
+
+// attemptOnce resumes the attempt of an earlier process, or makes a new one. While that does
+// nothing but wait for people, this goroutine and its small stack are all that is left of it.
+func (j *job) attemptOnce(ctx context.Context) (result run.Result, err error) {
 	if err := j.checkInputs(); err != nil {
 		return run.Unrecoverable(err), nil
 	}
+	for {
+		aside(func() { result, err = j.attempt(ctx) })
+		var asks *run.Asks
+		if !errors.As(err, &asks) {
+			return result, err
+		}
+		if err := j.awaitAnswer(ctx, asks); err != nil {
+			return result, err
+		}
+	}
+}
+
+func (j *job) attempt(ctx context.Context) (run.Result, error) {
 	if j.resumes() {
 		return j.execution.Resume(ctx)
 	}
 	return j.execution.Attempt(ctx)
 }
 
-// resumes reports whether an earlier process began the attempt.
+// resumes reports whether the attempt was begun.
 func (j *job) resumes() bool { return j.State() == api.Starting || j.State() == api.Running }
 
 // detached returns an error when the process lets its runs go on without it.

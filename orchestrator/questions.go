@@ -31,6 +31,9 @@ func (j *job) Ask(ctx context.Context, q run.Question) (run.Answer, error) {
 	if err != nil {
 		return run.Answer{}, err
 	}
+	if deadline, bounded := ctx.Deadline(); q.Alone && bounded && row.Answer == nil && ctx.Err() == nil {
+		return run.Answer{}, &run.Asks{Question: row.ID, Until: deadline}
+	}
 	heard, leave := j.loop.answers.await(row.ID)
 	defer leave()
 	for {
@@ -48,16 +51,45 @@ func (j *job) Ask(ctx context.Context, q run.Question) (run.Answer, error) {
 	}
 }
 
-// questionAside reads a question on a goroutine of its own. SQLite needs a deep stack, and a
-// goroutine that waits for days keeps the deepest one that it ever needed.
+// awaitAnswer returns when a question is answered or its time is up, or when ctx has ended. The
+// error is a fault, or says that this process has to stop.
+func (j *job) awaitAnswer(ctx context.Context, asks *run.Asks) error {
+	heard, leave := j.loop.answers.await(asks.Question)
+	defer leave()
+	if answered, err := j.loop.isAnswered(ctx, asks.Question); answered || err != nil {
+		return err
+	}
+	timer := time.NewTimer(time.Until(asks.Until))
+	defer timer.Stop()
+	select {
+	case <-heard:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-j.loop.begin.Done():
+	}
+	return detached(j.loop.begin, nil)
+}
+
+func (l *loop) isAnswered(ctx context.Context, question string) (bool, error) {
+	row, err := l.questionAside(context.WithoutCancel(ctx), question)
+	return row.Answer != nil, err
+}
+
+// questionAside reads a question, and leaves the caller's stack as small as it is.
 func (l *loop) questionAside(ctx context.Context, id string) (row store.Question, err error) {
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		row, err = l.journal.Question(ctx, id)
-	}()
-	<-read
+	aside(func() { row, err = l.journal.Question(ctx, id) })
 	return row, err
+}
+
+// aside does something on a goroutine of its own and waits for it. JSON and SQLite need a deep
+// stack, and a goroutine that waits for days keeps the deepest one that it ever needed.
+func aside(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
 }
 
 // unattended returns a *run.Denied where nobody can answer the run's questions.

@@ -27,10 +27,11 @@ type Kind interface {
 type Execution interface {
 	// Attempt makes a new attempt and returns how it ended. It enters Starting before
 	// anything outside of this process begins, and Running when the unit's program runs.
-	// Its error is a fault, or runtime.ErrDetach where the run goes on without this process.
+	// Its error is a fault, an *Asks, or runtime.ErrDetach where the run goes on without this
+	// process.
 	Attempt(ctx context.Context) (Result, error)
-	// Resume is Attempt for an attempt that an earlier process began: the run is Starting
-	// or Running. What runs is not started again.
+	// Resume is Attempt for an attempt that was begun, by an earlier process or until it asked: the
+	// run is Starting or Running. What runs is not started again.
 	Resume(ctx context.Context) (Result, error)
 	// Settle waits for what is to come of the last attempt when the run has its outcome,
 	// and takes it into the record. What it saves is stored with the next transition.

@@ -16,6 +16,7 @@ type Question struct {
 	Form    json.RawMessage // the schema of what is filled in; nil: nothing is
 	Answers []string        // those that it takes, at least one
 	Until   time.Time       // when it is open no more; zero: without an end
+	Alone   bool            // the attempt does nothing else while it is open: it may end meanwhile, see Asks
 }
 
 // Answer is a person's answer.
@@ -26,6 +27,16 @@ type Answer struct {
 	Note   string
 	At     time.Time
 }
+
+// Asks is the error of an attempt that holds nothing and does nothing but wait for people. It is
+// resumed when there is something to hear.
+type Asks struct {
+	Question string    // its id
+	Until    time.Time // when the attempt has to be resumed without an answer
+}
+
+// Error implements error.
+func (*Asks) Error() string { return "it waits for an answer" }
 
 // Denied is the error of a question that nobody has answered: nobody is there, or its time
 // was up.

@@ -104,7 +104,8 @@ type Asker interface {
 	// Ask opens a question, or finds it as it was opened under its address, and returns its
 	// answer. When ctx or the question's time ends, it is open no more; an answer that was stored
 	// before counts. With ErrDetach as the cause it stays open for the next process. The error
-	// is the cause of ctx's end, a *Denied, or a fault.
+	// is the cause of ctx's end, a *Denied, or a fault; of a question that is Alone it may be an
+	// *Asks, which the attempt has to return.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 

@@ -36,8 +36,8 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 	return x.walk(ctx)
 }
 
-// Resume implements run.Execution: the walk goes on where the kept steps end. Calls that an
-// earlier process made are joined.
+// Resume implements run.Execution: the walk goes on where the kept steps end. Calls that were
+// made are joined.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if x.State() != api.Running || x.Record.StartedAt == nil {
 		return x.Attempt(ctx)
@@ -61,7 +61,8 @@ func (*execution) Remove(context.Context) error { return nil }
 func (*execution) Release() {}
 
 // walk goes through the graph within the time of the run. It returns an error only when this
-// process has to stop, or can't do its work.
+// process has to stop, or can't do its work, and where nothing is to be done before a person has
+// answered.
 func (x *execution) walk(ctx context.Context) (run.Result, error) {
 	graph, err := graphOf(x.Unit)
 	if err != nil {
@@ -71,6 +72,10 @@ func (x *execution) walk(ctx context.Context) (run.Result, error) {
 	defer stop()
 	h := x.newHost()
 	ended, err := h.walk(limited, graph)
+	var asks *run.Asks
+	if errors.As(err, &asks) {
+		return run.Result{}, asks // nothing goes on beside it
+	}
 	h.calls.End(causeOf(limited))
 	if err != nil {
 		return x.broken(limited, err)
@@ -113,7 +118,7 @@ func (x *execution) broken(ctx context.Context, err error) (run.Result, error) {
 	return run.Result{}, err
 }
 
-// walk has the graph walked, over the steps of earlier processes.
+// walk has the graph walked, over the steps of earlier walks.
 func (h *host) walk(ctx context.Context, graph *flow.Flow) (flow.Ended, error) {
 	input, err := h.input()
 	if err != nil {
