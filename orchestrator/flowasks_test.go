@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	goruntime "runtime"
 
@@ -117,6 +119,27 @@ func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
 	}
 	if row, err := w.service.store.Question(t.Context(), q.ID); err != nil || row.ClosedAt.IsZero() {
 		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+func TestAShutdownDoesNotWaitForPeople(t *testing.T) {
+	w := newFlowFixture(t, `{nodes: {a: {ask: "Well?"}}}`)
+	id := w.submitTo("f", chainInput{})
+	q := w.asked()
+	patient, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	w.service.Shutdown(patient, false)
+	if patient.Err() != nil {
+		t.Error("it waited")
+	}
+	w.stop()
+	w.start()
+	if again := w.asked(); again.ID != q.ID {
+		t.Errorf("%+v, first %+v", again, q)
+	}
+	w.answer(q.ID, "approve")
+	if record := w.await(id); record.Outcome != api.Success {
+		t.Errorf("record %s", show(record))
 	}
 }
 
