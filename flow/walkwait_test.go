@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // slow is a unit that takes as long as its input says.
@@ -174,5 +177,24 @@ func TestAPersonAnswers(t *testing.T) {
 	q := asked[0]
 	if q.Text != "Publish 1?" || q.Show["n"] != int64(1) || string(q.Form) != `{"type":"object"}` || len(q.Answers) != 2 || !q.Until.IsZero() {
 		t.Errorf("%+v", q)
+	}
+}
+
+func TestAQuestionIsAloneInTheFlowItself(t *testing.T) {
+	alone := map[string]bool{}
+	var mu sync.Mutex
+	h := &fakeHost{answer: func(_ context.Context, q Question) (Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		alone[q.Address] = q.Alone
+		return Answer{Action: "approve", At: noon}, nil
+	}}
+	walked(t, `{start: a, nodes: {
+		a: {ask: "?", max_visits: 2, action: "${{ visits.a > 1 ? 'on' : 'again' }}", next: {again: a, on: s, exhausted: end}},
+		s: {flow: {nodes: {i: {ask: "?"}}}, next: {approve: b, reject: b}}, b: {branches: {x: {ask: "?"}, y: {ask: "?"}}, next: m},
+		m: {map: "${{ [1, 2] }}", flow: {nodes: {i: {ask: "?"}}}}}}`, nil, h)
+	want := map[string]bool{"a": true, "a#2": true, "s/i": false, "b/x": false, "b/y": false, "m[0]/i": false, "m[1]/i": false}
+	if diff := cmp.Diff(want, alone); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -122,6 +122,22 @@ func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
 	}
 }
 
+func TestWhatIsBesideAQuestionGoesOn(t *testing.T) {
+	w := newFlowFixture(t, `{nodes: {b: {branches: {x: {ask: "Well?"}, y: {run: worker, with: {mark: y, until: g}}}}}}`)
+	id := w.submitTo("f", chainInput{})
+	q := w.asked()
+	within(t, func() bool { return w.starts("y") == 1 }, func() string { return fmt.Sprint(w.steps(id)) })
+	w.open("g")
+	within(t, func() bool { return slices.Contains(w.steps(id), "b/y~1 done") }, func() string { return fmt.Sprint(w.steps(id)) })
+	if again := w.asked(); again.ID != q.ID {
+		t.Errorf("%+v, first %+v", again, q)
+	}
+	w.answer(q.ID, "approve")
+	if record := w.await(id); record.Outcome != api.Success || w.starts("y") != 1 {
+		t.Errorf("%d starts, record %s", w.starts("y"), show(record))
+	}
+}
+
 func TestAShutdownDoesNotWaitForPeople(t *testing.T) {
 	w := newFlowFixture(t, `{nodes: {a: {ask: "Well?"}}}`)
 	id := w.submitTo("f", chainInput{})
