@@ -138,11 +138,12 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	return sessions, s.explain(ctx, "list sessions", err)
 }
 
-// ForgetSessions removes closed sessions that were last used before a time, and returns how
-// many. Their runs stay.
+// ForgetSessions removes closed sessions that were last used before a time and whose turns are
+// over, and returns how many. Their runs stay.
 func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE closed = 1 AND used_at < ?", nanos(before))
+		done, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE closed = 1 AND used_at < ?
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`, nanos(before))
 		if err == nil {
 			removed, err = done.RowsAffected()
 		}

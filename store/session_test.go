@@ -120,6 +120,14 @@ func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
 			t.Errorf("%+v lists %q, not %q", c.filter, got, c.want)
 		}
 	}
+	turn := aRun(0)
+	turn.Session, turn.Turn, turn.CreatedAt = "s2", 1, epoch
+	must(t, s.Insert(t.Context(), turn, Key{}))
+	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
+		t.Errorf("forgot %d whose turn goes on, %v", n, err)
+	}
+	turn.Finished, turn.FinishedAt = true, epoch
+	must(t, s.Save(t.Context(), turn))
 	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}
