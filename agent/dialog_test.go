@@ -226,8 +226,10 @@ func TestQuestionsAreAnsweredOneAfterTheOther(t *testing.T) {
 func TestAPermissionRequestIsBounded(t *testing.T) {
 	long := strings.Repeat("ä", maxEventText)
 	options := []any{
-		map[string]any{"optionId": "x", "name": long, "kind": "allow_once"}, map[string]any{"optionId": "x", "name": "No", "kind": "reject_once"},
-		map[string]any{"optionId": long, "name": "No", "kind": "reject_once"}, map[string]any{"optionId": "", "name": "No", "kind": "reject_once"},
+		map[string]any{"optionId": "x", "name": long, "kind": "allow_once"},
+		map[string]any{"optionId": "x", "name": "No", "kind": "reject_once"},
+		map[string]any{"optionId": long, "name": "No", "kind": "reject_once"},
+		map[string]any{"optionId": "", "name": "No", "kind": "reject_once"},
 	}
 	for n := range 2 * maxOptions {
 		options = append(options, map[string]any{"optionId": strconv.Itoa(n), "name": "Yes", "kind": "allow_once"})

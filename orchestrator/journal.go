@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (j *job) Save(transition api.Transition) error {
 		return err
 	}
 	held := j.held.take()
-	events := append(held.events, j.events(transition)...)
+	events := slices.Concat(held.events, j.events(transition))
 	err = j.loop.persist("save run", j.ID, func() error { return j.save(row, held.session, events) })
 	if err == nil {
 		j.pending = nil

@@ -239,8 +239,11 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 		opts api.PruneOptions
 		gone bool
 	}{
-		{api.PruneOptions{DryRun: true}, false}, {api.PruneOptions{MaxBytes: 1}, false}, {api.PruneOptions{Images: true}, false},
-		{api.PruneOptions{OlderThan: time.Hour}, false}, {api.PruneOptions{}, true},
+		{api.PruneOptions{DryRun: true}, false},
+		{api.PruneOptions{MaxBytes: 1}, false},
+		{api.PruneOptions{Images: true}, false},
+		{api.PruneOptions{OlderThan: time.Hour}, false},
+		{api.PruneOptions{}, true},
 	} {
 		if _, err := w.service.Prune(t.Context(), c.opts); err != nil {
 			t.Fatal(err)

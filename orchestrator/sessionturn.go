@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -120,7 +121,7 @@ func (l *loop) endIdle(s *session, reason string) {
 // KeepSession implements run.Host.
 func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
 	held := j.held.take()
-	events := append(held.events, toldEvents(told)...)
+	events := slices.Concat(held.events, toldEvents(told))
 	err := j.loop.persist("keep session", j.ID, func() error { return j.keepSession(saved, held.row, events) })
 	if err == nil {
 		j.news.notify()
