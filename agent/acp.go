@@ -145,17 +145,14 @@ func (acp) permission(m rpcMessage) *asked {
 	if input := at(call, "rawInput"); input != nil {
 		text += "\n" + string(encode(input))
 	}
-	a := &asked{Permission: Permission{ID: m.key(), Text: cut(strings.TrimSpace(text), maxEventText)}}
+	a := &asked{Permission: Permission{ID: m.key(), Text: askedText(text)}}
 	reject := ""
 	for _, each := range listAt(m.params, "options") {
 		o := Option{ID: textAt(each, "optionId"), Name: cut(textAt(each, "name"), maxID)}
-		if kind := textAt(each, "kind"); strings.HasPrefix(kind, "allow_") {
-			o.Allows = true
-		} else if kind == "reject_once" {
+		kind := textAt(each, "kind")
+		o.Allows = strings.HasPrefix(kind, "allow_")
+		if a.offer(o) && kind == "reject_once" {
 			reject = o.ID
-		}
-		if o.ID != "" && len(o.ID) <= maxID && len(a.Options) < maxOptions {
-			a.Options = append(a.Options, o)
 		}
 	}
 	cancelled := map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}

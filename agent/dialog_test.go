@@ -8,10 +8,12 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -217,6 +219,60 @@ func TestQuestionsAreAnsweredOneAfterTheOther(t *testing.T) {
 	reply, err := dialogOf(t, ACP, p, first.states[len(first.states)-1], second).Turn(t.Context(), "hello")
 	if err != nil || reply.Stop != "end_turn" || len(second.asked) != 2 || second.asked[0].ID != "7" || second.asked[1].ID != "8" {
 		t.Errorf("asked %+v, %+v, %v", second.asked, reply, err)
+	}
+}
+
+// What a program asks is shown to people: it is bounded, and says so where it was cut.
+func TestAPermissionRequestIsBounded(t *testing.T) {
+	long := strings.Repeat("ä", maxEventText)
+	options := []any{
+		map[string]any{"optionId": "x", "name": long, "kind": "allow_once"},
+		map[string]any{"optionId": "x", "name": "No", "kind": "reject_once"},
+		map[string]any{"optionId": long, "name": "No", "kind": "reject_once"},
+		map[string]any{"optionId": "", "name": "No", "kind": "reject_once"},
+	}
+	for n := range 2 * maxOptions {
+		options = append(options, map[string]any{"optionId": strconv.Itoa(n), "name": "Yes", "kind": "allow_once"})
+	}
+	for protocol, c := range map[Protocol]struct {
+		speaker speaker
+		request map[string]any
+		options int
+		refusal string
+	}{
+		ACP: {acp{}, map[string]any{
+			"jsonrpc": "2.0", "id": 7, "method": "session/request_permission",
+			"params": map[string]any{"sessionId": "s", "toolCall": map[string]any{"title": long}, "options": options},
+		}, maxOptions, `"cancelled"`},
+		StreamJSON: {streamJSON{}, map[string]any{
+			"type": "control_request", "request_id": "q", "request": map[string]any{"subtype": "can_use_tool", "tool_name": "Write", "input": map[string]any{"text": long}},
+		}, 2, denied},
+	} {
+		t.Run(string(protocol), func(t *testing.T) {
+			h := c.speaker.hear(encode(c.request), State{Session: "s"}, &strings.Builder{})
+			if h.ask == nil {
+				t.Fatalf("%+v", h)
+			}
+			if len(h.ask.Text) > maxEventText+100 || !strings.HasSuffix(h.ask.Text, " bytes more, which aren't shown)") || !utf8.ValidString(h.ask.Text) {
+				t.Errorf("its text has %d bytes, and ends with %q", len(h.ask.Text), h.ask.Text[len(h.ask.Text)-60:])
+			}
+			if len(h.ask.Options) != c.options {
+				t.Errorf("%d options", len(h.ask.Options))
+			}
+			seen := map[string]bool{}
+			for _, o := range h.ask.Options {
+				if o.ID == "" || len(o.ID) > maxID || len(o.Name) > maxID || seen[o.ID] {
+					t.Errorf("option %.20q, %d bytes, twice: %v", o.ID, len(o.Name), seen[o.ID])
+				}
+				seen[o.ID] = true
+			}
+			if got := string(h.ask.answer("")); !strings.Contains(got, c.refusal) {
+				t.Errorf("refused by %s", got)
+			}
+		})
+	}
+	if got := askedText(" Write\n"); got != "Write" {
+		t.Errorf("a short text becomes %q", got)
 	}
 }
 

@@ -119,7 +119,7 @@ func (streamJSON) control(line any, body []byte) heard {
 	}
 	input := at(request, "input")
 	text := textAt(request, "tool_name") + "\n" + string(encode(input))
-	a := &asked{Permission: Permission{ID: id, Text: cut(strings.TrimSpace(text), maxEventText), Options: []Option{
+	a := &asked{Permission: Permission{ID: id, Text: askedText(text), Options: []Option{
 		{ID: lineAllow, Name: "Allow", Allows: true}, {ID: lineDeny, Name: "Deny"},
 	}}}
 	a.answer = func(option string) []byte {

@@ -80,6 +80,27 @@ type asked struct {
 	cancel []byte                     // what it gets in a turn that is stopped
 }
 
+// askedText is what a permission request says. Of one that is too long it tells so: who permits it
+// hasn't seen the rest.
+func askedText(text string) string {
+	text = strings.TrimSpace(text)
+	begins := cut(text, maxEventText)
+	if left := len(text) - len(begins); left > 0 {
+		return fmt.Sprintf("%s…\n(%d bytes more, which aren't shown)", begins, left)
+	}
+	return begins
+}
+
+// offer adds an option, unless that can't be chosen: of two with one id the first counts.
+func (a *asked) offer(o Option) bool {
+	isKnown := slices.ContainsFunc(a.Options, func(other Option) bool { return other.ID == o.ID })
+	if o.ID == "" || len(o.ID) > maxID || len(a.Options) == maxOptions || isKnown {
+		return false
+	}
+	a.Options = append(a.Options, o)
+	return true
+}
+
 // askedKey returns the id of a request, "" for one that is too long to be known by it.
 func askedKey(id string) string {
 	if len(id) > maxID {

@@ -59,6 +59,7 @@ type job struct {
 	occurrence    *occurrence  // of which it is the run, until it is stored; nil: of none
 	pushes        []store.Push // until they are stored
 	pending       []run.Event  // to be stored with the next transition
+	held          held
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc

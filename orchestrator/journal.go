@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,15 +24,23 @@ func (j *job) Save(transition api.Transition) error {
 	if err != nil {
 		return err
 	}
-	events := j.events(transition)
-	err = j.loop.persist("save run", j.ID, func() error {
-		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row, events...)
-	})
+	held := j.held.take()
+	events := slices.Concat(held.events, j.events(transition))
+	err = j.loop.persist("save run", j.ID, func() error { return j.save(row, held.session, events) })
 	if err == nil {
 		j.pending = nil
 		j.news.notify()
 	}
 	return err
+}
+
+// save stores the run, and with it what its turn has left of its session; nil is nothing.
+func (j *job) save(row store.Run, session json.RawMessage, events []store.Event) error {
+	ctx := context.WithoutCancel(j.loop.life)
+	if session == nil {
+		return j.loop.journal.Save(ctx, row, events...)
+	}
+	return j.loop.journal.SaveTurn(ctx, j.loop.desk.keep(j.session, session), row, events...)
 }
 
 // KeepSaved implements run.Host.

@@ -71,6 +71,7 @@ type journal interface {
 	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
 	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
 	SaveSession(ctx context.Context, session store.Session, run string, events ...store.Event) error
+	SaveTurn(ctx context.Context, session store.Session, turn store.Run, events ...store.Event) error
 	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
 	OpenQuestion(ctx context.Context, q store.Question, events ...store.Event) (store.Question, error)
 	AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...store.Event) error

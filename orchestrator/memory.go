@@ -116,6 +116,11 @@ func (m *memory) SaveSession(context.Context, store.Session, string, ...store.Ev
 	return nil
 }
 
+// SaveTurn implements journal.
+func (m *memory) SaveTurn(ctx context.Context, _ store.Session, turn store.Run, events ...store.Event) error {
+	return m.Save(ctx, turn, events...)
+}
+
 // AddModelCall implements journal. It keeps nothing: no other process restores the run.
 func (m *memory) AddModelCall(context.Context, string, store.ModelCall) (n int64, err error) {
 	return 0, nil

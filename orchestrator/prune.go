@@ -15,12 +15,19 @@ import (
 const pruneBatch = 200
 
 // Prune removes finished runs and everything that is kept of them, the oldest first, or images.
+// Where no size bounds it, closed sessions of that age go as well: they hold nothing but their row.
 func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	var before time.Time
+	unused := time.Now()
 	if opts.OlderThan > 0 {
-		before = time.Now().Add(-opts.OlderThan)
+		before = unused.Add(-opts.OlderThan)
+		unused = before
 	}
-	return s.prune(ctx, opts, before)
+	report, err := s.prune(ctx, opts, before)
+	if err == nil && !opts.DryRun && !opts.Images && opts.MaxBytes == 0 {
+		_, err = s.store.ForgetSessions(ctx, unused)
+	}
+	return report, err
 }
 
 // prune removes runs that ended before a time, which is zero for any. Of a damaged store

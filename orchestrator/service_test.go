@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
 func TestServiceRuns(t *testing.T) {
@@ -213,6 +215,46 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 	}
 	w.open("go")
 	w.await(first)
+}
+
+// Whoever removes old runs by hand isn't left with the sessions of which they were turns.
+func TestServicePrunesClosedSessions(t *testing.T) {
+	w := newFixture(t, func(o *settings) {
+		dir := filepath.Join(o.Sources[0], "talks")
+		write(t, filepath.Join(dir, "Dockerfile"), "FROM "+dockertest.Image+"\n")
+		write(t, filepath.Join(dir, "agent.yaml"), "name: talks\nkind: agent\nagent: {command: [talk], mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n")
+	})
+	var ids []string
+	for range 2 {
+		made, err := w.service.CreateSession(t.Context(), "talks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, made.ID)
+	}
+	if _, err := w.service.CloseSession(t.Context(), ids[0], "over"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		opts api.PruneOptions
+		gone bool
+	}{
+		{api.PruneOptions{DryRun: true}, false},
+		{api.PruneOptions{MaxBytes: 1}, false},
+		{api.PruneOptions{Images: true}, false},
+		{api.PruneOptions{OlderThan: time.Hour}, false},
+		{api.PruneOptions{}, true},
+	} {
+		if _, err := w.service.Prune(t.Context(), c.opts); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.service.Session(t.Context(), ids[0]); fault.Is(err, fault.NotFound) != c.gone {
+			t.Errorf("after %+v: %v", c.opts, err)
+		}
+	}
+	if _, err := w.service.Session(t.Context(), ids[1]); err != nil {
+		t.Errorf("one that is open: %v", err)
+	}
 }
 
 func TestServiceRefusesWithoutRoom(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -119,21 +120,22 @@ func (l *loop) endIdle(s *session, reason string) {
 
 // KeepSession implements run.Host.
 func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
-	now := time.Now().UTC()
-	events := make([]store.Event, 0, len(told))
-	for _, one := range told {
-		events = append(events, newEvent(now, one))
-	}
-	err := j.loop.persist("keep session", j.ID, func() error { return j.keepSession(saved, events) })
+	held := j.held.take()
+	events := slices.Concat(held.events, toldEvents(told))
+	err := j.loop.persist("keep session", j.ID, func() error { return j.keepSession(saved, held.row, events) })
 	if err == nil {
 		j.news.notify()
 	}
 	return err
 }
 
-func (j *job) keepSession(saved json.RawMessage, events []store.Event) error {
+// keepSession stores what is saved of the session, and the run where it waits to be stored.
+func (j *job) keepSession(saved json.RawMessage, held *store.Run, events []store.Event) error {
 	ctx := context.WithoutCancel(j.loop.life)
-	if s := j.session; s != nil {
+	switch s := j.session; {
+	case s != nil && held != nil:
+		return j.loop.journal.SaveTurn(ctx, j.loop.desk.keep(s, saved), *held, events...)
+	case s != nil:
 		return j.loop.journal.SaveSession(ctx, j.loop.desk.keep(s, saved), j.ID, events...)
 	}
 	j.private.Session = saved
@@ -142,6 +144,23 @@ func (j *job) keepSession(saved json.RawMessage, events []store.Event) error {
 		return err
 	}
 	return j.loop.journal.Save(ctx, row, events...)
+}
+
+// KeepTurn implements run.Host.
+func (j *job) KeepTurn(saved json.RawMessage, told []api.AgentEvent) {
+	if j.session == nil {
+		j.private.Session, saved = saved, nil // it is stored with the run
+	}
+	j.held.add(waiting{session: saved, events: toldEvents(told)})
+}
+
+func toldEvents(told []api.AgentEvent) []store.Event {
+	now := time.Now().UTC()
+	events := make([]store.Event, 0, len(told))
+	for _, one := range told {
+		events = append(events, newEvent(now, one))
+	}
+	return events
 }
 
 // noteOver closes the session of a turn after which there can be none, as soon as that is known.

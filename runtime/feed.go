@@ -23,7 +23,7 @@ const feedName = "stdin"
 // The time between two looks at a program's stdout: a part of what has passed since it wrote or
 // was given something, so that one which is left alone costs nothing.
 const (
-	tailPause     = 2 * time.Millisecond
+	tailPause     = 500 * time.Microsecond
 	longTailPause = 100 * time.Millisecond
 	tailPart      = 20
 )

@@ -47,16 +47,8 @@ func (s *Store) InsertSession(ctx context.Context, session Session) error {
 // a NotFound fault.
 func (s *Store) SaveSession(ctx context.Context, session Session, run string, events ...Event) error {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
-			session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
-		if err != nil {
+		if err := saveSession(ctx, tx, session); err != nil || run == "" || len(events) == 0 {
 			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, unknownSession(session.ID))
-		}
-		if run == "" || len(events) == 0 {
-			return nil
 		}
 		seq, err := seqOf(ctx, tx, run)
 		if err != nil {
@@ -65,6 +57,29 @@ func (s *Store) SaveSession(ctx context.Context, session Session, run string, ev
 		return addEvents(ctx, tx, seq, events)
 	})
 	return s.explain(ctx, "save session", err)
+}
+
+// SaveTurn is SaveSession and Save for a run that is a turn of the session, all or nothing.
+func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events ...Event) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		if err := saveSession(ctx, tx, session); err != nil {
+			return err
+		}
+		return save(ctx, tx, turn, events)
+	})
+	return s.explain(ctx, "save turn", err)
+}
+
+func saveSession(ctx context.Context, tx *transaction, session Session) error {
+	done, err := tx.ExecContext(ctx, "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+		session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, unknownSession(session.ID))
+	}
+	return nil
 }
 
 // countTurn notes the turn of a session that a new run is.
@@ -123,11 +138,12 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	return sessions, s.explain(ctx, "list sessions", err)
 }
 
-// ForgetSessions removes closed sessions that were last used before a time, and returns how
-// many. Their runs stay.
+// ForgetSessions removes closed sessions that were last used before a time and whose turns are
+// over, and returns how many. Their runs stay.
 func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE closed = 1 AND used_at < ?", nanos(before))
+		done, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE closed = 1 AND used_at < ?
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`, nanos(before))
 		if err == nil {
 			removed, err = done.RowsAffected()
 		}

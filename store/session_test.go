@@ -41,6 +41,42 @@ func TestASessionIsKeptWithTheEventsOfItsTurn(t *testing.T) {
 	}
 }
 
+func TestATurnIsKeptWithItsSession(t *testing.T) {
+	s := open(t)
+	must(t, s.InsertSession(t.Context(), aSession("s1")))
+	turn := aRun(0)
+	turn.Session, turn.Turn = "s1", 1
+	must(t, s.Insert(t.Context(), turn, Key{}))
+	turn.State, turn.Output = "completed", []byte(`{"text":"yes"}`)
+	missing, unsaved := aRun(1), aSession("s1")
+	unsaved.Private = []byte(`{"n":2}`)
+	for name, err := range map[string]error{
+		"a session that isn't there": s.SaveTurn(t.Context(), aSession("s2"), turn, event("state")),
+		"a turn that isn't there":    s.SaveTurn(t.Context(), unsaved, missing, event("state")),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	got, err := s.Run(t.Context(), turn.ID)
+	must(t, err)
+	session, err := s.Session(t.Context(), "s1")
+	must(t, err)
+	if got.State == turn.State || string(session.Private) != `{"n":0}` || len(events(t, s, turn.ID)) > 0 {
+		t.Errorf("half of it is stored: %+v, %+v", got, session)
+	}
+	saved := aSession("s1")
+	saved.Private = []byte(`{"n":1}`)
+	must(t, s.SaveTurn(t.Context(), saved, turn, event("agent"), event("state")))
+	got, err = s.Run(t.Context(), turn.ID)
+	must(t, err)
+	session, err = s.Session(t.Context(), "s1")
+	must(t, err)
+	if got.State != turn.State || string(got.Output) != string(turn.Output) || string(session.Private) != `{"n":1}` || len(events(t, s, turn.ID)) != 2 {
+		t.Errorf("%+v, %+v", got, session)
+	}
+}
+
 func TestWhatCantBeKeptOfASessionChangesNothing(t *testing.T) {
 	s := open(t)
 	must(t, s.InsertSession(t.Context(), aSession("s1")))
@@ -84,6 +120,14 @@ func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
 			t.Errorf("%+v lists %q, not %q", c.filter, got, c.want)
 		}
 	}
+	turn := aRun(0)
+	turn.Session, turn.Turn, turn.CreatedAt = "s2", 1, epoch
+	must(t, s.Insert(t.Context(), turn, Key{}))
+	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
+		t.Errorf("forgot %d whose turn goes on, %v", n, err)
+	}
+	turn.Finished, turn.FinishedAt = true, epoch
+	must(t, s.Save(t.Context(), turn))
 	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}

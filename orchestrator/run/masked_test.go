@@ -100,6 +100,10 @@ func (k *keepNotes) KeepSession(_ json.RawMessage, told []api.AgentEvent) error 
 	return nil
 }
 
+func (k *keepNotes) KeepTurn(_ json.RawMessage, told []api.AgentEvent) {
+	k.told = append(k.told, told...)
+}
+
 func text(text string) api.AgentEvent { return api.AgentEvent{Kind: api.AgentText, Text: text} }
 
 // told is all that was told of a kind.

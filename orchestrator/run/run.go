@@ -114,9 +114,14 @@ type Keeper interface {
 	// KeepSaved stores what the kind saved of the run, between two transitions. It returns when that
 	// is safe, or runtime.ErrDetach at the end of the process.
 	KeepSaved() error
+	// Hold has the record as it is now, and the transition that made it so, stored with what is
+	// stored next of the run.
+	Hold(transition api.Transition) error
 	// KeepSession stores what a kind saved of the run's session, with what its program told. It
 	// returns when both are safe, or runtime.ErrDetach at the end of the process.
 	KeepSession(saved json.RawMessage, told []api.AgentEvent) error
+	// KeepTurn has both stored with the next transition.
+	KeepTurn(saved json.RawMessage, told []api.AgentEvent)
 	// Steps returns the steps that are kept, in the order in which they were.
 	Steps(ctx context.Context) ([]flow.Step, error)
 	// KeepStep stores a step in place of that with the same address and try. It returns when
@@ -248,8 +253,27 @@ func (r *Run) AttemptDir() string { return filepath.Join(r.Dir, strconv.Itoa(r.A
 // Enter stores a transition and tells the observer. The work of the new state may begin only
 // when Enter has returned nil.
 func (r *Run) Enter(state api.State, reason string) error {
-	if err := r.legal(state); err != nil {
+	transition, err := r.enter(state, reason)
+	if err != nil {
 		return err
+	}
+	return r.host.Save(transition)
+}
+
+// Pass is Enter for a state in which nothing begins before the kind keeps something, or the next
+// transition comes: it is stored with that.
+func (r *Run) Pass(state api.State) error {
+	transition, err := r.enter(state, "")
+	if err != nil {
+		return err
+	}
+	return r.host.Hold(transition)
+}
+
+// enter takes a transition into the record, and tells the observer.
+func (r *Run) enter(state api.State, reason string) (api.Transition, error) {
+	if err := r.legal(state); err != nil {
+		return api.Transition{}, err
 	}
 	transition := api.Transition{State: state, At: time.Now().UTC(), Reason: r.Masked(reason)}
 	if r.Attempt > 1 {
@@ -265,7 +289,7 @@ func (r *Run) Enter(state api.State, reason string) error {
 		event.Outcome = r.Record.Error.Kind
 	}
 	r.notify(event)
-	return r.host.Save(transition)
+	return transition, nil
 }
 
 // End enters one of the four states in which a run can end.

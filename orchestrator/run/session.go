@@ -46,23 +46,35 @@ type Conversant interface {
 // KeepSession stores what the kind needs to go on with the session, and what its program told.
 // It returns when both are safe, or runtime.ErrDetach at the end of the process.
 func (r *Run) KeepSession(saved any, told ...api.AgentEvent) error {
-	return r.keepSession(saved, r.maskedTold(told))
-}
-
-// KeepTurn stores likewise what the kind needs after the turn. Nothing is told any more.
-func (r *Run) KeepTurn(saved any, told ...api.AgentEvent) error {
 	told = r.maskedTold(told)
-	return r.keepSession(saved, append(told, r.told.rest()...))
-}
-
-func (r *Run) keepSession(saved any, told []api.AgentEvent) error {
-	raw, err := json.Marshal(saved)
+	raw, err := r.tellSession(saved, told)
 	if err != nil {
 		return err
+	}
+	return r.host.KeepSession(raw, told)
+}
+
+// KeepTurn has what the kind needs after the turn stored with the next transition, which is the
+// turn's end: another process finds both, or neither. Nothing is told any more.
+func (r *Run) KeepTurn(saved any, told ...api.AgentEvent) error {
+	told = r.maskedTold(told)
+	told = append(told, r.told.rest()...)
+	raw, err := r.tellSession(saved, told)
+	if err == nil {
+		r.host.KeepTurn(raw, told)
+	}
+	return err
+}
+
+// tellSession tells the observer, and returns what is to be stored.
+func (r *Run) tellSession(saved any, told []api.AgentEvent) (json.RawMessage, error) {
+	raw, err := json.Marshal(saved)
+	if err != nil {
+		return nil, err
 	}
 	r.Session.Saved = raw
 	for i := range told {
 		r.notify(Event{Agent: &told[i]})
 	}
-	return r.host.KeepSession(raw, told)
+	return raw, nil
 }

@@ -73,5 +73,5 @@ func (x *execution) keepOwnSession(id string) error {
 	if talk.Told = x.Session.Turn; id != "" {
 		talk.Agent.Session = id
 	}
-	return x.KeepSession(talk)
+	return x.KeepTurn(talk)
 }

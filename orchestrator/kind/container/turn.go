@@ -1,9 +1,7 @@
 package container
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
@@ -25,6 +24,8 @@ type turn struct {
 	config *agent.Config
 	talk   talkState
 	told   []api.AgentEvent // by the program, and stored with the turn's end
+	left   *living          // what is to be tidied up when the turn's end is stored; nil: nothing
+	spent  bool             // the program of that can't have another turn
 	ctx    context.Context  //nolint:containedctx // of the attempt, for what the dialog asks
 }
 
@@ -36,17 +37,6 @@ type talkState struct {
 	Staged    int64       `json:"staged,omitempty"`    // bytes that the program is given at At, if that isn't done yet
 	At        int64       `json:"at,omitempty"`
 	Logged    run.Lines   `json:"logged,omitzero"` // of the container's log, before that of the turn which goes on
-	Done      *doneTurn   `json:"done,omitempty"`  // the last turn that had its end
-}
-
-// doneTurn is the end of a turn, stored before its run has its outcome.
-type doneTurn struct {
-	Turn   int             `json:"turn"`
-	Result run.Result      `json:"result"`
-	Usage  json.RawMessage `json:"usage,omitempty"` // as the program told it
-	Cost   json.Number     `json:"cost,omitempty"`  // in US dollars
-
-	Changes *api.ChangeCounts `json:"changes,omitempty"` // of the project, since the session began
 }
 
 // talksWith reports whether the program of a run is talked with, in its protocol.
@@ -83,14 +73,8 @@ func (t *turn) recall() (err error) {
 func (t *turn) keep(told ...api.AgentEvent) error { return t.KeepSession(t.talk, told...) }
 
 func (t *turn) carryOut(ctx context.Context) (run.Result, error) {
-	if done := t.talk.Done; done != nil && done.Turn == t.Session.Turn {
-		t.note(*done)
-		return done.Result, nil
-	}
-	if t.State() != api.Starting && t.State() != api.Running {
-		if err := t.Enter(api.Starting, ""); err != nil {
-			return run.Result{}, err
-		}
+	if err := t.start(); err != nil {
+		return run.Result{}, err
 	}
 	v, over, err := t.open(ctx)
 	if over != nil || err != nil {
@@ -103,6 +87,23 @@ func (t *turn) carryOut(ctx context.Context) (run.Result, error) {
 	result, err := t.converse(ctx, v, server)
 	server.close(whyCallsEnd(err))
 	return result, err
+}
+
+// start enters Starting. Where the program waits for its message nothing starts, and that is stored
+// with the message.
+func (t *turn) start() error {
+	switch {
+	case t.State() == api.Starting || t.State() == api.Running:
+		return nil
+	case t.waits(t.containers.livings.get(t.Session.ID)):
+		return t.Pass(api.Starting)
+	}
+	return t.Enter(api.Starting, "")
+}
+
+// waits reports whether a program waits for its next message.
+func (t *turn) waits(v *living) bool {
+	return v != nil && !v.hasEnded() && t.talk.Agent.Pending == ""
 }
 
 func orResult(r *run.Result) run.Result {
@@ -118,7 +119,7 @@ func (t *turn) open(ctx context.Context) (v *living, over *run.Result, err error
 	pending := t.talk.Agent.Pending != ""
 	mine := t.talk.Told == t.Session.Turn
 	v = t.containers.livings.get(t.Session.ID)
-	if v != nil && !v.hasEnded() && !pending {
+	if t.waits(v) {
 		t.talk.Logged = v.hearBy(t)
 		return v, nil, t.brief(v)
 	}
@@ -342,10 +343,10 @@ func (t *turn) connect(v *living) error {
 
 // converse gives the program its message, and returns how the turn ended.
 func (t *turn) converse(ctx context.Context, v *living, server *apiServer) (run.Result, error) {
-	if t.State() != api.Running {
+	if t.State() != api.Running { // stored with the message, before the program has that
 		started := time.Now().UTC()
 		t.Record.StartedAt = &started
-		if err := t.Enter(api.Running, ""); err != nil {
+		if err := t.Pass(api.Running); err != nil {
 			return run.Result{}, err
 		}
 	}
@@ -410,62 +411,21 @@ func (t *turn) message() string {
 	return strings.Join(lines, "\n")
 }
 
-// permit decides what the program asks to be let do.
-func (t *turn) permit(p agent.Permission) (option string, err error) {
-	switch t.config.Approval {
-	case agent.Allow:
-		return allowing(p.Options), nil
-	case agent.Ask:
-		return t.askPerson(p)
+// Settle implements run.Execution. The container isn't the run's, but what this turn leaves in it is.
+func (t *turn) Settle(ctx context.Context) {
+	if t.left == nil {
+		return
 	}
-	return "", nil
+	if err := t.left.layout.DropOutput(); err != nil { // the next turn tries again
+		t.containers.logger.Warn("output of a turn not removed", "session", t.Session.ID, fault.LogAttr(err))
+	}
+	if !t.spent {
+		return
+	}
+	if err := t.renew(ctx); err != nil { // likewise
+		t.containers.logger.Warn("container of a session not ended", "session", t.Session.ID, fault.LogAttr(err))
+	}
 }
-
-// isStopped reports whether the turn is to end, and not only this process.
-func (t *turn) isStopped() bool {
-	return t.ctx.Err() != nil && !errors.Is(context.Cause(t.ctx), runtime.ErrDetach)
-}
-
-func allowing(options []agent.Option) string {
-	for _, o := range options {
-		if o.Allows {
-			return o.ID
-		}
-	}
-	return ""
-}
-
-// permitTime is how long a person has to answer a permission request where agent.yaml doesn't say.
-const permitTime = 10 * time.Minute
-
-// askPerson asks people. What nobody answers is refused.
-func (t *turn) askPerson(p agent.Permission) (option string, err error) {
-	var ids []string
-	shown := map[string]string{}
-	for _, o := range p.Options {
-		ids, shown[o.ID] = append(ids, o.ID), o.Name
-	}
-	if len(ids) == 0 {
-		return "", nil
-	}
-	show, err := json.Marshal(shown)
-	if err != nil {
-		return "", err
-	}
-	answer, err := t.Ask(t.ctx, run.Question{
-		Address: "permission/" + p.ID, Kind: api.QuestionApproval, Text: p.Text, Show: show, Answers: ids,
-		Until: time.Now().Add(cmp.Or(t.config.AskTime, permitTime)),
-	})
-	var denied *run.Denied
-	if errors.As(err, &denied) {
-		t.Warn("a permission was refused: %s", denied.Reason)
-		return "", nil
-	}
-	return answer.Action, err
-}
-
-// Settle implements run.Execution. The container isn't the run's.
-func (t *turn) Settle(context.Context) {}
 
 // Discard implements run.Execution. There is one attempt.
 func (t *turn) Discard(context.Context) {}

@@ -10,13 +10,12 @@ import (
 	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// end decides what the end of a dialog's turn means, and stores it with the state after it: the
-// program hears no message twice.
+// end decides what the end of a dialog's turn means. The state after it is stored with that: the
+// program hears no message twice, and another process that finds neither does the same again.
 func (t *turn) end(ctx, limited context.Context, v *living, reply agent.Reply, err error) (run.Result, error) {
 	if err != nil && ctx.Err() == nil && limited.Err() == nil && !isProgrammes(err) {
 		return run.Result{}, errors.Join(err, t.keep(t.told...))
@@ -26,24 +25,12 @@ func (t *turn) end(ctx, limited context.Context, v *living, reply agent.Reply, e
 		return run.Result{}, failed
 	}
 	t.talk.Agent, t.talk.Staged, t.talk.Logged = v.dialog.State(), 0, v.logged()
-	t.talk.Done = &doneTurn{
-		Turn: t.Session.Turn, Result: t.MaskedResult(result), Usage: reply.Usage, Cost: reply.CostUSD, Changes: t.Record.Changes,
+	t.Record.AgentUsage, t.Record.CostUSD, t.Record.AgentSession = reply.Usage, reply.CostUSD, t.talk.Agent.Session
+	t.left, t.spent = v, err != nil && !v.dialog.Reusable() || v.hasEnded()
+	if t.spent {
+		t.lose(t.talk.Agent.Opened)
 	}
-	t.note(*t.talk.Done)
-	greeted := t.talk.Agent.Opened
-	if storing := t.KeepTurn(t.talk, t.told...); storing != nil {
-		return run.Result{}, storing
-	}
-	if err := v.layout.DropOutput(); err != nil { // the next turn tries again
-		t.containers.logger.Warn("output of a turn not removed", "session", t.Session.ID, fault.LogAttr(err))
-	}
-	if err != nil && !v.dialog.Reusable() || v.hasEnded() {
-		t.lose(greeted)
-		if err := t.renew(ctx); err != nil {
-			t.containers.logger.Warn("container of a session not ended", "session", t.Session.ID, fault.LogAttr(err))
-		}
-	}
-	return result, nil
+	return result, t.KeepTurn(t.talk, t.told...)
 }
 
 // gather takes what a turn left: the files of one that the program completed, and what became of
@@ -71,12 +58,6 @@ func (t *turn) leftBy(v *living) (runtime.Layout, error) {
 		return left, err
 	}
 	return left, v.layout.RenewOutput()
-}
-
-// note records what the program told of itself, and did to its project.
-func (t *turn) note(done doneTurn) {
-	t.Record.AgentUsage, t.Record.CostUSD, t.Record.AgentSession = done.Usage, done.Cost, t.talk.Agent.Session
-	t.Record.Changes = done.Changes
 }
 
 // isProgrammes reports whether the program is to blame for the end of a turn.

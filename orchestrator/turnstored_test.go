@@ -1,0 +1,177 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// countingScript says how many messages the process was told, and the session.
+const countingScript = `
+heard=0
+while read -r line; do
+	heard=$((heard+1)); echo x >> "$HOME/told"
+	printf '{"type":"assistant","message":{"content":[{"type":"text","text":"heard %d, told %d"}]}}\n' $heard $(wc -l < "$HOME/told")
+	printf '{"type":"result","subtype":"success"}\n'
+done
+`
+
+// turnJournal notes what is stored, in what state a run is. It may refuse to store the end of a turn.
+type turnJournal struct {
+	journal
+	refuses bool
+	refused chan struct{} // closed when it did
+
+	mu     sync.Mutex
+	stored []string
+}
+
+var errRefused = errors.New("refused")
+
+func (j *turnJournal) note(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stored = append(j.stored, what)
+}
+
+func (j *turnJournal) Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error {
+	j.note("insert " + r.State)
+	return j.journal.Insert(ctx, r, key, events...)
+}
+
+func (j *turnJournal) Save(ctx context.Context, r store.Run, events ...store.Event) error {
+	j.note("run " + r.State)
+	return j.journal.Save(ctx, r, events...)
+}
+
+func (j *turnJournal) SaveSession(ctx context.Context, s store.Session, run string, events ...store.Event) error {
+	j.note("session")
+	return j.journal.SaveSession(ctx, s, run, events...)
+}
+
+func (j *turnJournal) SaveTurn(ctx context.Context, s store.Session, r store.Run, events ...store.Event) error {
+	j.note("turn " + r.State)
+	if j.refuses && r.State == string(api.Completed) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if !isClosed(j.refused) {
+			close(j.refused)
+		}
+		return errRefused
+	}
+	return j.journal.SaveTurn(ctx, s, r, events...)
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// counting is a session with an agent that counts its messages, and lives on.
+func (l *leaky) counting() (session string) {
+	l.Helper()
+	write(l.T, filepath.Join(l.opts.Sources[0], "counts", "agent.yaml"), "name: counts\nkind: agent\nimage: "+dockertest.Image+
+		"\nagent: {command: "+shell(countingScript)+", mode: interactive, protocol: stream-json}\nsession: {keep_alive: true}\n")
+	if err := l.service.Close(); err != nil {
+		l.Fatal(err)
+	}
+	l.start(dockertest.Require(l.T))
+	made, err := l.service.CreateSession(l.Context(), "counts", nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return made.ID
+}
+
+// closes ends a session with what lives of it.
+func (l *leaky) closes(session string) {
+	l.Helper()
+	if _, err := l.service.CloseSession(context.Background(), session, "the test is over"); err != nil {
+		l.Error(err)
+	}
+	within(l.T, func() bool { return l.service.desk.find(session) == nil }, func() string { return "the session stays" })
+}
+
+func (l *leaky) turn(session string) (id string) {
+	l.Helper()
+	record, _, err := l.service.Submit(l.Context(), Submission{Session: session, Input: encoded(message("x"))})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return record.ID
+}
+
+func (l *leaky) over(id, want string) {
+	l.Helper()
+	record := l.until(id, func(r api.Record) bool { return r.Outcome != "" && l.service.running() == 0 })
+	if string(record.Output) != `{"text":"`+want+`"}` {
+		l.Errorf("%s, want %q: %+v", record.Output, want, record.Error)
+	}
+}
+
+// What a turn of a living session stores before its program is told, and before its answer is.
+func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
+	l := newLeaky(t)
+	session := l.counting()
+	defer l.closes(session)
+	l.over(l.turn(session), "heard 1, told 1")
+	journal := &turnJournal{journal: l.service.journal}
+	l.service.journal = journal
+	id := l.turn(session)
+	l.over(id, "heard 2, told 2")
+	want := []string{"insert idle", "turn running", "turn completed", "run completed", "run completed"} // the last two clean up
+	// What the program tells may be stored by itself, where it takes its time.
+	if got := slices.DeleteFunc(journal.stored, func(s string) bool { return s == "session" }); !slices.Equal(got, want) {
+		t.Errorf("stored %q, want %q", got, want)
+	}
+	var states []string
+	events, err := l.service.store.Events(t.Context(), id, 0, eventPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		if data, _ := eventOf(event).Decode(); data != nil {
+			if entered, ok := data.(api.Transition); ok {
+				states = append(states, string(entered.State))
+			}
+		}
+	}
+	if got := strings.Join(states, " "); got != "idle starting running completed cleanup idle" {
+		t.Errorf("it tells of %s", got)
+	}
+}
+
+// A process that dies before the end of a turn is stored leaves nothing of that: the next one
+// takes it once more, and the program isn't told again.
+func TestATurnWhoseEndWasNotStoredEndsOnce(t *testing.T) {
+	l := newLeaky(t)
+	session := l.counting()
+	defer l.closes(session)
+	l.over(l.turn(session), "heard 1, told 1")
+	journal := &turnJournal{journal: l.service.journal, refuses: true, refused: make(chan struct{})}
+	l.service.journal = journal
+	id := l.turn(session)
+	<-journal.refused
+	if err := l.service.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.start(dockertest.Require(t))
+	l.over(id, "heard 2, told 2")
+	shown := l.shown(id)
+	if n := strings.Count(shown, `"text":"2, told 2"`); n != 1 {
+		t.Errorf("its text is told %d times: %s", n, shown)
+	}
+	l.over(l.turn(session), "heard 3, told 3")
+}
