@@ -217,9 +217,11 @@ func (s *server) metrics() string {
 // A thousand tunnels, one after the other, leave the server as it was, and 32 at once don't keep
 // their sandbox from calling others.
 func TestTunnelsStopNothingAndLeaveNothing(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	h := newHosts(t)
 	s := newServer(t, "--pool", "0", "--config", filepath.Join(t.TempDir(), "aod.yaml"))
+	s.program = shipped.Path(t) // the race detector takes memory
 	addReach(t, s.units, "egress: [good.example:"+h.tls+"]\n")
 	write(t, "policy: {egress: [good.example:"+h.tls+"]}\negress_private: [good.example=127.0.0.1]\n", s.flags[len(s.flags)-1])
 	s.start()
