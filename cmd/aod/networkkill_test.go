@@ -111,6 +111,7 @@ func (s *server) addCarrier() (c *carriage, tunnel, upstream string) {
 // is lost or doubled. The long form is:
 // AOD_KILLS=20 go test -race -run TestNoKillBreaksTheNetworkForGood ./cmd/aod
 func TestNoKillBreaksTheNetworkForGood(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_KILLS", usualNetworkKills)
