@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,15 +22,15 @@ const (
 // The long form is: AOD_KILLS=20 go test -race -run TestNoKillLosesOrDoublesAnOccurrence ./cmd/aod
 func TestNoKillLosesOrDoublesAnOccurrence(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, "--concurrency", "2")
 	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
 	kills := number(t, "AOD_KILLS", usualScheduleKills)
+	n := schedulesPerKill * kills
+	s := newServer(t, "--concurrency", "2", "--queue", strconv.Itoa(n))
 	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
 	dice := rand.New(rand.NewPCG(uint64(seed), 0))
 	s.addWorker("timely", unique())
 	s.start()
 	s.kill()
-	n := schedulesPerKill * kills
 	s.schedule(n, time.Now().Add(2*time.Second))
 	for range kills {
 		s.start()
