@@ -4,6 +4,8 @@ GO      ?= go
 # SQLite, translated from C, has no goroutine of its own: watching each of its reads takes half of
 # the time of a test with a store, and finds nothing.
 RACE    := -race -gcflags='modernc.org/...=-race=false'
+# Tests wait for containers a fifth of their time: one package more than there are cores is tested at once.
+SLOTS   ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 LINTER  ?= golangci-lint
 LINTVER := v2.15.0
 ARCHES  := amd64 arm64
@@ -68,7 +70,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	AOD_TEST_DOCKER=require $(GO) test $(RACE) -shuffle=on -timeout 45m ./...
+	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 45m ./...
 	$(GO) test -C tools/bench -race -shuffle=on ./...
 	$(GO) test -C tools/sdks -shuffle=on ./...
 
@@ -77,18 +79,18 @@ test-short: init ## run the tests that need no engine
 	DOCKER_HOST=unix:///nonexistent.sock $(GO) test -short ./...
 	$(GO) test -C tools/bench ./...
 
-.PHONY: examples
+# Examples mostly wait for their containers, so two are run at a time. What each prints stays together.
+EXAMPLES := example-capsules $(patsubst scripts/%.sh,%,$(wildcard scripts/*-examples.sh scripts/*-example.sh))
+.PHONY: examples $(EXAMPLES)
 examples: base ## validate and test every example
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target $(EXAMPLES)
+
+example-capsules:
 	bin/aod validate --units examples/au examples/capsules/*
 	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
-	@sh scripts/au-examples.sh
-	@sh scripts/remote-example.sh
-	@sh scripts/network-example.sh
-	@sh scripts/foreign-examples.sh
-	@sh scripts/mcp-example.sh
-	@sh scripts/flow-examples.sh
-	@sh scripts/schedule-example.sh
-	@sh scripts/agent-examples.sh
+
+$(filter-out example-capsules,$(EXAMPLES)):
+	@sh scripts/$@.sh
 
 # What isn't run here compiles nevertheless: the command for other systems, and the tests for macOS.
 # CI takes one of each system, a release all.

@@ -28,6 +28,7 @@ var countRows = map[string]string{
 // is empty, sees what it shows; the programs that it shows are those that run. The address
 // of the server is the only word that is changed.
 func TestTheREADMEWorks(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	requirePrograms(t, "make", "git", "script")
 	_, blocks := readGuide(t, readme)

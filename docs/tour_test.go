@@ -24,6 +24,7 @@ func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
 	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
 			if len(scripts) == 0 {

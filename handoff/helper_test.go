@@ -1,7 +1,6 @@
 package handoff
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,12 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 type problem = httpwire.Problem
@@ -37,13 +36,13 @@ type world struct {
 	caller Caller
 	limits Limits
 	runs   *fakeRuns
-	log    *logBuffer
+	log    *testkit.Log
 	h      *Handler
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), runs: newFakeRuns(t), log: &logBuffer{}}
+	w := &world{t: t, dir: t.TempDir(), runs: newFakeRuns(t), log: &testkit.Log{}}
 	for _, dir := range []string{"io/handoff/outgoing", "io/handoff/incoming", "placed", "results"} {
 		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o777))
 	}
@@ -114,24 +113,6 @@ func answered[T any](t testing.TB, rec *httptest.ResponseRecorder, status int) T
 }
 
 func idOf(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
-
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 func write(t testing.TB, path, content string) {
 	t.Helper()

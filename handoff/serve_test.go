@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // served is a world behind a real socket.
@@ -153,19 +155,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// until polls, for at most 10 seconds.
 func (s *served) until(ok func() bool) {
 	s.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatal("it doesn't come")
-		}
-	}
+	testkit.Eventually(s.t, "what the test waits for", ok)
 }
 
 // The capsule asks again after a 503, and takes anything else for its answer.

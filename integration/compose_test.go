@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // project is a project of docker-compose in a directory of its own.
@@ -74,7 +75,7 @@ func TestComposeStartsAServerThatRunsUnits(t *testing.T) {
 	if _, err := p.compose(t.Context(), "up", "--detach"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server answers the commands beside it", func() bool {
+	testkit.Eventually(t, "the server answers the commands beside it", func() bool {
 		_, err := p.compose(t.Context(), "exec", "-T", "aod", "/aod", "units", "--quiet")
 		return err == nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAServerInAContainer(t *testing.T) {
@@ -137,7 +138,7 @@ echo begun
 sleep 3
 echo '{"file":"starts"}' > /io/output.json
 echo over`)
-	eventually(t, "the record names the run's container", func() (is bool) {
+	testkit.Eventually(t, "the record names the run's container", func() (is bool) {
 		now, err := s.client.Run(t.Context(), record.ID)
 		record = now
 		return err == nil && record.Container != nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const (
@@ -164,7 +165,7 @@ func (s *server) kill() {
 	if err := s.docker.ContainerKill(s.t.Context(), s.container.GetContainerID(), "SIGKILL"); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "the server is dead", func() bool {
+	testkit.Eventually(s.t, "the server is dead", func() bool {
 		state, err := s.container.State(s.t.Context())
 		return err == nil && !state.Running
 	})
@@ -191,14 +192,4 @@ func (s *server) showLog() {
 	defer logs.Close()
 	text, _ := io.ReadAll(io.LimitReader(logs, 16<<20))
 	s.t.Logf("the end of the server's log:\n%s", text[max(0, len(text)-16<<10):])
-}
-
-// eventually polls until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
 }

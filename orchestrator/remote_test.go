@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
@@ -51,5 +52,21 @@ func TestTheDiskOfAnEngineElsewhereIsWatched(t *testing.T) {
 	}
 	if took := time.Since(began); took > 25*time.Second {
 		t.Errorf("it took %v to notice", took)
+	}
+}
+
+// What an engine elsewhere would have to keep, or can't carry, is refused before anything starts.
+func TestAnEngineElsewhereRefusesSecretsAndEgress(t *testing.T) {
+	for name, c := range map[string]struct{ agent, says string }{
+		"secrets": {"secrets: {KEY: a-key}\n", "gets secrets"},
+		"egress":  {"egress: [good.example]\n", "reaches hosts by name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newRemoteProbe(t, c.agent)
+			record, err := p.submit(t.Context(), p.request("true"))
+			if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), c.says) || !strings.Contains(fault.Public(err).Hint, "an engine on this machine") {
+				t.Errorf("%v\n%s", err, show(record))
+			}
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // closing are the permissions that a program can take from us on its own files, which
@@ -14,7 +16,7 @@ import (
 var closing = []fs.FileMode{0, 0o100, 0o200, 0o300, 0o400, 0o500, 0o600}
 
 func TestClosedResultsAreDelivered(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	for _, perm := range closing {
@@ -35,7 +37,7 @@ func TestClosedResultsAreDelivered(t *testing.T) {
 }
 
 func TestAClosedResultIsAFinding(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	for _, closed := range []string{"io/output.json", "io"} {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // socket leaves a socket at a path that may be longer than an address can be.
@@ -167,8 +169,8 @@ func TestCollectKeepsToLimits(t *testing.T) {
 				t.Skip(err)
 			}
 		}, "more than 1000 bytes together"},
-		{"as deep as may be", func(t *testing.T, out string) { tower(t, out, maxDirDepth) }, ""},
-		{"too deep", func(t *testing.T, out string) { tower(t, out, maxDirDepth+1) }, "nested more than 32 directories deep"},
+		{"as deep as may be", func(t *testing.T, out string) { testkit.Tower(t, out, "d", maxDirDepth) }, ""},
+		{"too deep", func(t *testing.T, out string) { testkit.Tower(t, out, "d", maxDirDepth+1) }, "nested more than 32 directories deep"},
 		{"no directory", func(t *testing.T, out string) { replace(t, out, func() error { return nil }) }, "was removed by the program"},
 		{"a link in its place", func(t *testing.T, out string) { replace(t, out, func() error { return os.Symlink("/etc", out) }) }, "is a symbolic link, not a directory"},
 		{"a file in its place", func(t *testing.T, out string) { replace(t, out, func() error { return os.WriteFile(out, nil, 0o600) }) }, "is a regular file, not a directory"},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // destinations are directories to deliver to by how the files get there.
@@ -216,7 +217,7 @@ func replaceDir(t *testing.T, dir, target string) {
 }
 
 func TestDeliverNeedsADirectoryItCanWriteTo(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	l := newLayout(t)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // mess fills /io/output with files to publish and with much that isn't.
@@ -48,7 +50,7 @@ func collected(t *testing.T, l Layout) []Found {
 }
 
 func TestPublishLeavesTheFilesAndNothingElse(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	l, dest := newLayout(t), filepath.Join(t.TempDir(), "result")
@@ -152,7 +154,7 @@ func TestPublishGoesOnAfterItWasBrokenOff(t *testing.T) {
 func TestPublishRemovesATowerOfDirectories(t *testing.T) {
 	l, dest := newLayout(t), filepath.Join(t.TempDir(), "result")
 	write(t, l.path("io/output/a"), "x")
-	tower(t, l.path("io/output"), 2000)
+	testkit.Tower(t, l.path("io/output"), "d", 2000)
 	if files, err := l.Publish([]Found{{Name: "a"}}, dest); err != nil || len(tree(t, dest)) != 1 {
 		t.Errorf("%+v, %v", files, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // modes lists all that is in a layout, with its mode.
@@ -55,7 +56,7 @@ func use(t *testing.T, l Layout) {
 }
 
 func TestARenewedLayoutIsAsNew(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	l := newLayout(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {
@@ -45,7 +46,7 @@ func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {
 			link(t, "/", l.path("workspace/root"))
 		}, ""},
 		{"a FIFO doesn't hold it up", func(t *testing.T, l Layout) { fifo(t, l.path("workspace/fifo")) }, ""},
-		{"a tower", func(t *testing.T, l Layout) { tower(t, l.path("workspace"), 3000) }, "more than 128 deep"},
+		{"a tower", func(t *testing.T, l Layout) { testkit.Tower(t, l.path("workspace"), "d", 3000) }, "more than 128 deep"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestMeasuringEndsWithItsContext(t *testing.T) {
 }
 
 func TestNothingHidesFromTheMeasureBehindPermissions(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	for _, perm := range closing {

@@ -4,42 +4,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
-
-// nobody is a user and group without rights, as whom tests of permissions run.
-const nobody = 65534
-
-// unprivilegedOnly lets a test whose permissions root would not feel run as somebody
-// else. It returns true in the process that shall do the test.
-func unprivilegedOnly(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return true
-	}
-	temp, err := os.MkdirTemp("", "aod-unprivileged-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(temp) })
-	if err := os.Chown(temp, nobody, nobody); err != nil {
-		t.Skipf("root can't give files away here: %v", err)
-	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.run=^"+t.Name()+"$")
-	cmd.Dir, cmd.Env = temp, append(os.Environ(), "TMPDIR="+temp)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("as user %d: %v\n%s", nobody, err, out)
-	}
-	return false
-}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -112,23 +80,4 @@ func device(t *testing.T, path string) {
 	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, 5<<8); err != nil {
 		t.Skip("no device can be made here: ", err)
 	}
-}
-
-// tower makes directories named "d" in one another below dir.
-func tower(t *testing.T, dir string, floors int) {
-	t.Helper()
-	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
-	for range floors {
-		if err == nil {
-			err = unix.Mkdirat(fd, "d", 0o755)
-		}
-		next := -1
-		if err == nil {
-			next, err = unix.Openat(fd, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
-		}
-		must(t, err)
-		_ = syscall.Close(fd)
-		fd = next
-	}
-	_ = syscall.Close(fd)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // hostile are things that untrusted code may leave below "root" where the file "x" is
@@ -244,7 +246,7 @@ func TestAUsersFileIsOpenedAlsoThroughLinks(t *testing.T) {
 }
 
 func TestAClosedFileIsAPermissionError(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	dir := t.TempDir()

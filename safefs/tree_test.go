@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestRemoveTreeRemovesWhateverIsThere(t *testing.T) {
@@ -32,7 +34,7 @@ func TestRemoveTreeRemovesWhateverIsThere(t *testing.T) {
 		}},
 		{"names like those that it gives", func(t *testing.T, path string) {
 			for range 3 {
-				tower(t, mkdirs(t, path, "d", "d"), MaxDepth)
+				testkit.Tower(t, mkdirs(t, path, "d", "d"), "d", MaxDepth)
 			}
 		}},
 	}
@@ -86,7 +88,7 @@ func TestRemoveTreeFollowsNoLink(t *testing.T) {
 func TestRemoveTreeNeedsFewOpenFilesForATower(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tower")
 	mustMkdir(t, dir)
-	tower(t, dir, 2500) // deeper than a path can name
+	testkit.Tower(t, dir, "d", 2500) // deeper than a path can name
 	withOpenFiles(t, 400, func() {
 		if err := RemoveTree(dir); err != nil {
 			t.Errorf("%.200v", err)
@@ -116,7 +118,7 @@ func withOpenFiles(t *testing.T, limit uint64, f func()) {
 var closing = []fs.FileMode{0, 0o100, 0o200, 0o300, 0o400, 0o500, 0o600}
 
 func TestClosedDirectoriesAreRemoved(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	for _, perm := range closing {

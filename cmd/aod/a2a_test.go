@@ -65,6 +65,7 @@ func (c agentClient) task(args ...string) agentTask {
 }
 
 func TestTheSDKsCommandLineUsesUnits(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	remote := programtest.FreeAddress(t)
 	write(t, "a2a:\n  grpc: "+remote+"\n", s.data, "aod.yaml")

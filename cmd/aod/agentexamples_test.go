@@ -33,6 +33,7 @@ var agentExamples = []struct {
 // and as a node of a flow. The long form is:
 // AOD_DEBIAN=1 go test -run TestTheExamplesOfAgents ./cmd/aod
 func TestTheExamplesOfAgentsGiveTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	settings := "providers: {said: {kind: script, answers: answers.yaml}}\nmodels: {gpt-4o-mini: {use: [said/any]}}\n"
 	models := filepath.Join(t.TempDir(), "aod.yaml")
 	write(t, settings, models)

@@ -93,24 +93,11 @@ func (a *app) agentSessions(ctx context.Context, filter client.SessionFilter, as
 	if err != nil {
 		return err
 	}
-	some := false
-	for session, err := range server.Sessions(ctx, filter) {
-		if err != nil {
-			return err
-		}
-		some = true
-		if asJSON {
-			if err := a.stdout.json(session); err != nil {
-				return err
-			}
-			continue
-		}
-		a.showSession(session)
-	}
-	if !some {
+	n, err := listed(a.stdout, server.Sessions(ctx, filter), asJSON, a.showSession)
+	if err == nil && n == 0 {
 		a.note("there are no sessions")
 	}
-	return nil
+	return err
 }
 
 func (a *app) showSession(s api.Session) {

@@ -43,6 +43,7 @@ func (s *server) damage(from, pages int64) {
 }
 
 func TestAServerOverADamagedDatabaseServesWhatCanBeRead(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()
@@ -136,6 +137,7 @@ func (s *server) isDamaged(backup string) bool {
 }
 
 func TestADatabaseThatIsDamagedLaterEndsReadiness(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()

@@ -214,26 +214,37 @@ func (s *server) metrics() string {
 	return string(raw)
 }
 
-// Hundreds of tunnels, one after the other, leave the server as it was, and 32 at once don't keep
+// A thousand tunnels, one after the other, leave the server as it was, and 32 at once don't keep
 // their sandbox from calling others.
 func TestTunnelsStopNothingAndLeaveNothing(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	h := newHosts(t)
 	s := newServer(t, "--pool", "0", "--config", filepath.Join(t.TempDir(), "aod.yaml"))
+	s.program = shipped.Path(t) // the race detector takes memory
 	addReach(t, s.units, "egress: [good.example:"+h.tls+"]\n")
 	write(t, "policy: {egress: [good.example:"+h.tls+"]}\negress_private: [good.example=127.0.0.1]\n", s.flags[len(s.flags)-1])
 	s.start()
 	s.reachFor(reachInput{Connects: []string{"evil.example:443"}})
-	before := s.descriptors()
+	descriptors, goroutines, memory := s.descriptors(), s.metric("go_goroutines"), s.memoryNow()
 	got, record := s.reachFor(reachInput{Many: "good.example:" + h.tls})
 	if !strings.Contains(got.Over, "429") || len(got.Called) != 2 || got.Called[1] != "Hello, 1!" {
 		t.Errorf("%+v", got)
 	}
-	if row := record.Egress[0]; row.Tunnels != 232 || row.Refused != 1 {
+	if row := record.Egress[0]; row.Tunnels != 1032 || row.Refused != 1 {
 		t.Errorf("%+v", row)
 	}
-	eventually(t, "descriptors as before", func() bool { return s.descriptors() <= before+3 })
+	eventually(t, "descriptors and goroutines as before", func() bool {
+		return s.descriptors() <= descriptors+3 && s.metric("go_goroutines") <= goroutines+6
+	})
+	if now := s.memoryNow(); now > memory+tunnelsMemory {
+		t.Errorf("%d MiB of memory before, %d MiB after", memory>>20, now>>20)
+	}
 }
+
+// tunnelsMemory is how much a server's memory may grow by a thousand tunnels, in bytes: less than
+// one buffer of each.
+const tunnelsMemory = 24 << 20
 
 // descriptors returns how many files and connections the server has open.
 func (s *server) descriptors() int {

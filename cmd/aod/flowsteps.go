@@ -28,20 +28,11 @@ func (a *app) flowSteps(ctx context.Context, id string, asJSON bool) error {
 		return err
 	}
 	table := newTable(a.stdout, "NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR")
-	for step, err := range server.Steps(ctx, id) {
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			if err := a.stdout.json(step); err != nil {
-				return err
-			}
-			continue
-		}
+	_, err = listed(a.stdout, server.Steps(ctx, id), asJSON, func(step api.Step) {
 		row(table, step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run, stepErrorText(step))
-	}
-	if asJSON {
-		return nil
+	})
+	if asJSON || err != nil {
+		return err
 	}
 	return table.Flush()
 }

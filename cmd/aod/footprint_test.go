@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -46,20 +44,15 @@ func (l *load) checkFootprint(before footprint, spared int) {
 }
 
 // metric is the sum of a metric over all its labels.
-func (l *load) metric(name string) int {
-	l.t.Helper()
-	response, err := l.get(context.Background(), "/metrics", nil)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer response.Body.Close()
+func (s *server) metric(name string) int {
+	s.t.Helper()
 	sum := 0.0
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		series, value, _ := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(s.metrics()) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if base, _, _ := strings.Cut(series, "{"); base == name {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {
-				l.t.Fatal(err)
+				s.t.Fatal(err)
 			}
 			sum += n
 		}
@@ -67,22 +60,28 @@ func (l *load) metric(name string) int {
 	return int(sum)
 }
 
-var peakRule = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
+var (
+	memoryRule = regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`)
+	peakRule   = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
+)
 
 // peakMemory is the most that the process has ever had in memory, in bytes.
-func (l *load) peakMemory() int {
-	l.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.process.Process.Pid))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	parts := peakRule.FindSubmatch(status)
-	if parts == nil {
-		l.t.Fatalf("no peak in %s", status)
+func (s *server) peakMemory() int { return s.memory(peakRule) }
+
+// memoryNow is what the process has in memory, in bytes.
+func (s *server) memoryNow() int { return s.memory(memoryRule) }
+
+// memory returns the bytes that a line of the process's status tells of.
+func (s *server) memory(line *regexp.Regexp) int {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
+	parts := line.FindSubmatch(status)
+	if err != nil || parts == nil {
+		s.t.Fatalf("no memory in %s, %v", status, err)
 	}
 	kilobytes, err := strconv.Atoi(string(parts[1]))
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return kilobytes << 10
 }

@@ -49,6 +49,7 @@ const spySchema = `{
 `
 
 func TestACapsuleReachesNobodyElse(t *testing.T) {
+	t.Parallel()
 	t.Run("with an engine here", func(t *testing.T) {
 		spyFromInside(t, newServer(t, "--concurrency", "4"), "/run/aod/aod.sock\n")
 	})

@@ -53,6 +53,7 @@ func songsOfTools(run string) [][2]string {
 }
 
 func TestNoCanarySingsOfATool(t *testing.T) {
+	t.Parallel()
 	collected, address := newCollector(t)
 	s := newServer(t, "--log-level", "debug", "--log-format", "json", "--concurrency", "2")
 	s.env = append(s.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+address)

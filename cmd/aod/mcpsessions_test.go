@@ -13,6 +13,7 @@ const (
 )
 
 func TestTwentySessionsAreTwentyContainers(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "2")
 	name := uniqueUnit()
 	unit := addMCP(t, s.units, name, "")

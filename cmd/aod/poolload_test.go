@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -106,23 +104,6 @@ func wantEachItsOwn(t *testing.T, records []api.Record) (waited int) {
 		}
 	}
 	return waited
-}
-
-var memoryRule = regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`)
-
-// memoryNow is what the process has in memory, in bytes.
-func (l *load) memoryNow() int {
-	l.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.process.Process.Pid))
-	parts := memoryRule.FindSubmatch(status)
-	if err != nil || parts == nil {
-		l.t.Fatalf("no memory in %s, %v", status, err)
-	}
-	kilobytes, err := strconv.Atoi(string(parts[1]))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return kilobytes << 10
 }
 
 // AOD_BURST is how many runs come at once. The long form, in which the same burst meets a

@@ -141,6 +141,7 @@ func (s *server) on(t *testing.T, d *disk) *server {
 }
 
 func TestFilesThatAreNoLongerWhatTheyWereAreAnError(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, "--concurrency", "1")
 	s.addWorker("worker", "")
 	s.start()

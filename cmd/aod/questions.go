@@ -39,24 +39,11 @@ func (a *app) questions(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	some := false
-	for q, err := range server.Questions(ctx, "") {
-		if err != nil {
-			return err
-		}
-		some = true
-		if asJSON {
-			if err := a.stdout.json(q); err != nil {
-				return err
-			}
-			continue
-		}
-		a.showQuestion(q)
-	}
-	if !some {
+	n, err := listed(a.stdout, server.Questions(ctx, ""), asJSON, a.showQuestion)
+	if err == nil && n == 0 {
 		a.note("nothing is asked")
 	}
-	return nil
+	return err
 }
 
 // showQuestion prints a question with the command that answers it.

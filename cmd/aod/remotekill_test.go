@@ -71,6 +71,7 @@ func TestAKillDuringACallElsewhere(t *testing.T) {
 
 // One server's unit is another's agent elsewhere, which its token opens.
 func TestAServersUnitsAreAgentsElsewhere(t *testing.T) {
+	t.Parallel()
 	there, here := newServer(t), newServer(t)
 	there.addWorker("worker", "")
 	there.start()

@@ -80,22 +80,13 @@ func (a *app) listSchedules(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	table := newTable(a.stdout, "NAME", "UNIT", "WHEN", "STATE", "NEXT", "LAST", "PROBLEM")
-	some := false
-	for s, err := range server.Schedules(ctx) {
-		if err != nil {
-			return err
-		}
-		some = true
-		if asJSON {
-			if err := a.stdout.json(s); err != nil {
-				return err
-			}
-			continue
-		}
+	n, err := listed(a.stdout, server.Schedules(ctx), asJSON, func(s api.Schedule) {
 		row(table, s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s), lastText(s.Last), s.Problem)
-	}
+	})
 	switch {
-	case !some:
+	case err != nil:
+		return err
+	case n == 0:
 		a.note("there are no schedules")
 	case !asJSON:
 		return table.Flush()

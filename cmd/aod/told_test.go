@@ -57,6 +57,7 @@ func (s *server) shown(run string, n int) (lines []string) {
 }
 
 func TestARunOnAServerHearsAndShowsWhileItGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addCaller("teller", tellerScript)
 	s.start()
@@ -101,6 +102,7 @@ func TestARunOnAServerHearsAndShowsWhileItGoesOn(t *testing.T) {
 }
 
 func TestAProgramThatRejectsIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addCaller("teller", tellerScript)
 	s.start()
@@ -135,6 +137,7 @@ def execute(payload: dict) -> dict:
 `
 
 func TestAPythonCapsuleHearsAndShows(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	dir := filepath.Join(s.units, "pythonteller")
 	for name, content := range map[string]string{

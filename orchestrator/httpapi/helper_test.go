@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/protocol/mcp/relay"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +43,7 @@ type server struct {
 	url         string
 	home        string
 	api         *API
-	log         *logBuffer
+	log         *testkit.Log
 	svc         *orchestrator.Service
 	sources     string
 	stop        context.CancelFunc // ends Serve
@@ -75,7 +75,7 @@ func newServerWith(t testing.TB, policy agents.Policy, change func(*Options)) *s
 // unstarted is a server that has one unit and isn't started.
 func unstarted(t testing.TB) *server {
 	t.Helper()
-	s := &server{t: t, log: &logBuffer{}, sources: t.TempDir(), served: make(chan error, 1), release: make(chan struct{})}
+	s := &server{t: t, log: &testkit.Log{}, sources: t.TempDir(), served: make(chan error, 1), release: make(chan struct{})}
 	for name, content := range unitFiles {
 		write(t, filepath.Join(s.sources, "actor", name), content)
 	}
@@ -250,37 +250,9 @@ func (s *server) begin() string {
 	return id
 }
 
-// until polls, for at most 10 seconds.
 func (s *server) until(ok func() bool) {
 	s.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatal("it doesn't come")
-		}
-	}
-}
-
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	testkit.Eventually(s.t, "what the test waits for", ok)
 }
 
 func write(t testing.TB, path, content string) {

@@ -12,10 +12,11 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestProblems(t *testing.T) {
-	log := &logBuffer{}
+	log := &testkit.Log{}
 	api, err := New(nil, Options{NoAuth: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	must(t, err)
 	cause := errors.New("the cause, for the log")
@@ -44,12 +45,12 @@ func TestProblems(t *testing.T) {
 		if logged := strings.Contains(log.String(), "the cause"); logged != c.logged {
 			t.Errorf("%v: logged is %v: %s", c.err, logged, log)
 		}
-		log.text.Reset()
+		log.Reset()
 	}
 }
 
 func TestAPanicIsAProblemWithoutItsWords(t *testing.T) {
-	log := &logBuffer{}
+	log := &testkit.Log{}
 	api, err := New(nil, Options{NoAuth: true, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	must(t, err)
 	r := request("GET", "/v1/units", "") // there is no Service to ask

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func bodies(n int) (all []string) {
@@ -210,7 +211,7 @@ func TestASlowReceiverHoldsNobodyUp(t *testing.T) {
 	}
 	w := newWorld(t, Options{AtOnce: 6, PerHost: 4, Timeout: time.Minute}, plain, 1, append(targets, quick.at("other.example"))...)
 	w.await(41)
-	eventually(t, "as many are asked as may be", func() bool { return len(slow.heard()) == 4 })
+	testkit.Eventually(t, "as many are asked as may be", func() bool { return len(slow.heard()) == 4 })
 	once.Do(func() { close(release) })
 	for push := range int64(40) {
 		w.await(push + 1)

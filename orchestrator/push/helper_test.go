@@ -1,7 +1,6 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -178,26 +178,8 @@ func near(hosts ...string) (all []egress.Exception) {
 type world struct {
 	*shelf
 	t    *testing.T
-	log  *lines
+	log  *testkit.Log
 	news chan struct{}
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func plain(_ context.Context, run string, e api.Event) ([]byte, string, error) {
@@ -207,7 +189,7 @@ func plain(_ context.Context, run string, e api.Event) ([]byte, string, error) {
 // newWorld delivers what is waiting for targets, each of so many events.
 func newWorld(t *testing.T, opts Options, render Render, events int64, targets ...Target) *world {
 	t.Helper()
-	w := &world{shelf: &shelf{pushes: map[int64]*told{}}, t: t, log: &lines{}, news: make(chan struct{}, 1)}
+	w := &world{shelf: &shelf{pushes: map[int64]*told{}}, t: t, log: &testkit.Log{}, news: make(chan struct{}, 1)}
 	for i, to := range targets {
 		p := &told{to: to}
 		for seq := range events {
@@ -235,16 +217,7 @@ func newWorld(t *testing.T, opts Options, render Render, events int64, targets .
 // await waits until all that waited for a push is over.
 func (w *world) await(push int64) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprintf("push %d has nothing more to tell", push), func() bool { return w.over(push) })
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it doesn't come to this: %s", what)
-		}
-	}
+	testkit.Eventually(w.t, fmt.Sprintf("push %d has nothing more to tell", push), func() bool { return w.over(push) })
 }
 
 func wantKind(t *testing.T, err error, kind fault.Kind) {

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func doorForTests() *egress.Door {
@@ -89,7 +90,7 @@ func TestAReceiverIsRefusedByARule(t *testing.T) {
 
 func TestATargetIsNeverPrinted(t *testing.T) {
 	to := Target{URL: "https://canary.example", Host: "canary", Token: "canary", Credentials: "canary"}
-	log := &lines{}
+	log := &testkit.Log{}
 	slog.New(slog.NewJSONHandler(log, nil)).Info("x", "to", to)
 	if text := fmt.Sprint(to, &to) + fmt.Sprintf("%+v %#v %s", to, to, to) + log.String(); strings.Contains(text, "canary") {
 		t.Errorf("%s", text)

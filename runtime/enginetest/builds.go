@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // The RUN commands of the suite's Dockerfiles; a number keeps the cache out.
@@ -55,7 +56,7 @@ func tarOf(name, text string) func(io.Writer) error {
 // a build holds its images for a moment.
 func (s suite) removeImages(t *testing.T) {
 	ctx := s.context(t)
-	eventually(t, "the images of the test are gone", func() bool {
+	testkit.Eventually(t, "the images of the test are gone", func() bool {
 		images, err := s.Engine.ImagesByLabel(ctx, s.labels)
 		for _, img := range images {
 			for _, ref := range append(img.Tags, img.ID) {

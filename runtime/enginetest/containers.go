@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func testContainers(t *testing.T, s suite) {
@@ -27,7 +28,7 @@ func testContainers(t *testing.T, s suite) {
 			t.Fatal(err)
 		}
 		receive(t, exits)
-		eventually(t, "the state says exited", func() bool {
+		testkit.Eventually(t, "the state says exited", func() bool {
 			state, err = s.Engine.Inspect(ctx, id)
 			return err == nil && !state.Running && state.Status == runtime.StatusExited
 		})
@@ -37,7 +38,7 @@ func testContainers(t *testing.T, s suite) {
 	})
 	t.Run("an exit before anybody looks is not lost", func(t *testing.T) {
 		r := s.start(t, s.spec(scriptSmall))
-		eventually(t, "the container has exited", func() bool {
+		testkit.Eventually(t, "the container has exited", func() bool {
 			state, err := s.Engine.Inspect(ctx, r.id)
 			return err == nil && !state.FinishedAt.IsZero()
 		})
@@ -65,7 +66,7 @@ func testContainers(t *testing.T, s suite) {
 		if state, err := s.Engine.Inspect(ctx, id); err != nil || state.Status != runtime.StatusRunning {
 			t.Errorf("%+v, %v", state, err)
 		}
-		eventually(t, "the program is ready", func() bool { return out.soFar() != "" })
+		testkit.Eventually(t, "the program is ready", func() bool { return out.soFar() != "" })
 		if err := s.Engine.Stop(ctx, id, 30*time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func testOutput(t *testing.T, s suite) {
 	})
 	t.Run("Close ends reading without an error while the container runs on", func(t *testing.T) {
 		r := s.start(t, s.spec(scriptPolite))
-		eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
+		testkit.Eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
 		if err := r.streams.Close(); err != nil {
 			t.Error(err)
 		}
@@ -186,7 +187,7 @@ func testEnding(t *testing.T, s suite) {
 	})
 	t.Run("Stop lets a program end by itself", func(t *testing.T) {
 		r := s.start(t, s.spec(scriptPolite))
-		eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
+		testkit.Eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
 		if err := s.Engine.Stop(ctx, r.id, 30*time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +197,7 @@ func testEnding(t *testing.T, s suite) {
 	})
 	t.Run("Stop kills a program that doesn't listen, after the grace time", func(t *testing.T) {
 		r := s.start(t, s.spec(scriptDeaf))
-		eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
+		testkit.Eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
 		begun := time.Now()
 		if err := s.Engine.Stop(ctx, r.id, time.Second); err != nil {
 			t.Fatal(err)
@@ -236,7 +237,7 @@ func testEnding(t *testing.T, s suite) {
 				t.Error(err)
 			}
 		}
-		eventually(t, "it is gone", func() bool {
+		testkit.Eventually(t, "it is gone", func() bool {
 			_, err := s.Engine.Inspect(ctx, r.id)
 			return fault.Is(err, fault.NotFound)
 		})
@@ -312,7 +313,7 @@ func testContexts(t *testing.T, s suite) {
 			t.Fatal(err)
 		}
 		cancel()
-		eventually(t, "the program is ready", func() bool { return out.soFar() == "ready\n" })
+		testkit.Eventually(t, "the program is ready", func() bool { return out.soFar() == "ready\n" })
 	})
 	t.Run("a container that does nothing uses no processor", func(t *testing.T) {
 		r := s.start(t, s.spec(scriptSleep))

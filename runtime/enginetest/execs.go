@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func testExecs(t *testing.T, s suite) {
@@ -70,7 +71,7 @@ func testExecs(t *testing.T, s suite) {
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("after Close it reads %d, %v", n, err)
 		}
-		eventually(t, "the program ends", func() bool { return readAll(t, exec(t, "test -d /proc/"+pid+" || echo gone")) == "gone\n" })
+		testkit.Eventually(t, "the program ends", func() bool { return readAll(t, exec(t, "test -d /proc/"+pid+" || echo gone")) == "gone\n" })
 	})
 	t.Run("Close returns when nothing was ever read", func(t *testing.T) {
 		conn := exec(t, "head -c 10485760 /dev/zero; exec cat")
@@ -108,7 +109,7 @@ func testExecs(t *testing.T, s suite) {
 	t.Run("in a container that isn't running it is a Conflict, and in none NotFound", func(t *testing.T) {
 		ended := c.start(t, c.spec(scriptSmall))
 		ended.wait(t)
-		eventually(t, "the state says exited", func() bool {
+		testkit.Eventually(t, "the state says exited", func() bool {
 			state, err := c.Engine.Inspect(ctx, ended.id)
 			return err == nil && state.Status == runtime.StatusExited
 		})

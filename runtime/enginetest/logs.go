@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // scriptTalk says something before it is told to end and something after.
@@ -17,12 +18,12 @@ func testLogs(t *testing.T, s suite) {
 	ctx := s.context(t)
 	t.Run("all that was written is read again and followed", func(t *testing.T) {
 		r := s.start(t, s.kept(scriptTalk))
-		eventually(t, "both streams have begun", func() bool { return r.stdout.soFar()+r.stderr.soFar() == "ready\nearly\n" })
+		testkit.Eventually(t, "both streams have begun", func() bool { return r.stdout.soFar()+r.stderr.soFar() == "ready\nearly\n" })
 		if err := r.streams.Close(); err != nil { // the process that attached is gone
 			t.Fatal(err)
 		}
 		out, errs := s.logs(t, r.id)
-		eventually(t, "what came before is there", func() bool { return out.soFar()+errs.soFar() == "ready\nearly\n" })
+		testkit.Eventually(t, "what came before is there", func() bool { return out.soFar()+errs.soFar() == "ready\nearly\n" })
 		if err := s.Engine.Stop(ctx, r.id, patience/2); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func testLogs(t *testing.T, s suite) {
 	})
 	t.Run("Close ends reading without an error, and the context of the call doesn't", func(t *testing.T) {
 		r := s.start(t, s.kept(scriptPolite))
-		eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
+		testkit.Eventually(t, "the program is ready", func() bool { return r.stdout.soFar() == "ready\n" })
 		short, cancel := context.WithCancel(ctx)
 		streams, err := s.Engine.Logs(short, r.id)
 		if err != nil {
@@ -63,7 +64,7 @@ func testLogs(t *testing.T, s suite) {
 		}
 		cancel()
 		out, errs := collect(streams.Stdout), collect(streams.Stderr)
-		eventually(t, "the log is read", func() bool { return out.soFar() == "ready\n" })
+		testkit.Eventually(t, "the log is read", func() bool { return out.soFar() == "ready\n" })
 		for range 2 {
 			if err := streams.Close(); err != nil {
 				t.Error(err)

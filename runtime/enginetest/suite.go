@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // Harness is an engine under test.
@@ -79,7 +80,7 @@ type suite struct {
 // moment to clear away its container.
 func (s suite) expectNothingLeft(t *testing.T) {
 	ctx := s.context(t)
-	eventually(t, "nothing of the test is left on the engine", func() bool {
+	testkit.Eventually(t, "nothing of the test is left on the engine", func() bool {
 		containers, containersErr := s.Engine.ContainersByLabel(ctx, s.labels)
 		images, imagesErr := s.Engine.ImagesByLabel(ctx, s.labels)
 		volumes, volumesErr := s.volumes(ctx)
@@ -202,17 +203,6 @@ func (c *collector) all(t *testing.T) string {
 		t.Errorf("the stream ended with %v", err)
 	}
 	return c.soFar()
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	t.Fatalf("never happened: %s", what)
 }
 
 func wantKind(t *testing.T, err error, kind fault.Kind) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func testTerminals(t *testing.T, s suite) {
@@ -60,7 +61,7 @@ func testTerminals(t *testing.T, s suite) {
 		if err := streams.Close(); err != nil {
 			t.Error(err)
 		}
-		eventually(t, "it is gone", func() bool {
+		testkit.Eventually(t, "it is gone", func() bool {
 			_, err := s.Engine.Inspect(s.context(t), id)
 			return fault.Is(err, fault.NotFound)
 		})
@@ -70,7 +71,7 @@ func testTerminals(t *testing.T, s suite) {
 		stdout, stderr := collect(streams.Stdout), collect(streams.Stderr)
 		saw := func(text string) {
 			t.Helper()
-			eventually(t, text, func() bool { return strings.Contains(stdout.soFar(), text) })
+			testkit.Eventually(t, text, func() bool { return strings.Contains(stdout.soFar(), text) })
 		}
 		say(t, streams, "echo $((20 + 3)); tty\n")
 		saw("23")

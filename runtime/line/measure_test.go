@@ -5,15 +5,13 @@ package line
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-on-demand/aod/runtime/tunnel"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // below has measure look at directories of the test.
@@ -84,9 +82,10 @@ func TestMeasureCountsWhatTheProgramHasWritten(t *testing.T) {
 			write(t, dir+"/handoff/incoming/f", large)
 			write(t, dir+"/handoff/input/f", 1)
 		}, 3, 0, large / 2},
-		{"what is nested as deep as may be", nil, func(t *testing.T, dir string) { tower(t, dir, "d", maxDepth, 0) }, maxDepth, 0, large},
+		{"what is nested as deep as may be", nil, func(t *testing.T, dir string) { testkit.Tower(t, dir, "d", maxDepth) }, maxDepth, 0, large},
 		{"what no path is long enough for", nil, func(t *testing.T, dir string) {
-			tower(t, dir, strings.Repeat("n", 255), 60, large)
+			last := testkit.Tower(t, dir, strings.Repeat("n", 255), 60)
+			write(t, fmt.Sprintf("/proc/self/fd/%d/f", last), large)
 		}, 61, large, 2 * large},
 	}
 	for _, c := range cases {
@@ -100,7 +99,7 @@ func TestMeasureCountsWhatTheProgramHasWritten(t *testing.T) {
 	}
 	t.Run("what is nested deeper as without end", func(t *testing.T) {
 		dir := below(t)
-		tower(t, dir, "d", maxDepth+50, 0)
+		testkit.Tower(t, dir, "d", maxDepth+50)
 		if got := measure(); got.Entries < endless {
 			t.Errorf("%+v", got)
 		}
@@ -116,39 +115,8 @@ func TestMeasureCountsWhatTheProgramHasWritten(t *testing.T) {
 	})
 }
 
-// tower makes directories in one another, and a file in the last.
-func tower(t *testing.T, dir, name string, floors, bytes int) {
-	t.Helper()
-	fd, err := unix.Open(dir, unix.O_DIRECTORY, 0)
-	for range floors {
-		if err == nil {
-			err = unix.Mkdirat(fd, name, 0o755)
-		}
-		next := -1
-		if err == nil {
-			next, err = unix.Openat(fd, name, unix.O_DIRECTORY, 0)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = unix.Close(fd)
-		fd = next
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if bytes > 0 {
-		f, err := unix.Openat(fd, "f", unix.O_CREAT|unix.O_WRONLY, 0o600)
-		if err == nil {
-			_, err = unix.Write(f, make([]byte, bytes))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = unix.Close(f)
-	}
-}
-
 func TestNothingHidesBehindItsOwnPermissions(t *testing.T) {
-	if !unprivilegedOnly(t) {
+	if !testkit.Unprivileged(t) {
 		return
 	}
 	dir := below(t)
@@ -167,30 +135,4 @@ func TestMeasureLooksWhereTheProgramWrites(t *testing.T) {
 	if got := strings.Join(measured, " "); got != "/io /workspace "+filepath.Dir(tunnel.Socket) {
 		t.Error(got)
 	}
-}
-
-// unprivilegedOnly lets a test whose permissions root would not feel run as somebody
-// else. It returns true in the process that shall do the test.
-func unprivilegedOnly(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return true
-	}
-	const nobody = 65532
-	temp, err := os.MkdirTemp("", "aod-unprivileged-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(temp) })
-	if err := os.Chown(temp, nobody, nobody); err != nil {
-		t.Skipf("root can't give files away here: %v", err)
-	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.run=^"+t.Name()+"$")
-	cmd.Dir, cmd.Env = temp, append(os.Environ(), "TMPDIR="+temp)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("as user %d: %v\n%s", nobody, err, out)
-	}
-	return false
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // patience is how long anything may take before the test fails.
@@ -116,7 +118,7 @@ func (r *rig) client(t *testing.T) *http.Client {
 func (r *rig) connect(t *testing.T) *net.UnixConn {
 	t.Helper()
 	var conn net.Conn
-	eventually(t, "the far end listens", func() (ok bool) {
+	testkit.Eventually(t, "the far end listens", func() (ok bool) {
 		c, err := net.Dial("unix", r.socket)
 		conn = c
 		return err == nil
@@ -138,16 +140,6 @@ func within(t *testing.T, what string, done <-chan struct{}) {
 	case <-time.After(patience):
 		t.Fatal("never happened: " + what)
 	}
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	t.Fatal("never happened: " + what)
 }
 
 func TestHTTPOverATunnel(t *testing.T) {
@@ -198,7 +190,7 @@ func TestHTTPOverATunnel(t *testing.T) {
 				resp.Body.Close()
 			})
 		}
-		eventually(t, "sixty-four arrive", func() bool { return len(arrived) >= maxConns })
+		testkit.Eventually(t, "sixty-four arrive", func() bool { return len(arrived) >= maxConns })
 		if n := r.session.Load().NumStreams(); n > maxConns {
 			t.Errorf("%d are under way", n)
 		}
@@ -315,15 +307,15 @@ func TestConnectionsOverATunnel(t *testing.T) {
 			if _, err := near.Read(make([]byte, 1)); err == nil {
 				t.Error("the near end of it goes on")
 			}
-			eventually(t, "another far end is started", func() bool { return r.dialled() > n })
+			testkit.Eventually(t, "another far end is started", func() bool { return r.dialled() > n })
 		}
 	})
 	t.Run("a far end that dies before its connection was taken is replaced", func(t *testing.T) {
 		r := newRig(t)
 		r.connect(t)
-		eventually(t, "the connection waits", func() bool { s := r.session.Load(); return s != nil && s.NumStreams() == 1 })
+		testkit.Eventually(t, "the connection waits", func() bool { s := r.session.Load(); return s != nil && s.NumStreams() == 1 })
 		r.die()
-		eventually(t, "another far end is started", func() bool { return r.dialled() > 1 })
+		testkit.Eventually(t, "another far end is started", func() bool { return r.dialled() > 1 })
 	})
 	t.Run("after Close nobody is accepted", func(t *testing.T) {
 		r := newRig(t)

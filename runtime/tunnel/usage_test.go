@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestUsage(t *testing.T) {
@@ -97,7 +99,7 @@ func carried(t *testing.T, o Options, conn io.ReadWriteCloser) *Listener {
 		stop()
 		within(t, "carry returns", ended)
 	})
-	eventually(t, "the tunnel is up", func() bool { return l.session.Load() != nil })
+	testkit.Eventually(t, "the tunnel is up", func() bool { return l.session.Load() != nil })
 	return l
 }
 

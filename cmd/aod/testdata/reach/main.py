@@ -54,7 +54,7 @@ def execute(payload):
     given["raw"] = [opened(authority)[1] for authority in payload["connects"]]
     if payload["many"]:
         first = hello(payload["many"].split(":")[0])
-        for _ in range(200):
+        for _ in range(1000):
             opened(payload["many"], first)[0].close()
         held = [opened(payload["many"], first)[0] for _ in range(32)]
         given["over"] = opened(payload["many"])[1]
