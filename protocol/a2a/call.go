@@ -12,6 +12,7 @@ type call struct {
 	base   string // of the server's addresses: scheme and host
 	trace  string // the caller's trace context
 	legacy bool   // version 0.3
+	grpc   bool
 	// immediate says, where it isn't nil, that a message's sender waits for nothing, whatever the
 	// SDK made of its parameters.
 	immediate *bool

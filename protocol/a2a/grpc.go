@@ -65,7 +65,7 @@ type grpcEntrance struct {
 // begin makes the call of a request. end must be called.
 func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Context, c *call, end func(), err error) {
 	meta, _ := metadata.FromIncomingContext(ctx)
-	c = &call{unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
+	c = &call{grpc: true, unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
 	if err := g.checkVersion(meta, method, c); err != nil {
 		return ctx, c, func() {}, err
 	}

@@ -187,7 +187,10 @@ func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*s
 func (h handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
 	return answered(ctx, h, func(c *call) (*sdk.AgentCard, error) {
 		card, _, err := h.card(ctx, c.unit, c.base, true)
-		return card, err
+		if err != nil || c.legacy || c.grpc {
+			return card, err
+		}
+		return withoutRequirements(card), nil
 	})
 }
 

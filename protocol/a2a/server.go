@@ -101,7 +101,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, belo
 	before := w.Header().Clone()
 	held := &answer{ResponseWriter: w, call: c}
 	inner.ServeHTTP(held, r)
-	if held.begun {
+	if held.begun && !entrance.silent() {
 		s.deliver(r.Context(), c, held.finish)
 		return
 	}
