@@ -64,6 +64,10 @@ func (s *Service) Say(ctx context.Context, id string, m api.MessageEvent, files 
 // SayOnce is Say with a key: the same message again under the same key changes nothing, and another
 // one is an Input fault. It returns the message as it was given, with its id and its time.
 func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEvent, files *Spool) (said api.MessageEvent, err error) {
+	return s.say(ctx, id, m, files, keyOfTold("say", id, key, digestOfMessage(m)))
+}
+
+func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files *Spool, key store.Key) (said api.MessageEvent, err error) {
 	defer func() {
 		if files != nil {
 			err = errors.Join(err, files.Remove())
@@ -72,7 +76,6 @@ func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEven
 	if err := errors.Join(s.undamaged(ctx), s.room(0)); err != nil {
 		return m, err
 	}
-	print := digestOfMessage(m)
 	if m, err = saidNow(m, files); err != nil {
 		return m, err
 	}
@@ -83,7 +86,7 @@ func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEven
 		}
 		return m, tooLate()
 	}
-	return m, j.hear(ctx, m, keyOfTold("say", id, key, print))
+	return m, j.hear(ctx, m, key)
 }
 
 func tooLate() error {
@@ -324,24 +327,4 @@ func (p *Spool) placedAs(name string, placed []run.PlacedFile, used map[int]bool
 		}
 	}
 	return api.File{}, fault.New(fault.Input, "the message names a file that was not given")
-}
-
-// Delivered notes that the answer to a submission reached its client: the next one with the same
-// Resend makes another run. A run without any is no error.
-func (s *Service) Delivered(ctx context.Context, id string) error {
-	_, err := s.store.DropKeys(ctx, id, resendPrefix)
-	return err
-}
-
-const (
-	resendPrefix = "resend/"
-	maxResend    = 256 // bytes
-)
-
-// resendKey is the key of a submission that is sent again where its answer was lost.
-func (sub Submission) resendKey() (store.Key, error) {
-	if sub.Key != "" || len(sub.Resend) > maxResend {
-		return store.Key{}, fault.New(fault.Input, "a submission has a key or a digest of at most %d bytes, not both", maxResend)
-	}
-	return store.Key{Value: resendPrefix + sub.Unit + "/" + sub.Session + "/" + sub.Resend, Fingerprint: sub.Resend}, nil
 }

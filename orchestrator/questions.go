@@ -301,6 +301,11 @@ func shownQuestion(row store.Question) (api.Question, error) {
 // Answer stores the answer to a question, and then has its run go on. The first answer counts:
 // the same again changes nothing, another one is a Conflict fault.
 func (s *Service) Answer(ctx context.Context, id string, answer api.Answer) error {
+	return s.answer(ctx, id, answer, store.Key{})
+}
+
+// answer stores an answer with the key that it has in its run.
+func (s *Service) answer(ctx context.Context, id string, answer api.Answer, key store.Key) error {
 	if err := s.admits(ctx); err != nil {
 		return err
 	}
@@ -314,7 +319,7 @@ func (s *Service) Answer(ctx context.Context, id string, answer api.Answer) erro
 	}
 	now := time.Now().UTC()
 	event := api.QuestionEvent{ID: id, Address: row.Address, State: api.QuestionAnswered}
-	if err := s.store.AnswerQuestion(ctx, id, raw, now, newEvent(now, event)); err != nil {
+	if err := s.store.AnswerQuestionOnce(ctx, key, id, raw, now, newEvent(now, event)); err != nil {
 		return err
 	}
 	s.answers.notify(id)

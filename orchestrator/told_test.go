@@ -435,7 +435,7 @@ func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T)
 		t.Error("another digest joins it")
 	}
 	for range 2 {
-		if err := p.service.Delivered(t.Context(), first.ID); err != nil {
+		if err := p.service.Delivered(t.Context(), first.ID, "digest"); err != nil {
 			t.Fatal(err)
 		}
 	}

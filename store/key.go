@@ -61,6 +61,19 @@ func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	return err
 }
 
+// takeOnce is take for a run that may have the key already: then fresh is false. No key is fresh.
+func takeOnce(ctx context.Context, tx *transaction, key Key, run string, seq int64) (fresh bool, err error) {
+	if key.Value == "" {
+		return true, nil
+	}
+	err = take(ctx, tx, key, seq)
+	var taken *Taken
+	if errors.As(err, &taken) && taken.Run == run && taken.Fingerprint == key.Fingerprint {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // AppendOnce appends events to a run and gives it a key that they are known by. If the run has
 // the key already, nothing is stored, and fresh is false. The error is a NotFound fault if there is
 // no such run, and a *Taken if the key has another fingerprint or run.
@@ -71,13 +84,9 @@ func (s *Store) AppendOnce(ctx context.Context, key Key, run string, events ...E
 		if err != nil {
 			return err
 		}
-		var taken *Taken
-		if err := take(ctx, tx, key, seq); errors.As(err, &taken) && taken.Run == run && taken.Fingerprint == key.Fingerprint {
-			return nil
-		} else if err != nil {
+		if fresh, err = takeOnce(ctx, tx, key, run, seq); !fresh || err != nil {
 			return err
 		}
-		fresh = true
 		return addEvents(ctx, tx, seq, events)
 	})
 	return fresh && err == nil, s.explain(ctx, "append events", err)

@@ -73,16 +73,26 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 // counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
 // to a question that is closed. A question that isn't there is a NotFound fault.
 func (s *Store) AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...Event) error {
+	return s.AnswerQuestionOnce(ctx, Key{}, id, answer, at, events...)
+}
+
+// AnswerQuestionOnce is AnswerQuestion with a key that the run of the question gets with its answer.
+// If the run has the key already, nothing is stored. The error is a *Taken if the key has another
+// fingerprint or run.
+func (s *Store) AnswerQuestionOnce(ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event) error {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		q, err := questionIn(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if again, err := q.Takes(answer, at); again || err != nil {
-			return err
-		}
 		run, err := seqOf(ctx, tx, q.Run)
 		if err != nil {
+			return err
+		}
+		if fresh, err := takeOnce(ctx, tx, key, q.Run, run); !fresh || err != nil {
+			return err
+		}
+		if again, err := q.Takes(answer, at); again || err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -88,6 +89,29 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	if got := events(t, s, q.Run); len(got) != 2 {
 		t.Errorf("events %v", got)
 	}
+}
+
+func TestAnAnswerUnderAKeyIsTakenOnce(t *testing.T) {
+	s := open(t)
+	q, closed := asked(t, s), asked(t, s)
+	key := Key{Value: "resend/k", Fingerprint: "f"}
+	must(t, s.AnswerQuestionOnce(t.Context(), key, q.ID, yes, epoch, event("question")))
+	later, err := s.OpenQuestion(t.Context(), aQuestion(q.Run, "later"), event("question"))
+	must(t, err)
+	must(t, s.AnswerQuestionOnce(t.Context(), key, later.ID, yes, epoch, event("question")))
+	if ids := openIDs(t, s, q.Run); len(ids) != 1 || ids[0] != later.ID {
+		t.Errorf("open: %v", ids)
+	}
+	var taken *Taken
+	if err := s.AnswerQuestionOnce(t.Context(), key, closed.ID, yes, epoch); !errors.As(err, &taken) {
+		t.Errorf("a question of another run: %v", err)
+	}
+	_, err = s.CloseQuestion(t.Context(), closed.ID, epoch)
+	must(t, err)
+	late := Key{Value: "resend/late", Fingerprint: "f"}
+	wantKind(t, s.AnswerQuestionOnce(t.Context(), late, closed.ID, yes, epoch), fault.Conflict)
+	_, _, err = s.ByKey(t.Context(), late.Value)
+	wantKind(t, err, fault.NotFound)
 }
 
 func TestOfAnswersAtOnceOneCounts(t *testing.T) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -72,6 +74,25 @@ func (r *receiver) all() (told, bad []string) {
 	return slices.Clone(r.told), slices.Clone(r.bad)
 }
 
+// pushTo is the configuration of a push.
+func pushTo(url string) string {
+	return fmt.Sprintf(`{"url":%q,"token":"canary-token","authentication":{"scheme":"bearer","credentials":"canary-credentials"}}`, url)
+}
+
+// pushOf returns the only push of a run, when all that its receiver heard is noted.
+func (s *server) pushOf(run string) (push api.Push) {
+	s.t.Helper()
+	eventually(s.t, "the push of run "+run+" is noted", func() bool {
+		pushes, err := s.client.Pushes(context.Background(), run)
+		if err != nil || len(pushes) != 1 {
+			return false
+		}
+		push = pushes[0]
+		return push.Deliveries.Waiting == 0
+	})
+	return push
+}
+
 // What happens in a task is told to the receiver that came with its message, also over the
 // server's death: at least once, in order, until its end.
 func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
@@ -82,39 +103,20 @@ func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
 	s := newServer(t, "--config", config, "--retries", "2", "--retry-delay", "100ms")
 	s.addWorker("worker", "")
 	s.start()
-	send := func(url string) string {
-		t.Helper()
-		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"mark":5,"ticks":20}}]},
-"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"url":%q,"token":"canary-token","authentication":{"scheme":"bearer","credentials":"canary-credentials"}}}}}`, url)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url()+"/a2a/worker", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+s.token)
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("A2A-Version", "1.0")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		raw, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
+	send := func(url string) (made a2aAnswer, err error) {
+		params := fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"mark":5,"ticks":20}}]},
+"configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}`, pushTo(url))
+		return made, s.a2a(t.Context(), "worker", "SendMessage", params, &made)
 	}
-	if refused := send("http://127.0.0.1:" + port + "/in"); !strings.Contains(refused, "-32602") || strings.Contains(refused, "127.0.0.1") {
-		t.Errorf("a receiver at loopback: %s", refused)
+	var refused *a2aRefusal
+	if _, err := send("http://127.0.0.1:" + port + "/in"); !errors.As(err, &refused) || refused.Code != -32602 || strings.Contains(refused.Message, "127.0.0.1") {
+		t.Errorf("a receiver at loopback: %v", err)
 	}
-	var made struct {
-		Result struct{ Task struct{ ID string } }
+	made, err := send("http://hook.example:" + port + "/in")
+	if err != nil || made.Task.ID == "" {
+		t.Fatal(err)
 	}
-	said := send("http://hook.example:" + port + "/in")
-	if err := json.Unmarshal([]byte(said), &made); err != nil || made.Result.Task.ID == "" {
-		t.Fatalf("%v: %s", err, said)
-	}
-	id := made.Result.Task.ID
+	id := made.Task.ID
 	s.until(id, "runs", running)
 	eventually(t, "the receiver hears that it works", func() bool { told, _ := heard.all(); return len(told) > 0 })
 	s.kill()
@@ -130,9 +132,8 @@ func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
 	if told[0] != "TASK_STATE_WORKING" || told[len(told)-1] != "task TASK_STATE_COMPLETED with 2" || len(bad) > 0 {
 		t.Errorf("told %q, wrong %q", told, bad)
 	}
-	pushes, err := s.client.Pushes(t.Context(), id)
-	if err != nil || len(pushes) != 1 || pushes[0].Deliveries.Waiting != 0 || pushes[0].Deliveries.Lost != 0 {
-		t.Errorf("%+v %v", pushes, err)
+	if push := s.pushOf(id); push.Deliveries.Lost != 0 {
+		t.Errorf("%+v", push)
 	}
 	if runs := s.active(); len(runs) > 0 {
 		t.Errorf("the refused message made a run: %v", runs)

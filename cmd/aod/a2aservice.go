@@ -100,8 +100,13 @@ func (s a2aService) Patch(ctx context.Context, run string) (io.ReadCloser, error
 }
 
 // Say implements a2a.Service.
-func (s a2aService) Say(ctx context.Context, run string, message api.MessageEvent) error {
-	return s.Service.Say(ctx, run, message, nil)
+func (s a2aService) Say(ctx context.Context, run, resend string, message api.MessageEvent) error {
+	return s.SayResent(ctx, run, resend, message)
+}
+
+// Answer implements a2a.Service.
+func (s a2aService) Answer(ctx context.Context, run, resend, question string, answer api.Answer) error {
+	return s.AnswerResent(ctx, run, resend, question, answer)
 }
 
 // OpenArtifact implements a2a.Service.

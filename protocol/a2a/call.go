@@ -12,6 +12,7 @@ type call struct {
 	base   string // of the server's addresses: scheme and host
 	trace  string // the caller's trace context
 	legacy bool   // version 0.3
+	grpc   bool
 	// immediate says, where it isn't nil, that a message's sender waits for nothing, whatever the
 	// SDK made of its parameters.
 	immediate *bool
@@ -20,7 +21,13 @@ type call struct {
 	reached bool     // the SDK has called the handler
 	ready   bool     // the handler has something to tell
 	failure *refusal // why it told nothing
-	heard   string   // the run of which the client hears for the first time
+	heard   reception
+}
+
+// reception is what a client has heard when it has its answer: what became of its message.
+type reception struct {
+	run    string // "": it sent none
+	resend string // the digest of its message
 }
 
 type callKey struct{}
@@ -58,10 +65,10 @@ func (c *call) fail(r *refusal) {
 	}
 }
 
-func (c *call) tells(run string) {
+func (c *call) tells(run, resend string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = run
+	c.heard = reception{run: run, resend: resend}
 }
 
 func (c *call) isReady() bool {
@@ -71,7 +78,7 @@ func (c *call) isReady() bool {
 }
 
 // end returns how a call ended.
-func (c *call) end() (reached bool, failure *refusal, heard string) {
+func (c *call) end() (reached bool, failure *refusal, heard reception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reached, c.failure, c.heard

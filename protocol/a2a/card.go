@@ -72,6 +72,7 @@ func cardJSON(ctx context.Context, card *sdk.AgentCard) ([]byte, error) {
 	for _, scheme := range schemes {
 		inNewWords(scheme)
 	}
+	delete(document, "securityRequirements") // see withoutRequirements
 	return json.MarshalIndent(document, "", "  ")
 }
 
@@ -85,6 +86,15 @@ func inNewWords(scheme any) {
 			delete(object, old)
 		}
 	}
+}
+
+// withoutRequirements is a card as JSON of version 1.0 can have it. The SDK writes the scopes of a
+// requirement as a list, and reads nothing else; the protocol has an object with a list in it, and
+// readers that keep to that can't read such a card at all. Without requirements all can.
+func withoutRequirements(card *sdk.AgentCard) *sdk.AgentCard {
+	readable := *card
+	readable.SecurityRequirements = nil
+	return &readable
 }
 
 func (s *Server) refuseCard(w http.ResponseWriter, r *http.Request, err error) {

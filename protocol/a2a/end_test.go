@@ -48,6 +48,26 @@ func TestHowTasksEnd(t *testing.T) {
 	}
 }
 
+// A run that asks something is begun again by a server that goes on with it.
+func TestAQuestionIsOpenOverTheDeathOfItsServer(t *testing.T) {
+	w := newWorld(t, nil)
+	w.hold = true
+	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
+	w.last(func(r *fakeRun) {
+		w.ask(r, api.Question{ID: "q", Text: "?", Answers: []string{"approve"}, AskedAt: born})
+		w.enter(r, api.Starting)
+		w.enter(r, api.Running)
+	})
+	task := w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`)
+	if got := plainState(task); got != "input_required" || at(task, "status", "message", "messageId") != "q" {
+		t.Errorf("%v", task["status"])
+	}
+	sent := w.rpc("echo", "SendMessage", `{"message":`+message("n", "approve", `,"taskId":"`+runID(1)+`"`)+`}`)
+	if got := plainState(sent["task"]); got != "completed" {
+		t.Errorf("%v", sent)
+	}
+}
+
 func TestWhatATaskGives(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.PublicURL = "https://aod.example" })
 	w.hold = true

@@ -20,6 +20,8 @@ type entrance interface {
 	refusal(*refusal) (status int, body any)
 	// empty is the answer of a method that returns nothing.
 	empty() any
+	// silent reports whether the method returns nothing, whatever the SDK makes of that.
+	silent() bool
 	// asEvent reports whether an error that is answered with 200 has to be the event of a stream,
 	// because the client would not see it elsewhere.
 	asEvent() bool
@@ -29,7 +31,8 @@ type entrance interface {
 type rpcEntrance struct {
 	server *Server
 	call   *call
-	id     any  // of the request
+	id     any // of the request
+	method string
 	events bool // its client reads nothing but a stream
 }
 
@@ -57,6 +60,9 @@ var (
 // streaming are the methods whose answer is a stream.
 var streaming = []string{"SendStreamingMessage", "SubscribeToTask", "message/stream", "tasks/resubscribe"}
 
+// silences are the methods that return nothing.
+var silences = []string{"DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete"}
+
 // typeA2A is the protocol's own name for its JSON.
 const typeA2A = "application/a2a+json"
 
@@ -80,6 +86,7 @@ func (e *rpcEntrance) admit(r *http.Request) (http.Handler, *http.Request, error
 	if err != nil {
 		return nil, r, err
 	}
+	e.method = request.Method
 	e.events = slices.Contains(streaming, request.Method) && httpwire.MediaType(http.Header{"Content-Type": r.Header["Accept"]}) == httpwire.TypeEvents
 	if err := e.look(request); err != nil {
 		return nil, r, err
@@ -164,9 +171,17 @@ func (e *rpcEntrance) refusal(r *refusal) (int, any) {
 
 func (e *rpcEntrance) asEvent() bool { return e.events }
 
+// empty implements entrance. Version 0.3 has null for nothing.
 func (e *rpcEntrance) empty() any {
-	return map[string]any{"jsonrpc": "2.0", "id": e.id, "result": map[string]any{}}
+	var result any
+	if !e.call.legacy {
+		result = map[string]any{}
+	}
+	return map[string]any{"jsonrpc": "2.0", "id": e.id, "result": result}
 }
+
+// silent implements entrance. The SDK answers with an envelope that has no result.
+func (e *rpcEntrance) silent() bool { return slices.Contains(silences, e.method) }
 
 // restEntrance is HTTP+JSON.
 type restEntrance struct {
@@ -219,6 +234,8 @@ func (e *restEntrance) look(r *http.Request, body []byte) error {
 func (e *restEntrance) refusal(r *refusal) (int, any) { return r.rule.status, r.restBody() }
 
 func (e *restEntrance) empty() any { return map[string]any{} }
+
+func (e *restEntrance) silent() bool { return false }
 
 func (e *restEntrance) asEvent() bool { return false }
 

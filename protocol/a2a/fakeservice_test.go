@@ -31,12 +31,16 @@ type fakeService struct {
 	files     map[string]string // contents, by run and name
 	questions map[string]api.Question
 	answers   map[string]api.Answer
-	heard     []string // runs that were delivered
+	told      map[string]bool // digests of messages to runs whose answer wasn't delivered
+	heard     []string        // runs that were delivered
 	patch     string
 	hold      bool
 	refuses   error
 	submitted []Submission
-	news      chan struct{} // closed with each change
+	// delivering is called as a client is said to have its answer; nil: nothing is
+	delivering  func()
+	undelivered bool          // what is delivered is not noted
+	news        chan struct{} // closed with each change
 }
 
 type fakeRun struct {
@@ -52,7 +56,7 @@ const echoSchema = `{"input":{"type":"object","properties":{"message":{"type":"s
 func newFake() *fakeService {
 	f := &fakeService{
 		agents: map[string]Agent{}, sessions: map[string]api.Session{}, files: map[string]string{}, questions: map[string]api.Question{},
-		answers: map[string]api.Answer{}, news: make(chan struct{}),
+		answers: map[string]api.Answer{}, told: map[string]bool{}, news: make(chan struct{}),
 	}
 	f.add("echo", echoSchema)
 	f.add("other", `{"input":{"type":"object","properties":{"n":{"type":"integer"}}},"output":{"type":"object"}}`)
@@ -184,25 +188,43 @@ func (f *fakeService) find(id string) (*fakeRun, error) {
 	return nil, fault.New(fault.NotFound, "there is no run")
 }
 
-func (f *fakeService) Say(_ context.Context, run string, m api.MessageEvent) error {
+func (f *fakeService) Say(_ context.Context, run, resend string, m api.MessageEvent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.find(run)
 	if err != nil {
 		return err
 	}
+	f.told[resend] = true
 	f.tell(r, m)
 	return nil
 }
 
-func (f *fakeService) Delivered(_ context.Context, run string) error {
+func (f *fakeService) WasTold(_ context.Context, _, resend string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told[resend], nil
+}
+
+func (f *fakeService) Delivered(_ context.Context, run, resend string) error {
+	f.mu.Lock()
+	delivering := f.delivering
+	f.mu.Unlock()
+	if delivering != nil {
+		delivering()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heard = append(f.heard, run)
+	f.changed()
+	if f.undelivered {
+		return nil
+	}
 	r, err := f.find(run)
-	if err == nil {
+	if err == nil && r.resend == resend {
 		r.heard = true
 	}
+	delete(f.told, resend)
 	return err
 }
 
@@ -218,9 +240,10 @@ func (f *fakeService) Question(_ context.Context, id string) (api.Question, erro
 	return f.questions[id], nil
 }
 
-func (f *fakeService) Answer(_ context.Context, id string, a api.Answer) error {
+func (f *fakeService) Answer(_ context.Context, _, resend, id string, a api.Answer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.told[resend] = true
 	f.answers[id] = a
 	for _, r := range f.runs {
 		if r.record.Question != nil && r.record.Question.ID == id {

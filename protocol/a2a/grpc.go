@@ -36,7 +36,7 @@ func (s *Server) ServeGRPC(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(s.opts.MaxBytes)), grpc.MaxHeaderListSize(grpcHeaders), grpc.MaxConcurrentStreams(grpcCalls),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: httpwire.Heartbeat}),
-		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
+		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.StatsHandler(grpcDeliveries{s}),
 	)
 	grpcv1.NewHandler(s.handler).RegisterWith(server)
 	grpcv0.NewHandler(s.handler).RegisterWith(server)
@@ -65,7 +65,7 @@ type grpcEntrance struct {
 // begin makes the call of a request. end must be called.
 func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Context, c *call, end func(), err error) {
 	meta, _ := metadata.FromIncomingContext(ctx)
-	c = &call{unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
+	c = &call{grpc: true, unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
 	if err := g.checkVersion(meta, method, c); err != nil {
 		return ctx, c, func() {}, err
 	}
@@ -165,14 +165,10 @@ func (g *grpcEntrance) unary(ctx context.Context, req any, info *grpc.UnaryServe
 	if err != nil {
 		return nil, g.status(ctx, c, err)
 	}
-	g.deliver(ctx, c)
-	return answer, nil
-}
-
-func (g *grpcEntrance) deliver(ctx context.Context, c *call) {
-	if ctx.Err() == nil {
-		g.server.deliver(ctx, c, &answer{})
+	if sent, ok := ctx.Value(grpcSentKey{}).(*grpcSent); ok {
+		sent.begin(g.server, c)
 	}
+	return answer, nil
 }
 
 func (g *grpcEntrance) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
@@ -207,10 +203,14 @@ func (s *grpcStream) RecvMsg(m any) error {
 
 // SendMsg implements grpc.ServerStream.
 func (s *grpcStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
-	if err == nil && s.told.CompareAndSwap(false, true) {
-		s.entrance.deliver(s.ctx, s.call)
+	if s.told.Swap(true) {
+		return s.ServerStream.SendMsg(m)
 	}
+	var err error
+	s.entrance.server.deliver(s.ctx, s.call, func() error {
+		err = s.ServerStream.SendMsg(m)
+		return err
+	})
 	return err
 }
 

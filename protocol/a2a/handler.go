@@ -75,12 +75,13 @@ func historyOf(req *sdk.SendMessageRequest) *int {
 func (h handler) settled(ctx context.Context, record api.Record) (api.Record, error) {
 	ctx, stop := httpwire.Attached(ctx)
 	defer stop()
+	run := record.ID
 	for record.Outcome == "" && record.Question == nil {
 		wait, asked := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); defer asked(); h.awaitQuestion(wait, record.ID) }()
+		go func() { defer close(done); defer asked(); h.awaitQuestion(wait, run) }()
 		var err error
-		record, err = h.svc.Await(wait, record.ID)
+		record, err = h.svc.Await(wait, run)
 		asked()
 		<-done
 		if err != nil && ctx.Err() == nil && wait.Err() == nil {
@@ -89,7 +90,7 @@ func (h handler) settled(ctx context.Context, record api.Record) (api.Record, er
 		if ctx.Err() != nil {
 			return record, context.Cause(ctx)
 		}
-		if record, err = h.svc.Get(ctx, record.ID); err != nil {
+		if record, err = h.svc.Get(ctx, run); err != nil {
 			return record, err
 		}
 	}
@@ -187,7 +188,10 @@ func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*s
 func (h handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
 	return answered(ctx, h, func(c *call) (*sdk.AgentCard, error) {
 		card, _, err := h.card(ctx, c.unit, c.base, true)
-		return card, err
+		if err != nil || c.legacy || c.grpc {
+			return card, err
+		}
+		return withoutRequirements(card), nil
 	})
 }
 

@@ -24,11 +24,12 @@ type world struct {
 	url  string
 	log  *bytes.Buffer
 	opts Options
+	held map[string]int // bodies that were held against the protocol, by their methods
 }
 
 func newWorld(t *testing.T, change func(*Options)) *world {
 	t.Helper()
-	w := &world{fakeService: newFake(), t: t, log: &bytes.Buffer{}}
+	w := &world{fakeService: newFake(), t: t, log: &bytes.Buffer{}, held: map[string]int{}}
 	w.opts = Options{Version: "test", NoAuth: true, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {
 		change(&w.opts)
@@ -46,7 +47,14 @@ type answerRead struct {
 	body string
 }
 
+// do makes a request. Whatever is answered has to be what the protocol says.
 func (w *world) do(method, path, body string, header ...string) answerRead {
+	w.t.Helper()
+	return w.read(w.begin(method, path, body, header...), body)
+}
+
+// begin makes a request, and returns when the first byte of its answer is there.
+func (w *world) begin(method, path, body string, header ...string) *http.Response {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), testTime)
 	w.t.Cleanup(cancel)
@@ -68,12 +76,20 @@ func (w *world) do(method, path, body string, header ...string) answerRead {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return response
+}
+
+// read reads an answer to its end.
+func (w *world) read(response *http.Response, sent string) answerRead {
+	w.t.Helper()
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return answerRead{response, string(raw)}
+	said := answerRead{response, string(raw)}
+	w.checkWire(response.Request.Method, response.Request.URL.EscapedPath(), sent, said)
+	return said
 }
 
 // rpc calls a method of JSON-RPC, and returns its result.

@@ -186,12 +186,15 @@ func TestStreamsTellTheSameInEveryBinding(t *testing.T) {
 }
 
 // awaitRuns waits until there are so many runs.
-func (w *world) awaitRuns(n int) bool {
+func (w *world) awaitRuns(n int) bool { return w.await(func() bool { return len(w.runs) >= n }) }
+
+// await waits until something is so, and returns false if the test ends before.
+func (w *world) await(is func() bool) bool {
 	for {
 		w.mu.Lock()
-		news, there := w.news, len(w.runs) >= n
+		news, so := w.news, is()
 		w.mu.Unlock()
-		if there {
+		if so {
 			return true
 		}
 		select {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -34,6 +36,9 @@ func TestAPushTellsWhatAStreamTells(t *testing.T) {
 		}
 		if body == nil {
 			continue
+		}
+		if err := ofProto[pbv1.StreamResponse](body); err != nil {
+			t.Errorf("%v: %s", err, body)
 		}
 		var one map[string]any
 		if err := json.Unmarshal(body, &one); err != nil {

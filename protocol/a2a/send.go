@@ -92,11 +92,12 @@ func (h handler) begin(ctx context.Context, c *call, m *sdk.Message, pushes []ap
 	if err := h.converse(ctx, agent, &sub); err != nil {
 		return api.Record{}, err
 	}
+	h.deliveries.await(ctx, sub.Resend)
 	record, err = h.svc.Submit(ctx, sub)
 	if err != nil {
 		return api.Record{}, err
 	}
-	c.tells(record.ID)
+	c.tells(record.ID, sub.Resend)
 	h.opts.Logger.InfoContext(ctx, "task begun", "run", record.ID, "unit", agent.Name)
 	return record, nil
 }
@@ -159,25 +160,38 @@ func (h handler) reply(ctx context.Context, c *call, m *sdk.Message) (api.Record
 	if m.ContextID != "" && m.ContextID != contextOf(record) {
 		return record, refuse(badParams, "the context is not the task's")
 	}
-	if record.Outcome != "" {
-		return record, refuse(notDone, "the task has ended: a message without taskId begins another one")
-	}
-	if err := h.rates.take(record.Unit, time.Now()); err != nil {
+	digest, err := resend(record.Unit, m)
+	if err != nil {
 		return record, err
 	}
-	if record.Question != nil {
-		err = h.answer(ctx, record.Question.ID, m)
-	} else {
-		err = h.say(ctx, record, m)
+	h.deliveries.await(ctx, digest)
+	told, err := h.svc.WasTold(ctx, record.ID, digest)
+	if err == nil && !told {
+		err = h.tell(ctx, record, digest, m)
 	}
 	if err != nil {
 		return record, err
 	}
+	c.tells(record.ID, digest)
 	return h.svc.Get(ctx, record.ID)
 }
 
+// tell tells a run that goes on what it wasn't told before.
+func (h handler) tell(ctx context.Context, record api.Record, digest string, m *sdk.Message) error {
+	if record.Outcome != "" {
+		return refuse(notDone, "the task has ended: a message without taskId begins another one")
+	}
+	if err := h.rates.take(record.Unit, time.Now()); err != nil {
+		return err
+	}
+	if record.Question != nil {
+		return h.answer(ctx, record, digest, m)
+	}
+	return h.say(ctx, record, digest, m)
+}
+
 // say delivers a message to a run that goes on.
-func (h handler) say(ctx context.Context, record api.Record, m *sdk.Message) error {
+func (h handler) say(ctx context.Context, record api.Record, digest string, m *sdk.Message) error {
 	said, err := newTaking(nil, m)
 	if err == nil {
 		err = said.all(m.Parts)
@@ -185,12 +199,12 @@ func (h handler) say(ctx context.Context, record api.Record, m *sdk.Message) err
 	if err != nil {
 		return err
 	}
-	return h.svc.Say(ctx, record.ID, said.message)
+	return h.svc.Say(ctx, record.ID, digest, said.message)
 }
 
 // answer answers a question with a message.
-func (h handler) answer(ctx context.Context, question string, m *sdk.Message) error {
-	q, err := h.svc.Question(ctx, question)
+func (h handler) answer(ctx context.Context, record api.Record, digest string, m *sdk.Message) error {
+	q, err := h.svc.Question(ctx, record.Question.ID)
 	if err != nil {
 		return err
 	}
@@ -198,7 +212,7 @@ func (h handler) answer(ctx context.Context, question string, m *sdk.Message) er
 	if err != nil {
 		return err
 	}
-	return h.svc.Answer(ctx, question, answer)
+	return h.svc.Answer(ctx, record.ID, digest, q.ID, answer)
 }
 
 // contextOf is the context of a run.

@@ -18,15 +18,16 @@ import (
 
 // Server offers the units of a Service as agents. It is safe for concurrent use.
 type Server struct {
-	svc     Service
-	opts    Options
-	rates   *rates
-	quiet   *slog.Logger // of the SDK
-	rpc10   http.Handler
-	rpc03   http.Handler
-	rest10  http.Handler
-	rest03  http.Handler
-	handler handler
+	svc        Service
+	opts       Options
+	rates      *rates
+	deliveries deliveries
+	quiet      *slog.Logger // of the SDK
+	rpc10      http.Handler
+	rpc03      http.Handler
+	rest10     http.Handler
+	rest03     http.Handler
+	handler    handler
 }
 
 // New returns a server. It starts nothing.
@@ -100,8 +101,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, belo
 	before := w.Header().Clone()
 	held := &answer{ResponseWriter: w, call: c}
 	inner.ServeHTTP(held, r)
-	if held.begun {
-		s.deliver(r.Context(), c, held)
+	if held.begun && !entrance.silent() {
+		s.deliver(r.Context(), c, held.finish)
 		return
 	}
 	restore(w.Header(), before)
@@ -148,15 +149,24 @@ func replyEvent(w http.ResponseWriter, body any) error {
 	return err
 }
 
-// deliver notes that a client has heard of the run that its message made.
-func (s *Server) deliver(ctx context.Context, c *call, held *answer) {
-	_, _, run := c.end()
-	if run == "" || held.broken {
+// deliver sends an answer, and notes that the client has heard what became of its message.
+func (s *Server) deliver(ctx context.Context, c *call, send func() error) {
+	_, _, heard := c.end()
+	end := s.deliveries.begin(heard.resend)
+	defer end()
+	if send() == nil {
+		s.note(ctx, heard)
+	}
+}
+
+// note notes what a client has heard. A server that dies before is asked again by its clients.
+func (s *Server) note(ctx context.Context, heard reception) {
+	if heard.run == "" {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := s.svc.Delivered(ctx, run); err != nil {
-		s.opts.Logger.WarnContext(ctx, "delivery not noted", "run", run, fault.LogAttr(err))
+	if err := s.svc.Delivered(ctx, heard.run, heard.resend); err != nil {
+		s.opts.Logger.WarnContext(ctx, "delivery not noted", "run", heard.run, fault.LogAttr(err))
 	}
 }
 

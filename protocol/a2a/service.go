@@ -24,14 +24,18 @@ type Service interface {
 	// reads the files before it returns.
 	Submit(context.Context, Submission) (api.Record, error)
 	// Say tells a run that goes on something, without files. If it has ended, the error is a
-	// Conflict fault.
-	Say(ctx context.Context, run string, message api.MessageEvent) error
-	// Delivered says that the client has heard of the run that its message made.
-	Delivered(ctx context.Context, run string) error
+	// Conflict fault. The same digest again changes nothing, until it is delivered.
+	Say(ctx context.Context, run, resend string, message api.MessageEvent) error
+	// WasTold reports whether a run was told what has a digest, by Say or Answer, and its client
+	// has not heard of that.
+	WasTold(ctx context.Context, run, resend string) (bool, error)
+	// Delivered says that the client has heard what became of its message to the run.
+	Delivered(ctx context.Context, run, resend string) error
 	// Question returns a question, also one that isn't open any more.
 	Question(ctx context.Context, id string) (api.Question, error)
-	// Answer answers a question. One that has another answer is a Conflict fault.
-	Answer(ctx context.Context, id string, answer api.Answer) error
+	// Answer answers a question of a run. One that has another answer is a Conflict fault. The same
+	// digest again changes nothing, until it is delivered.
+	Answer(ctx context.Context, run, resend, question string, answer api.Answer) error
 	// Get returns a run as it stands, or a NotFound fault.
 	Get(ctx context.Context, run string) (api.Record, error)
 	// Await returns the run at its end, or as it stands when ctx ends.

@@ -4,8 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -202,9 +205,7 @@ func TestAMessageIsSentAgainOnlyWhereNoAnswerWasHeard(t *testing.T) {
 	if again := send("m", "x"); again == first {
 		t.Error("a message that was answered joins its task")
 	}
-	if len(w.heard) != 2 {
-		t.Errorf("heard of %v", w.heard)
-	}
+	w.await(func() bool { return len(w.heard) == 2 })
 	w.last(func(r *fakeRun) { r.heard = false })
 	if other := send("m", "y"); other == runID(2) {
 		t.Error("another message of the same id joins")
@@ -212,6 +213,110 @@ func TestAMessageIsSentAgainOnlyWhereNoAnswerWasHeard(t *testing.T) {
 	if again := send("m", "x"); again != runID(2) {
 		t.Errorf("the same message made %v", again)
 	}
+}
+
+// A client has all of its answer before that is noted: a server that dies in between is asked again.
+func TestAnAnswerIsNotedWhenItsClientHasAllOfIt(t *testing.T) {
+	w := newWorld(t, nil)
+	conn := dial(t, w, nil)
+	for name, ask := range map[string]func(){
+		"JSON-RPC":  func() { w.rpc("echo", "SendMessage", parts10(`{"text":"rpc"}`)) },
+		"HTTP+JSON": func() { w.do("POST", "/a2a/echo/message:send", parts10(`{"text":"rest"}`)) },
+		"0.3":       func() { w.do("POST", "/a2a/echo/v1/message:send", proto03(`{"text":"old"}`)) },
+		"gRPC": func() {
+			if _, err := pbv1.NewA2AServiceClient(conn).SendMessage(t.Context(), hello10("grpc")); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		answered, noted := make(chan struct{}), make(chan struct{})
+		w.mu.Lock()
+		w.delivering = func() {
+			defer close(noted)
+			select {
+			case <-answered:
+			case <-time.After(testTime):
+				t.Errorf("%s: it is noted before its client has it", name)
+			}
+		}
+		w.mu.Unlock()
+		ask()
+		close(answered)
+		<-noted
+	}
+}
+
+// The same message waits while the answer to the first is being delivered: it joins no task of which
+// its client may have heard.
+func TestTheSameMessageWaitsForTheDeliveryOfItsAnswer(t *testing.T) {
+	w := newWorld(t, nil)
+	first, gate := make(chan struct{}), make(chan struct{})
+	w.mu.Lock()
+	w.delivering = sync.OnceFunc(func() { close(first); <-gate })
+	w.mu.Unlock()
+	send := func() any { // each over a connection of its own: one serves one request after another
+		return at(decode(t, w.do("POST", "/a2a/echo/message:send", parts10(`{"text":"x"}`), "Connection: close").body), "task", "id")
+	}
+	send()
+	<-first
+	again := make(chan any, 1)
+	go func() { again <- send() }()
+	select {
+	case id := <-again:
+		again <- id
+		t.Error("it is answered before it is known whether the first was delivered")
+	case <-time.After(200 * time.Millisecond): // it waits, or has not come that far
+	}
+	close(gate)
+	if id := <-again; id != runID(2) {
+		t.Errorf("it joined %v", id)
+	}
+}
+
+// What a task was told it is not told again by who sends it again, unless that was answered.
+func TestATaskIsToldOnceWhatIsSentAgain(t *testing.T) {
+	begin := func(t *testing.T) (w *world, ask func(question string), reply func() int) {
+		w = newWorld(t, nil)
+		w.hold, w.undelivered = true, true
+		w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
+		ask = func(q string) {
+			w.last(func(r *fakeRun) { w.ask(r, api.Question{ID: q, Answers: []string{"approve", "reject"}, AskedAt: born}) })
+		}
+		return w, ask, func() int {
+			return w.do("POST", "/a2a/echo/message:send", `{"message":`+message("n", "approve", `,"taskId":"`+runID(1)+`"`)+`,"configuration":{"returnImmediately":true}}`).StatusCode
+		}
+	}
+	t.Run("a message is not taken for the answer to a later question", func(t *testing.T) {
+		w, ask, reply := begin(t)
+		first := reply()
+		ask("later")
+		if again := reply(); first != 200 || again != 200 || len(w.answers) > 0 {
+			t.Fatalf("%d, %d, %v", first, again, w.answers)
+		}
+		w.await(func() bool { // all that is called delivered so far
+			w.undelivered = len(w.heard) < 3
+			return !w.undelivered
+		})
+		reply()
+		if anew := reply(); anew != 200 || w.answers["later"].Action != "approve" {
+			t.Errorf("%d, %v", anew, w.answers)
+		}
+	})
+	t.Run("an answer joins the task also when that has ended", func(t *testing.T) {
+		w, ask, reply := begin(t)
+		ask("q")
+		if first, again := reply(), reply(); first != 200 || again != 200 || w.answers["q"].Action != "approve" {
+			t.Fatalf("%d, %d, %v", first, again, w.answers)
+		}
+		w.await(func() bool { // all that is called delivered so far
+			w.undelivered = len(w.heard) < 3
+			return !w.undelivered
+		})
+		reply()
+		if anew := reply(); anew != 400 {
+			t.Errorf("a message to a task that has ended: %d", anew)
+		}
+	})
 }
 
 func TestAMessageToAWorkingTaskIsDelivered(t *testing.T) {

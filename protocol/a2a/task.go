@@ -245,7 +245,15 @@ func (v *view) transition(to api.Transition) []sdk.Event {
 	if state == v.task.Status.State || to.State == api.Idle {
 		return nil // it is idle again between two attempts, and at its very end
 	}
+	if v.asks() {
+		return nil // its question is open over the death of its server
+	}
 	return v.become(sdk.TaskStatus{State: state, Timestamp: stamp(to.At)})
+}
+
+// asks reports whether a question of the task is open.
+func (v *view) asks() bool {
+	return v.task.Status.State == sdk.TaskStateInputRequired || v.task.Status.State == sdk.TaskStateAuthRequired
 }
 
 // progress tells how far a unit is.
@@ -299,7 +307,7 @@ func (v *view) message(m api.MessageEvent) []sdk.Event {
 		return nil
 	}
 	status := sdk.TaskStatus{State: v.task.Status.State, Message: message, Timestamp: stamp(m.At)}
-	if status.State == sdk.TaskStateInputRequired || status.State == sdk.TaskStateAuthRequired {
+	if v.asks() {
 		status = v.task.Status // what it asks is still to be seen
 	}
 	return v.become(status)

@@ -2,9 +2,9 @@ package peer
 
 import "testing"
 
-// Take has streams of so many events and tasks of so many bytes taken in a test.
-func Take(t *testing.T, events, bytes int) {
+// Take has streams of so many events and bytes, and tasks of so many bytes taken in a test.
+func Take(t *testing.T, events int, stream int64, bytes int) {
 	t.Helper()
-	mostEvents, mostBytes = events, bytes
-	t.Cleanup(func() { mostEvents, mostBytes = maxEvents, MaxTask })
+	mostEvents, mostStream, mostBytes = events, stream, bytes
+	t.Cleanup(func() { mostEvents, mostStream, mostBytes = maxEvents, MaxStream, MaxTask })
 }

@@ -110,7 +110,7 @@ func (x *exchange) bound(response *http.Response) error {
 	if x.form == events {
 		in := x.silence.Reader(response.Body, silenceTime)
 		if httpwire.MediaType(response.Header) == httpwire.TypeEvents {
-			limits := httpwire.EventLimits{Line: MaxEvent, Event: MaxEvent, Stream: MaxStream, Whose: "the stream of the agent"}
+			limits := httpwire.EventLimits{Line: MaxEvent, Event: MaxEvent, Stream: mostStream, Whose: "the stream of the agent"}
 			response.Body = withClose(&eventBody{x: x, in: httpwire.NewEventReader(in, limits)}, response.Body)
 			return nil
 		}
@@ -154,8 +154,12 @@ func (x *exchange) breaks(rule, format string, args ...any) error {
 	return x.violation
 }
 
-// The bounds of a stream's events and a task's bytes, but in tests.
-var mostEvents, mostBytes = maxEvents, MaxTask
+// The bounds of a stream's events and bytes and of a task's bytes, but in tests.
+var (
+	mostEvents, mostBytes = maxEvents, MaxTask
+
+	mostStream int64 = MaxStream
+)
 
 // eventBody gives the SDK the events of a stream, each of them checked, as lines of a form that it reads.
 type eventBody struct {

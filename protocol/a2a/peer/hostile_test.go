@@ -141,10 +141,12 @@ func TestAnOldCardIsRead(t *testing.T) {
 	}
 }
 
+// artifacts is a task with one artifact more than n.
+func artifacts(n int) string {
+	return `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[` + strings.Repeat(`{"artifactId":"a","parts":[]},`, n) + `{"artifactId":"a","parts":[]}]}`
+}
+
 func TestHostileAnswersAreBoundedAndTyped(t *testing.T) {
-	artifacts := func(n int) string {
-		return `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[` + strings.Repeat(`{"artifactId":"a","parts":[]},`, n) + `{"artifactId":"a","parts":[]}]}`
-	}
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
 		rule  string
@@ -188,7 +190,7 @@ func TestHostileAnswersAreBoundedAndTyped(t *testing.T) {
 }
 
 func TestHostileStreamsAreBoundedAndTyped(t *testing.T) {
-	peer.Take(t, 2000, 2<<20)
+	peer.Take(t, 2000, 16<<20, 2<<20)
 	working := `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`
 	chunk := func(text string) string {
 		return `{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a","parts":[{"text":"` + text + `"}]}}}`
@@ -208,6 +210,11 @@ func TestHostileStreamsAreBoundedAndTyped(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: ")
 			withoutEnd(w, strings.Repeat("secret", 1000))
+		}, peer.RuleSize},
+		"100,000 artifacts": {streams(`{"task":` + artifacts(100_000) + `}`), peer.RuleAnswer},
+		"comments without end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			withoutEnd(w, strings.Repeat(": secret\n\n", 1000))
 		}, peer.RuleSize},
 		"events without end": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -244,6 +251,29 @@ func TestHostileStreamsAreBoundedAndTyped(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Whatever an agent answers, no other place is asked, and none gets the token.
+func TestARedirectLeadsTheTokenNowhere(t *testing.T) {
+	other := newHostile(t, says(`{"task":`+task+`}`))
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		h := newHostile(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL+"/rpc", status) })
+		a, _ := at(t, peer.Options{URL: h.URL, Token: "secret"})
+		_, sent := a.Send(t.Context(), message("x"))
+		_, streamed := a.Stream(t.Context(), message("x"), func(peer.Task) error { return nil })
+		_, got := a.Get(t.Context(), "t")
+		_, cancelled := a.Cancel(t.Context(), "t")
+		_, followed := a.Subscribe(t.Context(), peer.Task{ID: "t"}, func(peer.Task) error { return nil })
+		for method, err := range map[string]error{"send": sent, "stream": streamed, "get": got, "cancel": cancelled, "subscribe": followed} {
+			var refused *peer.Refusal
+			if !errors.As(err, &refused) || refused.Status != status {
+				t.Errorf("%s with %d: %v", method, status, err)
+			}
+		}
+	}
+	if n := other.asked.Load(); n > 0 {
+		t.Errorf("another place was asked %d times", n)
+	}
 }
 
 func TestRefusalsAreFaults(t *testing.T) {
