@@ -89,7 +89,7 @@ type wellUsed struct {
 }
 
 func newWellUsed(t *testing.T) *wellUsed {
-	s := &wellUsed{newServer(t, "--concurrency", "4", "--queue", "100000"), t.TempDir()}
+	s := &wellUsed{newServer(t, "--concurrency", "8", "--queue", "100000"), t.TempDir()}
 	s.env = append(s.env, kindsVar+"=1")
 	s.addWorker("worker", "")
 	for _, name := range []string{"count", "other", "note"} {
