@@ -199,13 +199,15 @@ func (s *wellUsed) load() (stop func() int) {
 	go func() {
 		beat := time.NewTicker(loadPause)
 		defer beat.Stop()
-		for mark := 1000; ; mark++ {
-			s.submitDocument(mark)
+		var accepted sync.WaitGroup
+		for n := 1; ; n++ {
+			accepted.Go(func() { s.submitDocument(n) })
 			select {
-			case <-pause:
-				ended <- mark + 1 - 1000
-				return
 			case <-beat.C:
+			case <-pause:
+				accepted.Wait()
+				ended <- n
+				return
 			}
 		}
 	}()
