@@ -154,11 +154,12 @@ loop-soak: base build ## 2,000 runs of agents (RUNS) that ask a model, every ten
 
 .PHONY: kill
 kill: base ## kill a server 20 times while it has runs, flows, handoffs and conversations: nothing may be lost or done twice
-	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent' ./cmd/aod
+	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent|TestAKilledBackup' ./cmd/aod
 
 .PHONY: long
-long: base ## the long forms of tests: each broken unit in its sandboxes, each example that fails, loads of a server
-	AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_DEBIAN=1 $(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|GiveTheSame|TestALoad|TestCurlAndGit' ./cmd/aod
+long: base ## the long forms of tests: each broken unit in its sandboxes, each example that fails, loads, a backup of 10,000 runs
+	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
+		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|GiveTheSame|TestALoad|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
 
 .PHONY: powerloss
 powerloss: base ## lose power at 30 moments of a server's work: nothing that was told may be untrue after it

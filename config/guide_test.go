@@ -127,6 +127,22 @@ func TestTheSchemaAgreesWithLoad(t *testing.T) {
 		{"unit: {a: {require: [tool]}}", false},
 		{"unit: {a: {task_types: {}}}", false},
 		{"unit: {a: {colour: 1}}", false},
+		{"providers: {one: {kind: openai, key: k}}\nmodels: {small: {use: [one/a/b], price: {input: 0.25, output: 2}, rpm: 5, tpm: 5, max_output: 5, images: true, allow: [files]}}", true},
+		{"providers: {one: {kind: compatible, base_url: 'http://10.0.0.1/v1', plain_http: true, dialects: [chat], concurrency: 3, fields: known, stream_usage: false}}", true},
+		{"providers: {one: {kind: script, answers: a.yaml}}", true},
+		{"providers: {One: {kind: openai}}", false},
+		{"providers: {one: {kind: other}}", false},
+		{"providers: {one: {}}", false},
+		{"providers: {one: {kind: openai, colour: 1}}", false},
+		{"providers: {one: {kind: openai, dialects: [latin]}}", false},
+		{"providers: {one: {kind: openai, concurrency: 0}}", false},
+		{"models: {small: {}}", false},
+		{"models: {small: {use: []}}", false},
+		{"models: {small: {use: [one]}}", false},
+		{"models: {-small: {use: [one/a]}}", false},
+		{"providers: {one: {kind: openai}}\nmodels: {small: {use: [one/a], price: {input: -1}}}", false},
+		{"providers: {one: {kind: openai}}\nmodels: {small: {use: [one/a], price: {tea: 1}}}", false},
+		{"providers: {one: {kind: openai}}\nmodels: {small: {use: [one/a], allow: [A B]}}", false},
 	}
 	for _, c := range cases {
 		_, err := load(t, given{file: c.text})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Options are the sources of Load.
@@ -23,9 +24,9 @@ type Options struct {
 // directory, others at the working directory. All problems, also with overridden values,
 // are returned together as the findings of an Input fault.
 func Load(opts Options) (*Config, error) {
-	work, err := os.Getwd()
+	work, err := workingDirectory()
 	if err != nil {
-		return nil, fmt.Errorf("find working directory: %w", err)
+		return nil, err
 	}
 	l := newLoader(absolute(work, opts.Data))
 	if opts.Getenv == nil {
@@ -46,6 +47,15 @@ func Load(opts Options) (*Config, error) {
 		return nil, problems(l.findings)
 	}
 	return l.config, nil
+}
+
+// workingDirectory is where relative paths begin. Another user's may be closed to this one.
+func workingDirectory() (string, error) {
+	work, err := os.Getwd()
+	if err != nil {
+		return "", fault.Wrap(fault.Input, err, "the working directory can't be found: %s", safefs.Reason(err)).WithHint("change to one that is there and yours, such as /")
+	}
+	return work, nil
 }
 
 func problems(findings []fault.Finding) error {

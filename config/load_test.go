@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -209,6 +210,22 @@ data:
 	for _, f := range fault.Public(err).Findings {
 		if f.Hint == "" {
 			t.Errorf("no hint: %s", f)
+		}
+	}
+}
+
+// A service's user stands in the home of whoever called it.
+func TestAWorkingDirectoryThatIsGoneIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(Options{Data: "/data"})
+	_, unitErr := LoadUnit("unit.yaml")
+	for _, err := range []error{err, unitErr} {
+		if !fault.Is(err, fault.Input) || !strings.Contains(fault.Public(err).Msg, "working directory") || fault.Public(err).Hint == "" {
+			t.Errorf("%v", err)
 		}
 	}
 }

@@ -170,34 +170,8 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"unit", units}, member{"upstreams", upstreamsSchema()})},
-	}
-}
-
-// upstreamsSchema says what package upstream reads.
-func upstreamsSchema() object {
-	text := object{{"type", "string"}, {"minLength", 1}}
-	row := object{}
-	for _, field := range []struct {
-		name, doc string
-		form      object
-	}{
-		{"url", "Below which all lies that is asked of it.", text},
-		{"plain_http", "Let the address be plain http, though it isn't loopback's.", object{{"type", "boolean"}}},
-		{"secret", "The name of its key, a file where secrets are kept.", text},
-		{"header", "The header that has the key; Authorization by default.", text},
-		{"scheme", "Stands before the key; Bearer by default, nothing with a header.", text},
-		{"methods", "Methods that are passed on; GET, HEAD and POST by default.", texts()},
-		{"paths", "Paths below url that are passed on, each with all below it; all by default.", texts()},
-		{"ca_file", "Certificates in PEM that its own is held against, instead of the system's.", text},
-	} {
-		row = append(row, member{field.name, append(object{{"description", field.doc}}, field.form...)})
-	}
-	return object{
-		{"description", "Services whose keys stay outside, by their names."},
-		{"type", "object"},
-		{"propertyNames", object{{"pattern", "^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$"}}},
-		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"required", []string{"url"}}, {"properties", row}}},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"unit", units},
+			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }
 

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,9 +16,9 @@ var unitFileKeys = []string{"env", "network", "may_call", "may_not_call", "timeo
 // may_not_call, timeout and limits, as they stand below unit.NAME in the server's file. All
 // problems are returned together as the findings of an Input fault.
 func LoadUnit(name string) (UnitConfig, error) {
-	work, err := os.Getwd()
+	work, err := workingDirectory()
 	if err != nil {
-		return UnitConfig{}, fmt.Errorf("find working directory: %w", err)
+		return UnitConfig{}, err
 	}
 	f := file{loader: newLoader(""), name: name, base: absolute(work, filepath.Dir(name))}
 	u := f.readUnit()

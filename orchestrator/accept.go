@@ -145,6 +145,7 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}
+	l.metrics.meet(asked.Unit.Name)
 	if err := l.enqueue(j); err != nil {
 		l.metrics.refused(asked.Unit.Name)
 		return nil, err

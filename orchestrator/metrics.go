@@ -87,6 +87,16 @@ func histogramBy(name, help string, buckets []float64, labels ...string) *promet
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
+// meet begins the counts of a unit at zero. Prometheus sees no increase in one that begins above
+// it, and the first refusals are those that somebody should hear of.
+func (m *metrics) meet(unit string) {
+	m.refusals.WithLabelValues(unit)
+	m.retries.WithLabelValues(unit)
+	for _, outcome := range []api.Outcome{api.Success, api.SystemError} {
+		m.runs.WithLabelValues(unit, string(outcome))
+	}
+}
+
 func (m *metrics) countEnd(r api.Record) {
 	m.runs.WithLabelValues(r.Unit, string(r.Outcome)).Inc()
 	m.total.WithLabelValues(r.Unit).Observe(time.Since(r.CreatedAt).Seconds())

@@ -91,27 +91,7 @@ func (w *modelWorld) transcript(id string) string {
 	return filepath.Join(w.service.runPath(id), layout.Transcript)
 }
 
-// metrics returns those of models, a line each, a histogram as its count.
-func (w *modelWorld) metrics() string {
-	families, err := w.service.Metrics().Gather()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var text strings.Builder
-	for _, family := range families {
-		if !strings.HasPrefix(family.GetName(), "aod_model") {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			text.WriteString(family.GetName())
-			for _, label := range m.GetLabel() {
-				fmt.Fprintf(&text, " %s=%s", label.GetName(), label.GetValue())
-			}
-			fmt.Fprintln(&text, "", m.GetCounter().GetValue()+float64(m.GetHistogram().GetSampleCount()))
-		}
-	}
-	return text.String()
-}
+func (w *modelWorld) metrics() string { return w.gathered("aod_model") }
 
 func TestWhatARunMayNotAskIsRefusedAndTold(t *testing.T) {
 	w := newModelWorld(t, "")

@@ -168,12 +168,20 @@ func (s *Service) Start(ctx context.Context) error {
 		}
 	}
 	s.started.Store(true)
+	s.tasks.Go(func() { s.meetUnits(s.begin) })
 	s.tasks.Go(func() { s.keepTimes(s.begin) })
 	if s.PushesOn() {
 		s.tasks.Go(func() { s.deliverPushes(s.life) })
 	}
 	s.logger.Info("orchestrator started", "recovered", len(left))
 	return nil
+}
+
+// meetUnits begins the counts of the units that there are.
+func (s *Service) meetUnits(ctx context.Context) {
+	for _, u := range (world{s}).Units(ctx) {
+		s.metrics.meet(u.Name)
+	}
 }
 
 // world implements run.World for the kinds.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -57,88 +54,6 @@ func (s *server) records() map[string]api.Record {
 		all[listed.ID] = record
 	}
 	return all
-}
-
-func TestABackupUnderLoadHasAllThatWasTold(t *testing.T) {
-	s := newServer(t, "--concurrency", "4")
-	s.addWorker("worker", "")
-	s.start()
-	uploaded := filepath.Join(t.TempDir(), "uploaded")
-	writeWorker(t, uploaded, "uploaded", "")
-	if err := (&killing{server: s}).put(uploaded); err != nil {
-		t.Fatal(err)
-	}
-	doc := filepath.Join(t.TempDir(), "doc")
-	write(t, strings.Repeat("one line of many\n", 10_000), doc)
-	order := func(ctx context.Context, mark int) (api.Record, error) {
-		return s.submit(ctx, client.Submission{
-			Unit: "worker", Input: work{Mark: mark, Ticks: 1}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
-		})
-	}
-	told := map[string]api.Record{}
-	for mark := range 3 {
-		record, err := order(t.Context(), mark)
-		if err != nil {
-			t.Fatal(err)
-		}
-		told[record.ID] = s.await(record.ID)
-	}
-	waits := s.mustSubmit("worker", work{Mark: 100, Ticks: 20})
-	ctx, stop := context.WithCancel(t.Context())
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		for mark := 4; ctx.Err() == nil; mark++ {
-			if _, err := order(ctx, mark); err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
-		}
-	}()
-	file := filepath.Join(t.TempDir(), "aod.tar.gz")
-	s.mustDo("backup", file)
-	stop()
-	<-loaded
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-
-	after := newServer(t, s.flags...)
-	after.units = s.units
-	if err := os.RemoveAll(after.home()); err != nil {
-		t.Fatal(err)
-	}
-	after.mustDo("restore", file)
-	write(t, after.token, after.home(), "token")
-	after.start()
-	got := after.records()
-	for id, want := range told {
-		if diff := cmp.Diff(want, got[id]); diff != "" {
-			t.Errorf("run %s: %s", id, diff)
-		}
-		for _, name := range []string{"copy", "starts"} {
-			before, err := s.file(want, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if restored, err := after.file(want, name); err != nil || !bytes.Equal(before, restored) {
-				t.Errorf("run %s: its file %s has %d bytes instead of %d: %v", id, name, len(restored), len(before), err)
-			}
-		}
-		if starts, err := after.startsOf(id); starts != 1 || err != nil {
-			t.Errorf("run %s: its log tells of %d starts, %v", id, starts, err)
-		}
-	}
-	for id := range got {
-		if record := after.await(id); record.Outcome != api.Success && id != waits && record.Retries == 0 && record.Error.Category != api.CategoryTransient {
-			t.Errorf("run %s comes to %s, %+v", id, record.Outcome, record.Error)
-		}
-	}
-	if record := after.await(after.mustSubmit("uploaded", work{Mark: 1})); record.Outcome != api.Success {
-		t.Errorf("the uploaded unit: %+v", record.Error)
-	}
-	for id := range s.records() {
-		s.await(id)
-	}
 }
 
 func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
