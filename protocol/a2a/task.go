@@ -165,7 +165,7 @@ type view struct {
 // viewOf is a task as it stands.
 func (h handler) viewOf(ctx context.Context, c *call, record api.Record) (*view, error) {
 	v := &view{handler: h, call: c, record: record, task: newTask(record), inline: maxInline}
-	for event, err := range h.svc.Past(ctx, record.ID) {
+	for event, err := range h.svc.Past(ctx, record.ID, 0) {
 		if err != nil {
 			return nil, err
 		}
