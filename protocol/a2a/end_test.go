@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,6 +46,24 @@ func TestHowTasksEnd(t *testing.T) {
 				t.Errorf("listed: %v", list)
 			}
 		})
+	}
+}
+
+// A task's time is that of its end, also when its run is cleaned up behind it.
+func TestATaskEndsOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`}`)
+	want := at(w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`), "status", "timestamp")
+	w.last(func(r *fakeRun) {
+		ended, rest := *r.record.ChangedAt, r.record.ChangedAt.Add(time.Minute)
+		r.record.Transitions = []api.Transition{{State: api.Idle, At: born}, {State: api.Completed, At: ended}, {State: api.Cleanup, At: rest}, {State: api.Idle, At: rest}}
+		r.record.ChangedAt = &rest
+	})
+	if got := at(w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`), "status", "timestamp"); got != want {
+		t.Errorf("it ended at %v, and later at %v", want, got)
+	}
+	if got := at(w.rpc("echo", "ListTasks", `{}`), "tasks", 0, "status", "timestamp"); got != want {
+		t.Errorf("it ended at %v, and in a list at %v", want, got)
 	}
 }
 
