@@ -125,14 +125,14 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 	}
 }
 
-// Past yields the events that a run has had.
-func (s *Service) Past(ctx context.Context, id string) iter.Seq2[api.Event, error] {
+// Past yields the events that a run has had after the one with the number after.
+func (s *Service) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
 			yield(api.Event{}, err)
 			return
 		}
-		for after := int64(0); ; {
+		for {
 			events, err := s.store.Events(ctx, id, after, eventPage)
 			if err != nil {
 				yield(api.Event{}, err)

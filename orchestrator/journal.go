@@ -152,7 +152,9 @@ func stored(event run.Event) []store.Event {
 	now := time.Now().UTC()
 	switch {
 	case event.State != nil:
-		return []store.Event{newEvent(event.State.At, *event.State)}
+		entered := newEvent(event.State.At, *event.State)
+		entered.Quiet = event.State.State == api.Cleanup || event.State.State == api.Idle // the record shows the one before
+		return []store.Event{entered}
 	case event.Attempt != nil:
 		return []store.Event{newEvent(now, api.AttemptEvent{Attempt: *event.Attempt, RetryInMS: event.Delay.Milliseconds()})}
 	case event.Warning != "":

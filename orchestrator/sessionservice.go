@@ -71,23 +71,35 @@ func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) 
 	return s.desk.show(begun.row), nil
 }
 
-// AgentTerms says how a unit is spoken with: what it tells clients of A2A, and whether its runs can
-// be the turns of sessions.
-func (s *Service) AgentTerms(ctx context.Context, name string) (told capsule.A2A, sessions bool, err error) {
+// AgentTerms is what clients of A2A are told of a unit, and how it is spoken with.
+type AgentTerms struct {
+	Unit     api.Unit // without its schemas and its status
+	Schema   []byte   // its schema.json
+	Told     capsule.A2A
+	Sessions bool // its runs can be turns of sessions
+}
+
+// AgentTerms returns those of a unit, or a NotFound fault.
+func (s *Service) AgentTerms(ctx context.Context, name string) (AgentTerms, error) {
 	u, err := s.units.Get(ctx, name)
 	if err != nil {
-		return told, false, err
+		return AgentTerms{}, err
+	}
+	terms := AgentTerms{Unit: s.info(u), Told: u.Policy.A2A}
+	if terms.Schema, err = u.Schema(); err != nil {
+		return terms, err
 	}
 	kind, err := s.kinds.Of(u)
 	if err != nil {
-		return told, false, err
+		return terms, err
 	}
 	talks, ok := kind.(run.Conversant)
 	if !ok {
-		return u.Policy.A2A, false, nil
+		return terms, nil
 	}
-	terms, has, err := talks.Conversation(u)
-	return u.Policy.A2A, has && !terms.Alone, err
+	conversation, has, err := talks.Conversation(u)
+	terms.Sessions = has && !conversation.Alone
+	return terms, err
 }
 
 // newSession returns a session with a unit that nobody knows yet.

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A run that nobody called gets a number with each state that it enters: the time of that, or
-// more, so that what is stored later has a greater number whatever the clock did.
+// A run that nobody called gets a number with each state that it enters and that changes it: the
+// time of that, or more, so that what is stored later has a greater number whatever the clock did.
 
 // stateEvent is the type of the events that tell of a new state.
 const stateEvent = "state"
 
-// enteredAt returns the time of the last of the events that tell of a new state, or the fallback.
+// enteredAt returns the time of the last of the events that tell of a change, or the fallback.
 func enteredAt(events []Event, fallback time.Time) time.Time {
 	for _, e := range events {
-		if e.Type == stateEvent {
+		if e.Type == stateEvent && !e.Quiet {
 			fallback = e.At
 		}
 	}

@@ -143,6 +143,32 @@ func TestAListOfChangesBeginsAtATime(t *testing.T) {
 	}
 }
 
+// What follows a run's end has it keep its place.
+func TestAQuietStateIsNoChange(t *testing.T) {
+	s := open(t)
+	first := aRun(0)
+	for _, r := range []Run{first, aRun(1)} {
+		must(t, s.Insert(t.Context(), r, Key{}, event("state")))
+	}
+	first.State, first.Finished, first.FinishedAt = "completed", true, first.CreatedAt.Add(time.Minute)
+	quiet := event("state")
+	quiet.At, quiet.Quiet = epoch.Add(time.Hour), true
+	must(t, s.Save(t.Context(), first, quiet, event("end")))
+	page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates})
+	must(t, err)
+	if len(page.Runs) != 2 || page.Runs[1].ID != first.ID || page.Runs[1].State != "completed" {
+		t.Errorf("%+v", page.Runs)
+	}
+	if late, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: quiet.At}); err != nil || late.Total != 0 {
+		t.Errorf("%+v, %v", late, err)
+	}
+	events, err := s.Events(t.Context(), first.ID, 0, 0)
+	must(t, err)
+	if len(events) != 3 {
+		t.Errorf("%d events", len(events))
+	}
+}
+
 func TestAListOfChangesWalksNoTable(t *testing.T) {
 	s := open(t)
 	for _, f := range []ChangedFilter{

@@ -12,6 +12,8 @@ type Event struct {
 	At   time.Time
 	Type string
 	Data []byte // JSON
+	// Quiet is for a state that is no change of its run, see Changed. It is not stored.
+	Quiet bool
 }
 
 // Events returns the events of a run whose Seq is greater than after, in order: at most

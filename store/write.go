@@ -28,7 +28,7 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 
 // Save updates a run and appends events, all or nothing. It writes State, Finished,
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
-// wrote it. With an event of type "state" it is a change, see Changed. The error is a NotFound fault if there is no such run.
+// wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 	return s.explain(ctx, "save run", err)

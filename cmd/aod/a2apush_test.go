@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -24,6 +26,8 @@ type receiver struct {
 	told []string // "working", "artifact", "task completed", each once for a delivery
 	keys []string // those that were heard, in their order
 	bad  []string
+
+	events []sdk.Event // each once
 }
 
 // newReceiver returns a receiver and the port at which it listens.
@@ -57,7 +61,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if err := json.Unmarshal(body, &told); err != nil {
 		r.bad = append(r.bad, err.Error())
 	}
-	r.keys = append(r.keys, key)
+	var event sdk.StreamResponse
+	if err := json.Unmarshal(body, &event); err != nil {
+		r.bad = append(r.bad, err.Error())
+	}
+	r.keys, r.events = append(r.keys, key), append(r.events, event.Event)
 	switch {
 	case told.Task != nil:
 		r.told = append(r.told, fmt.Sprintf("task %s with %d", told.Task.Status.State, len(told.Task.Artifacts)))

@@ -19,17 +19,8 @@ type a2aService struct {
 
 // Agent implements a2a.Service.
 func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
-	unit, err := s.Unit(ctx, name)
-	if err != nil {
-		return a2a.Agent{}, err
-	}
-	agent := a2a.Agent{Unit: unit}
-	if agent.Schema, err = s.Schema(ctx, name); err != nil {
-		return agent, err
-	}
-	told, sessions, err := s.AgentTerms(ctx, name)
-	agent.Text, agent.Tags, agent.Sessions = told.Text, told.Tags, sessions
-	return agent, err
+	terms, err := s.AgentTerms(ctx, name)
+	return a2a.Agent{Unit: terms.Unit, Schema: terms.Schema, Text: terms.Told.Text, Tags: terms.Told.Tags, Sessions: terms.Sessions}, err
 }
 
 // Submit implements a2a.Service.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,6 +67,24 @@ func TestAQuestionIsOpenOverTheDeathOfItsServer(t *testing.T) {
 	sent := w.rpc("echo", "SendMessage", `{"message":`+message("n", "approve", `,"taskId":"`+runID(1)+`"`)+`}`)
 	if got := plainState(sent["task"]); got != "completed" {
 		t.Errorf("%v", sent)
+	}
+}
+
+// A task's time is that of its end, also when its run is cleaned up behind it.
+func TestATaskEndsOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`}`)
+	want := at(w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`), "status", "timestamp")
+	w.last(func(r *fakeRun) {
+		ended, rest := *r.record.ChangedAt, r.record.ChangedAt.Add(time.Minute)
+		r.record.Transitions = []api.Transition{{State: api.Idle, At: born}, {State: api.Completed, At: ended}, {State: api.Cleanup, At: rest}, {State: api.Idle, At: rest}}
+		r.record.ChangedAt = &rest
+	})
+	if got := at(w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`), "status", "timestamp"); got != want {
+		t.Errorf("it ended at %v, and later at %v", want, got)
+	}
+	if got := at(w.rpc("echo", "ListTasks", `{}`), "tasks", 0, "status", "timestamp"); got != want {
+		t.Errorf("it ended at %v, and in a list at %v", want, got)
 	}
 }
 
@@ -214,6 +234,60 @@ func TestListsAreInPages(t *testing.T) {
 	late := decode(t, w.do("GET", "/a2a/_/tasks?statusTimestampAfter=2036-01-01T00:00:00Z", "").body)
 	if tasks, ok := late["tasks"].([]any); !ok || len(tasks) != 0 {
 		t.Errorf("%v", late)
+	}
+}
+
+// A page by a state has as many tasks as were asked for, whatever else is in the state of their runs.
+func TestAPageOfAStateIsFull(t *testing.T) {
+	w := newWorld(t, nil)
+	w.hold = true
+	const runs = 30
+	for i := range runs {
+		w.rpc("echo", "SendMessage", `{"message":`+message(fmt.Sprint("m", i), "x", "")+`,"configuration":{"returnImmediately":true}}`)
+		if i%3 == 0 {
+			id := fmt.Sprint("q", i)
+			w.last(func(r *fakeRun) { w.ask(r, api.Question{ID: id, Text: "?", Kind: api.QuestionInput}) })
+		}
+	}
+	var sizes []int
+	seen := map[any]bool{}
+	for token := ""; ; {
+		page := w.rpc("echo", "ListTasks", `{"status":"TASK_STATE_INPUT_REQUIRED","pageSize":4,"pageToken":"`+token+`"}`)
+		tasks, _ := page["tasks"].([]any)
+		for _, task := range tasks {
+			if seen[at(task, "id")] || plainState(task) != "input_required" {
+				t.Errorf("%v", task)
+			}
+			seen[at(task, "id")] = true
+		}
+		sizes = append(sizes, len(tasks))
+		if token, _ = page["nextPageToken"].(string); token == "" {
+			break
+		}
+	}
+	if !slices.Equal(sizes, []int{4, 4, 2}) {
+		t.Errorf("the pages have %v tasks", sizes)
+	}
+}
+
+// One page reads no more than some hundreds of runs.
+func TestAPageOfARareStateIsShort(t *testing.T) {
+	w := newWorld(t, nil)
+	w.hold = true
+	for i := range maxLooks + 1 {
+		w.rpc("echo", "SendMessage", `{"message":`+message(fmt.Sprint("m", i), "x", "")+`,"configuration":{"returnImmediately":true}}`)
+		if i == 0 {
+			w.last(func(r *fakeRun) { w.ask(r, api.Question{ID: "q", Text: "?", Kind: api.QuestionAuth}) })
+		}
+	}
+	first := w.rpc("echo", "ListTasks", `{"status":"TASK_STATE_AUTH_REQUIRED","pageSize":1}`)
+	token, _ := first["nextPageToken"].(string)
+	if tasks, _ := first["tasks"].([]any); len(tasks) != 0 || token == "" {
+		t.Fatalf("%v", first)
+	}
+	second := w.rpc("echo", "ListTasks", `{"status":"TASK_STATE_AUTH_REQUIRED","pageSize":1,"pageToken":"`+token+`"}`)
+	if tasks, _ := second["tasks"].([]any); len(tasks) != 1 || at(tasks, 0, "id") != runID(1) {
+		t.Errorf("%v", second)
 	}
 }
 

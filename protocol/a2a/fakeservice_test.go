@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type fakeService struct {
 	delivering  func()
 	undelivered bool          // what is delivered is not noted
 	news        chan struct{} // closed with each change
+	eventsRead  atomic.Int64
 }
 
 type fakeRun struct {
@@ -309,13 +311,13 @@ func (f *fakeService) List(_ context.Context, filter Filter) (Page, error) {
 	return page, nil
 }
 
-func (f *fakeService) Past(_ context.Context, id string) iter.Seq2[api.Event, error] {
+func (f *fakeService) Past(_ context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		f.mu.Lock()
 		r, err := f.find(id)
 		var events []api.Event
 		if err == nil {
-			events = slices.Clone(r.events)
+			events = slices.Clone(r.events[min(int(after), len(r.events)):]) // their numbers are 1, 2, 3
 		}
 		f.mu.Unlock()
 		if err != nil {
@@ -323,6 +325,7 @@ func (f *fakeService) Past(_ context.Context, id string) iter.Seq2[api.Event, er
 			return
 		}
 		for _, e := range events {
+			f.eventsRead.Add(1)
 			if !yield(e, nil) {
 				return
 			}
@@ -336,10 +339,7 @@ func (f *fakeService) Events(ctx context.Context, id string, after int64) iter.S
 			f.mu.Lock()
 			news := f.news
 			f.mu.Unlock()
-			for e, err := range f.Past(ctx, id) {
-				if err == nil && e.Seq <= after {
-					continue
-				}
+			for e, err := range f.Past(ctx, id, after) {
 				after = e.Seq
 				if !yield(e, err) || e.Type == api.EventEnd || err != nil {
 					return

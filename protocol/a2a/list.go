@@ -25,42 +25,76 @@ func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk
 		if err != nil {
 			return nil, err
 		}
-		page, err := h.svc.List(ctx, filter)
+		show := shown{history: req.HistoryLength, artifacts: req.IncludeArtifacts}
+		if show.history == nil {
+			show.history = new(int) // a list is short unless it is asked to be long
+		}
+		l := listing{handler: h, call: c, show: show, keep: keep}
+		return l.page(ctx, filter)
+	})
+}
+
+// maxLooks bounds how often runs are read for one page.
+const maxLooks = 20
+
+// listing makes pages of tasks.
+type listing struct {
+	handler
+	call *call
+	show shown
+	keep func(api.Record) bool
+}
+
+// page reads runs until there are as many tasks as were asked for. Where few of many runs are
+// among them, it has fewer.
+func (l listing) page(ctx context.Context, filter Filter) (*sdk.ListTasksResponse, error) {
+	answer := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, PageSize: filter.Limit}
+	for range maxLooks {
+		filter.Limit = answer.PageSize - len(answer.Tasks) // so that the next page begins behind the last task
+		found, err := l.svc.List(ctx, filter)
 		if fault.Is(err, fault.BadRequest) || fault.Is(err, fault.Input) {
 			return nil, refuse(badParams, "pageToken is none that this server gave")
 		}
 		if err != nil {
 			return nil, err
 		}
-		answer := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, TotalSize: page.Total, PageSize: filter.Limit, NextPageToken: page.Next}
-		show := shown{history: req.HistoryLength, artifacts: req.IncludeArtifacts}
-		if show.history == nil {
-			show.history = new(int) // a list is short unless it is asked to be long
-		}
-		for _, record := range page.Runs {
-			if record.Outcome == "" || show.artifacts {
-				if record, err = h.svc.Get(ctx, record.ID); fault.Is(err, fault.NotFound) {
-					continue // it was removed meanwhile
-				}
-				if err != nil {
-					return nil, err
-				}
-			}
-			if !keep(record) {
-				continue
-			}
-			task, err := h.task(ctx, c, record, show)
+		for _, record := range found.Runs {
+			task, err := l.task(ctx, record)
 			if err != nil {
 				return nil, err
 			}
-			answer.Tasks = append(answer.Tasks, task)
+			if task != nil {
+				answer.Tasks = append(answer.Tasks, task)
+			}
 		}
-		return answer, nil
-	})
+		answer.TotalSize, answer.NextPageToken = found.Total, found.Next
+		if found.Next == "" || len(answer.Tasks) == answer.PageSize {
+			break
+		}
+		filter.Cursor = found.Next
+	}
+	return answer, nil
+}
+
+// task is a run of a list as a task; nil: it isn't among those that are asked for.
+func (l listing) task(ctx context.Context, record api.Record) (*sdk.Task, error) {
+	if record.Outcome == "" || l.show.artifacts {
+		var err error
+		if record, err = l.svc.Get(ctx, record.ID); fault.Is(err, fault.NotFound) {
+			return nil, nil // it was removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !l.keep(record) {
+		return nil, nil
+	}
+	return l.handler.task(ctx, l.call, record, l.show)
 }
 
 // filterOf converts what is asked for. keep says of a run whether it is among it, where that
-// can't be told by its state alone: a page may have fewer tasks than there is room for.
+// can't be told by its state alone.
 func filterOf(c *call, req *sdk.ListTasksRequest) (f Filter, keep func(api.Record) bool, err error) {
 	f = Filter{Unit: c.unit, Context: req.ContextID, Limit: req.PageSize, Cursor: req.PageToken}
 	switch {

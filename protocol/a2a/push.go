@@ -2,13 +2,11 @@ package a2a
 
 import (
 	"context"
-	"encoding/json"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
 )
 
 const noPushText = "this server pushes nothing: subscribe to the task, or ask for it"
@@ -96,62 +94,4 @@ func shownConfig(run string, p api.Push) *sdk.PushConfig {
 		shown.Auth = &sdk.PushAuthInfo{Scheme: p.Scheme}
 	}
 	return shown
-}
-
-// RenderPush makes the body that tells of an event of a run: a stream response of version 1.0. Of
-// the end it is the task with all that its run gave. Without a body there is nothing to tell.
-func (s *Server) RenderPush(ctx context.Context, run string, event api.Event) (body []byte, kind string, err error) {
-	h := handler{s}
-	record, err := s.svc.Get(ctx, run)
-	if err != nil {
-		return nil, "", err
-	}
-	c := &call{base: s.ownBase()}
-	var told sdk.Event
-	if event.Type == api.EventEnd {
-		none := 0
-		told, err = h.task(ctx, c, record, shown{history: &none, artifacts: true})
-	} else {
-		told, err = h.toldOf(ctx, c, record, event)
-	}
-	if err != nil || told == nil {
-		return nil, "", err
-	}
-	body, err = json.Marshal(sdk.StreamResponse{Event: told})
-	return body, httpwire.TypeJSON, err
-}
-
-// toldOf is what the subscribers of a task are told of an event before its end; nil: nothing.
-func (h handler) toldOf(ctx context.Context, c *call, record api.Record, event api.Event) (sdk.Event, error) {
-	v := &view{handler: h, call: c, record: record, task: newTask(record), inline: maxInline}
-	for earlier, err := range h.svc.Past(ctx, record.ID) {
-		if err != nil {
-			return nil, err
-		}
-		if earlier.Seq >= event.Seq {
-			break
-		}
-		if err := v.pass(ctx, earlier); err != nil {
-			return nil, err
-		}
-	}
-	all, err := v.apply(ctx, event)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// pass has an event change the task as far as later ones are told by it: of an artifact that it is
-// there, so that its files needn't be read.
-func (v *view) pass(ctx context.Context, event api.Event) error {
-	if event.Type != api.EventArtifact {
-		_, err := v.apply(ctx, event)
-		return err
-	}
-	data, err := event.Decode()
-	if err == nil {
-		v.keep(&sdk.Artifact{ID: sdk.ArtifactID(data.(api.ArtifactEvent).ID)}, false, false)
-	}
-	return err
 }

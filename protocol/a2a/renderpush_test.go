@@ -26,7 +26,7 @@ func TestAPushTellsWhatAStreamTells(t *testing.T) {
 	})
 	run := runID(1)
 	var told []string
-	for event, err := range w.Past(t.Context(), run) {
+	for event, err := range w.Past(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,4 +66,65 @@ func TestAPushTellsWhatAStreamTells(t *testing.T) {
 func words(value any) string {
 	s, _ := value.(string)
 	return s
+}
+
+// Each event is told by what was told before, and not by all events from the first on: a run may
+// have thousands.
+func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
+	const parts = 100
+	w := newWorld(t, nil)
+	server := New(w.fakeService, w.opts)
+	w.hold = true
+	w.rpc("echo", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`)
+	run := runID(1)
+	for range parts {
+		w.last(func(r *fakeRun) {
+			w.tell(r, api.ProgressEvent{Message: "on"}) // of which no push tells
+			w.tell(r, api.ArtifactEvent{ID: "a", Parts: []api.Part{{Text: "one"}}, Append: true, At: born})
+		})
+	}
+	var past []api.Event
+	for event := range w.Past(t.Context(), run, 0) {
+		if event.Type != api.EventProgress {
+			past = append(past, event)
+		}
+	}
+	w.eventsRead.Store(0)
+	more := 0
+	tell := func(event api.Event) {
+		body, _, err := server.RenderPush(t.Context(), run, event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), `"append":true`) {
+			more++
+		}
+	}
+	for _, event := range past {
+		tell(event)
+	}
+	if more != parts-1 {
+		t.Errorf("%d parts follow another one", more)
+	}
+	if most := int64(3 * parts); w.eventsRead.Load() > most { // where one tells where to stop
+		t.Errorf("%d events were read, not at most %d", w.eventsRead.Load(), most)
+	}
+	more = 0
+	for range 2 { // as to another receiver, and once more
+		tell(past[len(past)-2])
+	}
+	if more != 2 {
+		t.Errorf("%d parts follow another one", more)
+	}
+	for range 2 * maxPassed {
+		w.rpc("echo", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`)
+		var last *fakeRun
+		w.last(func(r *fakeRun) { last = r })
+		if _, _, err := server.RenderPush(t.Context(), last.record.ID, last.events[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept := len(server.passed.views); kept > maxPassed {
+		t.Errorf("%d tasks are kept", kept)
+	}
 }

@@ -28,6 +28,7 @@ type Server struct {
 	rest10     http.Handler
 	rest03     http.Handler
 	handler    handler
+	passed     passed // tasks of which pushes tell
 }
 
 // New returns a server. It starts nothing.

@@ -42,8 +42,8 @@ type Service interface {
 	Await(ctx context.Context, run string) (api.Record, error)
 	// List returns a page of the runs that nobody's run asked for, those that changed last first.
 	List(context.Context, Filter) (Page, error)
-	// Past yields the events that a run has had.
-	Past(ctx context.Context, run string) iter.Seq2[api.Event, error]
+	// Past yields the events that a run has had after the one of a number.
+	Past(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
 	// Events yields the events of a run after the one of a number, until its end.
 	Events(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
 	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.

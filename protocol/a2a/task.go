@@ -61,6 +61,17 @@ func changed(record api.Record) time.Time {
 	return record.CreatedAt
 }
 
+// endedAt is when a record came to its end. What follows that, such as its container's removal, is
+// no change of the task.
+func endedAt(record api.Record) time.Time {
+	for _, t := range slices.Backward(record.Transitions) {
+		if t.State != api.Cleanup && t.State != api.Idle {
+			return t.At
+		}
+	}
+	return changed(record)
+}
+
 // stamp is a time as the protocol writes it: UTC, in milliseconds.
 func stamp(at time.Time) *time.Time {
 	at = at.UTC().Truncate(time.Millisecond)
@@ -80,7 +91,7 @@ const rejectedType = "Rejected"
 
 // endOf is the status of a task that has ended.
 func endOf(record api.Record) sdk.TaskStatus {
-	status := sdk.TaskStatus{State: sdk.TaskStateFailed, Timestamp: stamp(changed(record))}
+	status := sdk.TaskStatus{State: sdk.TaskStateFailed, Timestamp: stamp(endedAt(record))}
 	e := record.Error
 	switch {
 	case record.Outcome == api.Success:
@@ -165,7 +176,7 @@ type view struct {
 // viewOf is a task as it stands.
 func (h handler) viewOf(ctx context.Context, c *call, record api.Record) (*view, error) {
 	v := &view{handler: h, call: c, record: record, task: newTask(record), inline: maxInline}
-	for event, err := range h.svc.Past(ctx, record.ID) {
+	for event, err := range h.svc.Past(ctx, record.ID, 0) {
 		if err != nil {
 			return nil, err
 		}
