@@ -75,6 +75,29 @@ output: {n: "${{ state.n }}"}
 	}
 }
 
+func TestWhoAwaitsHearsOfEachQuestionAndOfTheEnd(t *testing.T) {
+	w := newFlowFixture(t, `
+start: a
+nodes:
+  a: {ask: "First?", next: b}
+  b: {ask: "Second?"}
+`)
+	id := w.submitTo("f", chainInput{})
+	for _, want := range []string{"First?", "Second?"} {
+		record, err := w.service.AwaitAsked(t.Context(), id)
+		if err != nil || record.Question == nil {
+			t.Fatalf("%v, record %s", err, show(record))
+		}
+		if q, err := w.service.Question(t.Context(), record.Question.ID); err != nil || q.Text != want {
+			t.Fatalf("it asks %q, %v, want %q", q.Text, err, want)
+		}
+		w.answer(record.Question.ID, "approve")
+	}
+	if record, err := w.service.AwaitAsked(t.Context(), id); err != nil || record.Outcome != api.Success {
+		t.Errorf("%v, record %s", err, show(record))
+	}
+}
+
 // TestAQuestionThatNobodyAnswers holds for a question beside which nothing goes on, and for others.
 func TestAQuestionThatNobodyAnswers(t *testing.T) {
 	const ask = `{ask: "Well?", timeout: 300ms, next: {timeout: late, approve: end, reject: end}}`

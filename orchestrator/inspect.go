@@ -88,6 +88,30 @@ func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
 	return l.Get(context.WithoutCancel(ctx), id)
 }
 
+// AwaitAsked is Await that returns as well when the run asks something.
+func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
+	for {
+		j := l.job(id)
+		if j == nil || pause.Over(j.ended) {
+			return l.Get(ctx, id)
+		}
+		opened := j.opened.after() // before the look, so that nothing comes between
+		record, err := l.Get(ctx, id)
+		if err != nil || record.Outcome != "" || record.Question != nil {
+			return record, err
+		}
+		select {
+		case <-j.ended:
+			return *j.outcome, nil
+		case <-opened:
+			continue
+		case <-j.gone:
+		case <-ctx.Done():
+		}
+		return l.Get(context.WithoutCancel(ctx), id)
+	}
+}
+
 // Events yields the events of a run after the one with the number after, until the last
 // event of the run. It ends early with an error, or when ctx ends.
 func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {

@@ -67,6 +67,7 @@ type job struct {
 	outcome *api.Record   // what is stored with it; set before
 	gone    chan struct{} // closed when this process has nothing more to do with it
 	news    notifier      // of events and log lines
+	opened  notifier      // of questions
 
 	said atomic.Pointer[handoff.Progress] // the newest that its program says of itself; nil: nothing yet
 }

@@ -131,6 +131,7 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 		return row, fault.New(fault.Input, "the key belongs to another question of this run").WithHint("send another Idempotency-Key with another question")
 	}
 	j.asks.Store(true)
+	j.opened.notify()
 	if err == nil && row.ID == id {
 		j.Tell(run.Event{Question: &event})
 		j.news.notify()

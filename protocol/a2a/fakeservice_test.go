@@ -268,12 +268,20 @@ func (f *fakeService) Get(_ context.Context, id string) (api.Record, error) {
 }
 
 func (f *fakeService) Await(ctx context.Context, id string) (api.Record, error) {
+	return f.await(ctx, id, func(r api.Record) bool { return r.Outcome != "" })
+}
+
+func (f *fakeService) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
+	return f.await(ctx, id, func(r api.Record) bool { return r.Outcome != "" || r.Question != nil })
+}
+
+func (f *fakeService) await(ctx context.Context, id string, is func(api.Record) bool) (api.Record, error) {
 	for {
 		f.mu.Lock()
 		news := f.news
 		f.mu.Unlock()
 		record, err := f.Get(ctx, id)
-		if err != nil || record.Outcome != "" {
+		if err != nil || is(record) {
 			return record, err
 		}
 		select {

@@ -73,45 +73,19 @@ func historyOf(req *sdk.SendMessageRequest) *int {
 
 // settled waits until a run has ended or asks something.
 func (h handler) settled(ctx context.Context, record api.Record) (api.Record, error) {
+	if record.Outcome != "" || record.Question != nil {
+		return record, nil
+	}
 	ctx, stop := httpwire.Attached(ctx)
 	defer stop()
-	run := record.ID
-	for record.Outcome == "" && record.Question == nil {
-		wait, asked := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() { defer close(done); defer asked(); h.awaitQuestion(wait, run) }()
-		var err error
-		record, err = h.svc.Await(wait, run)
-		asked()
-		<-done
-		if err != nil && ctx.Err() == nil && wait.Err() == nil {
-			return record, err
-		}
-		if ctx.Err() != nil {
-			return record, context.Cause(ctx)
-		}
-		if record, err = h.svc.Get(ctx, run); err != nil {
-			return record, err
-		}
+	record, err := h.svc.AwaitAsked(ctx, record.ID)
+	if err != nil || record.Outcome != "" || record.Question != nil {
+		return record, err
 	}
-	return record, nil
-}
-
-// awaitQuestion returns when a run asks something, has ended, or ctx ends.
-func (h handler) awaitQuestion(ctx context.Context, run string) {
-	for event, err := range h.svc.Events(ctx, run, 0) {
-		if err != nil {
-			<-ctx.Done() // whoever waits for the run hears of it as well
-			return
-		}
-		if event.Type != api.EventQuestion {
-			continue
-		}
-		if record, err := h.svc.Get(ctx, run); err == nil && record.Question != nil {
-			return
-		}
+	if ctx.Err() != nil {
+		return record, context.Cause(ctx)
 	}
-	<-ctx.Done()
+	return record, httpwire.ErrServerEnds // it lets the run go on without it
 }
 
 // SendStreamingMessage implements a2asrv.RequestHandler.

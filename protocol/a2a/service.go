@@ -40,6 +40,8 @@ type Service interface {
 	Get(ctx context.Context, run string) (api.Record, error)
 	// Await returns the run at its end, or as it stands when ctx ends.
 	Await(ctx context.Context, run string) (api.Record, error)
+	// AwaitAsked returns the run when it has ended or asks something, or as it stands when ctx ends.
+	AwaitAsked(ctx context.Context, run string) (api.Record, error)
 	// List returns a page of the runs that nobody's run asked for, those that changed last first.
 	List(context.Context, Filter) (Page, error)
 	// Past yields the events that a run has had after the one of a number.

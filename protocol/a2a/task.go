@@ -229,7 +229,10 @@ func (v *view) apply(ctx context.Context, event api.Event) ([]sdk.Event, error) 
 	case api.ArtifactEvent:
 		return v.artifact(ctx, data)
 	case api.EndEvent:
-		record, err := v.svc.Get(ctx, v.record.ID)
+		record, err := v.record, error(nil)
+		if record.Outcome == "" {
+			record, err = v.svc.Get(ctx, record.ID)
+		}
 		if err != nil {
 			return nil, err
 		}
