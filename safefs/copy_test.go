@@ -29,12 +29,12 @@ func TestCopyMakesANewFile(t *testing.T) {
 func TestCopyTouchesNothingThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/outside/x", "old")
-	write(t, dir+"/root/file", "old")
-	link(t, "../outside/x", dir+"/root/link")
-	link(t, "../outside/y", dir+"/root/dangling")
-	link(t, "../outside", dir+"/root/d")
-	fifo(t, dir+"/root/fifo")
-	root := openRoot(t, dir+"/root")
+	write(t, dir+"/inside/file", "old")
+	link(t, "../outside/x", dir+"/inside/link")
+	link(t, "../outside/y", dir+"/inside/dangling")
+	link(t, "../outside", dir+"/inside/d")
+	fifo(t, dir+"/inside/fifo")
+	root := openRoot(t, dir+"/inside")
 	for _, name := range []string{"file", "link", "dangling", "fifo"} {
 		if _, err := Copy(root, name, strings.NewReader("new"), 0o644); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)

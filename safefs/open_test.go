@@ -51,9 +51,9 @@ func TestNothingButARegularFileIsOpened(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir+"/secret", "secret")
-			must(t, os.Mkdir(dir+"/root", 0o755))
-			c.make(t, dir+"/root")
-			root := openRoot(t, dir+"/root")
+			must(t, os.Mkdir(dir+"/inside", 0o755))
+			c.make(t, dir+"/inside")
+			root := openRoot(t, dir+"/inside")
 			f, _, err := OpenRegular(root, "x")
 			if got := saidOf(f, err); got != c.says {
 				t.Errorf("OpenRegular: %q", got)
@@ -90,8 +90,8 @@ func TestARegularFileIsOpened(t *testing.T) {
 func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/secret", "secret")
-	write(t, dir+"/root/d/x", "x")
-	root := openRoot(t, dir+"/root")
+	write(t, dir+"/inside/d/x", "x")
+	root := openRoot(t, dir+"/inside")
 	bad := []string{"", "/", "..", "../secret", "d/../../secret", "d/../d/x", "/d/x", "d//x", "d/", dir + "/secret", "d/x\x00y", "d\x00/x", "x\x00", strings.Repeat("d/", 5000) + "x"}
 	for _, name := range bad {
 		if f, _, err := OpenRegular(root, name); err == nil {
@@ -119,9 +119,9 @@ func TestNoLinkOnTheWayIsFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir+"/outside/e/x", "secret")
-			must(t, os.Mkdir(dir+"/root", 0o755))
-			c.make(t, dir+"/root")
-			_, _, err := OpenRegular(openRoot(t, dir+"/root"), "d/e/x")
+			must(t, os.Mkdir(dir+"/inside", 0o755))
+			c.make(t, dir+"/inside")
+			_, _, err := OpenRegular(openRoot(t, dir+"/inside"), "d/e/x")
 			var special *Irregular
 			if !errors.As(err, &special) || !special.OnTheWay || special.Changing() || err.Error() != c.says {
 				t.Errorf("%v", err)
@@ -156,16 +156,16 @@ func TestWhatChangesUnderOurHandsIsNeverTheWrongFile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir+"/outside/x", "secret")
-			write(t, dir+"/root/x", "good")
-			write(t, dir+"/root/d/x", "good")
-			write(t, dir+"/root/inner/x", "secret")
-			link(t, "inner/x", dir+"/root/l")
-			link(t, "inner", dir+"/root/e")
-			fifo(t, dir+"/root/f")
+			write(t, dir+"/inside/x", "good")
+			write(t, dir+"/inside/d/x", "good")
+			write(t, dir+"/inside/inner/x", "secret")
+			link(t, "inner/x", dir+"/inside/l")
+			link(t, "inner", dir+"/inside/e")
+			fifo(t, dir+"/inside/f")
 			first, _, _ := strings.Cut(c.open, "/")
 			opened, refused := 0, 0
-			swapping(t, dir+"/root", first, c.put, func() {
-				root := openRoot(t, dir+"/root")
+			swapping(t, dir+"/inside", first, c.put, func() {
+				root := openRoot(t, dir+"/inside")
 				for range 3000 {
 					switch got, err := contentOf(root, c.open); {
 					case err != nil:
