@@ -229,10 +229,10 @@ func (v *view) apply(ctx context.Context, event api.Event) ([]sdk.Event, error) 
 	case api.ArtifactEvent:
 		return v.artifact(ctx, data)
 	case api.EndEvent:
-		record, err := v.record, error(nil)
-		if record.Outcome == "" {
-			record, err = v.svc.Get(ctx, record.ID)
+		if v.record.Outcome != "" {
+			return v.end(ctx, v.record)
 		}
+		record, err := v.svc.Get(ctx, v.record.ID)
 		if err != nil {
 			return nil, err
 		}
