@@ -3,12 +3,12 @@ package main
 import (
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
 )
@@ -94,30 +94,25 @@ func tasksOf(tasks []*sdk.Task) (ids []sdk.TaskID) {
 func (c *taskClient) beginMany(n int) {
 	c.t.Helper()
 	began := time.Now()
-	numbers := make(chan int)
-	var clients sync.WaitGroup
-	for range 16 {
-		clients.Go(func() {
-			for i := range numbers {
-				m := doing("end")
-				switch i % 20 {
-				case 3:
-					m = doing("ask")
-				case 7:
-					m = doing("fail")
-				}
-				m.ContextID = "group-" + strconv.Itoa(i%3)
-				if _, err := c.send(m, true); err != nil {
-					c.t.Error(err)
-				}
+	var clients errgroup.Group
+	clients.SetLimit(16)
+	for i := range n {
+		clients.Go(func() error {
+			m := doing("end")
+			switch i % 20 {
+			case 3:
+				m = doing("ask")
+			case 7:
+				m = doing("fail")
 			}
+			m.ContextID = "group-" + strconv.Itoa(i%3)
+			_, err := c.send(m, true)
+			return err
 		})
 	}
-	for i := range n {
-		numbers <- i
+	if err := clients.Wait(); err != nil {
+		c.t.Error(err)
 	}
-	close(numbers)
-	clients.Wait()
 	c.t.Logf("%d tasks were accepted in %v", n, time.Since(began).Round(time.Millisecond))
 }
 

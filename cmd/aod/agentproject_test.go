@@ -122,8 +122,7 @@ func workOnAProject(t *testing.T, alive bool) {
 		}
 		_, _ = after.client.CloseSession(t.Context(), session)
 	})
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 	if got := s.aod("diff", session, "--stat"); !strings.Contains(got, "3 changes") {
 		t.Errorf("diff of the closed session says %q", got)
 	}
@@ -218,8 +217,7 @@ func TestFilesThatATurnLeavesAreItsOwn(t *testing.T) {
 	if len(first.Files) != 2 || len(second.Files) != 0 || len(third.Files) != 1 {
 		t.Errorf("%v, %v, %v", first.Files, second.Files, third.Files)
 	}
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestACallerSaysHowAnAgentStarts(t *testing.T) {

@@ -93,10 +93,7 @@ func (a *app) agentSessions(ctx context.Context, filter client.SessionFilter, as
 	if err != nil {
 		return err
 	}
-	n, err := listed(a.stdout, server.Sessions(ctx, filter), asJSON, a.showSession)
-	if err == nil && n == 0 {
-		a.note("there are no sessions")
-	}
+	_, err = listed(a, server.Sessions(ctx, filter), asJSON, "there are no sessions", a.showSession)
 	return err
 }
 

@@ -130,6 +130,13 @@ func (s *server) liveContainers(session string) int {
 	return len(refs)
 }
 
+// endSession closes a session, and waits until nothing of it is left.
+func (s *server) endSession(session string) {
+	s.t.Helper()
+	_, _ = s.client.CloseSession(s.t.Context(), session)
+	s.closed(session)
+}
+
 func (s *server) closed(session string) api.Session {
 	s.t.Helper()
 	var got api.Session
@@ -197,8 +204,7 @@ func TestATurnSurvivesTheServerAtAnyMoment(t *testing.T) {
 			t.Errorf("killed after %v: the transcript is %q", after, got)
 		}
 	}
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestTurnsFollowOneAnother(t *testing.T) {
@@ -223,8 +229,7 @@ func TestTurnsFollowOneAnother(t *testing.T) {
 	if _, err := s.client.Submit(t.Context(), foreign); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a session of another unit: %v", err)
 	}
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 // freshProgram takes one message, and keeps what it was told in its home.
@@ -269,8 +274,7 @@ func TestASessionThatGoesOnInANewContainer(t *testing.T) {
 	write(t, after.token, after.home(), "token")
 	after.start()
 	after.hears(session, "three", "told 3: three")
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestAProgramThatEndsInMidTurn(t *testing.T) {
@@ -291,8 +295,7 @@ func TestAProgramThatEndsInMidTurn(t *testing.T) {
 	session = s.converse("phoenix")
 	s.await(s.say(session, "die"))
 	s.hears(session, "two", "heard 1, told 2: two")
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestAnIdleSessionRests(t *testing.T) {
@@ -309,8 +312,7 @@ func TestAnIdleSessionRests(t *testing.T) {
 	if got := s.closed(other); !strings.Contains(got.Reason, "idle for 1s") {
 		t.Errorf("closed: %q", got.Reason)
 	}
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestTheIdlestOfTooManySessionsGoesFirst(t *testing.T) {
@@ -355,8 +357,7 @@ func TestACancelledTurnLeavesItsSessionWhole(t *testing.T) {
 		t.Errorf("%s %+v", r.Outcome, r.Error)
 	}
 	s.hears(session, "two", "heard 2, told 2: two")
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestATurnThatIsCancelledWhileItAsksLeavesItsSessionWhole(t *testing.T) {
@@ -381,8 +382,7 @@ func TestATurnThatIsCancelledWhileItAsksLeavesItsSessionWhole(t *testing.T) {
 		}
 		s.hears(session, "next", fmt.Sprintf("heard %d, told %d: next", n+1, n+1))
 	}
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestADeafProgramEndsWithItsTime(t *testing.T) {
@@ -395,8 +395,7 @@ func TestADeafProgramEndsWithItsTime(t *testing.T) {
 		t.Errorf("%s %+v", r.Outcome, r.Error)
 	}
 	s.hears(session, "two", "heard 1, told 2: two")
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestAPermissionIsAskedAndAnsweredWhileTheServerIsDead(t *testing.T) {
@@ -422,8 +421,7 @@ func TestAPermissionIsAskedAndAnsweredWhileTheServerIsDead(t *testing.T) {
 	}
 	s.replied(s.await(id), "heard 1, told 1: may I allow")
 	s.hears(session, "two", "heard 2, told 2: two")
-	_, _ = s.client.CloseSession(t.Context(), session)
-	s.closed(session)
+	s.endSession(session)
 }
 
 func TestARunOfAUnitWithSessionsIsOneTurn(t *testing.T) {

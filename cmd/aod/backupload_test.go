@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -112,29 +113,24 @@ func newWellUsed(t *testing.T) *wellUsed {
 func (s *wellUsed) makeRuns(n int) {
 	s.t.Helper()
 	began := time.Now()
-	marks := make(chan int)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for mark := range marks {
-				if _, err := s.submit(s.t.Context(), s.note(mark)); err != nil {
-					s.t.Error(err)
-				}
-			}
-		})
-	}
 	for range n / 2 / flockRuns {
 		s.call("flock", "{}")
 	}
+	var all errgroup.Group
+	all.SetLimit(8)
 	for mark := range n - n/2 {
-		marks <- mark
+		all.Go(func() error {
+			_, err := s.submit(s.t.Context(), s.note(mark))
+			return err
+		})
 	}
-	close(marks)
 	for mark := range 3 {
 		s.submitDocument(mark)
 	}
 	s.makeSchedules()
-	all.Wait()
+	if err := all.Wait(); err != nil {
+		s.t.Error(err)
+	}
 	s.rest()
 	s.t.Logf("%d runs in %v", n, time.Since(began).Round(time.Millisecond))
 }

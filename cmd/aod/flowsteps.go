@@ -28,7 +28,7 @@ func (a *app) flowSteps(ctx context.Context, id string, asJSON bool) error {
 		return err
 	}
 	table := newTable(a.stdout, "NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR")
-	_, err = listed(a.stdout, server.Steps(ctx, id), asJSON, func(step api.Step) {
+	_, err = listed(a, server.Steps(ctx, id), asJSON, "", func(step api.Step) {
 		row(table, step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run, stepErrorText(step))
 	})
 	if asJSON || err != nil {

@@ -39,10 +39,7 @@ func (a *app) questions(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	n, err := listed(a.stdout, server.Questions(ctx, ""), asJSON, a.showQuestion)
-	if err == nil && n == 0 {
-		a.note("nothing is asked")
-	}
+	_, err = listed(a, server.Questions(ctx, ""), asJSON, "nothing is asked", a.showQuestion)
 	return err
 }
 

@@ -80,18 +80,13 @@ func (a *app) listSchedules(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	table := newTable(a.stdout, "NAME", "UNIT", "WHEN", "STATE", "NEXT", "LAST", "PROBLEM")
-	n, err := listed(a.stdout, server.Schedules(ctx), asJSON, func(s api.Schedule) {
+	n, err := listed(a, server.Schedules(ctx), asJSON, "there are no schedules", func(s api.Schedule) {
 		row(table, s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s), lastText(s.Last), s.Problem)
 	})
-	switch {
-	case err != nil:
+	if err != nil || n == 0 || asJSON {
 		return err
-	case n == 0:
-		a.note("there are no schedules")
-	case !asJSON:
-		return table.Flush()
 	}
-	return nil
+	return table.Flush()
 }
 
 // whenText says when a schedule is due.
