@@ -24,6 +24,7 @@ type control struct {
 	success  chan struct{} // closed when it told of a success: report is set then
 	done     chan struct{} // closed when serve has returned
 	report   initreport.Report
+	stays    bool // after a success the init stays until dismiss: whoever is told of it calls that
 
 	mu     sync.Mutex
 	conn   net.Conn
@@ -31,12 +32,15 @@ type control struct {
 }
 
 // openControl listens for the init of a sandbox that is about to be started.
-func (l Layout) openControl(ctx context.Context) (*control, error) {
+func (l Layout) openControl(ctx context.Context, stays bool) (*control, error) {
 	listener, err := l.listen(ctx, path.Base(initreport.ControlPath))
 	if err != nil {
 		return nil, fmt.Errorf("listen for init: %w", err)
 	}
-	c := &control{listener: listener, socket: l.path("aod/" + path.Base(initreport.ControlPath)), ready: make(chan struct{}), success: make(chan struct{}), done: make(chan struct{})}
+	c := &control{
+		listener: listener, socket: l.path("aod/" + path.Base(initreport.ControlPath)), stays: stays,
+		ready: make(chan struct{}), success: make(chan struct{}), done: make(chan struct{}),
+	}
 	go c.serve()
 	return c, nil
 }
@@ -50,17 +54,39 @@ func (c *control) serve() {
 	if err != nil || !c.keep(conn) {
 		return
 	}
-	defer func() { _ = conn.Close() }() // nothing is to be written any more
+	if !c.read(conn) || !c.stays {
+		c.dismiss()
+	}
+}
+
+// read reports whether the init told of a success.
+func (c *control) read(conn net.Conn) bool {
 	if !readReady(conn) {
-		return
+		return false
 	}
 	close(c.ready)
 	raw, err := io.ReadAll(io.LimitReader(conn, initreport.MaxBytes+1))
 	if err != nil {
+		return false
+	}
+	if c.report, err = initbin.ParseReport(raw); err != nil || !succeeded(c.report) {
+		return false
+	}
+	close(c.success)
+	return true
+}
+
+// dismiss ends the connection: an init that told of its program's end ends then, too. It may be
+// called again, and on nil.
+func (c *control) dismiss() {
+	if c == nil {
 		return
 	}
-	if c.report, err = initbin.ParseReport(raw); err == nil && succeeded(c.report) {
-		close(c.success)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.conn != nil {
+		_ = c.conn.Close() // nothing is to be said any more
 	}
 }
 
@@ -120,12 +146,7 @@ func (c *control) close() {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	c.closed = true
-	if c.conn != nil {
-		_ = c.conn.Close() // nobody listens any more
-	}
-	c.mu.Unlock()
+	c.dismiss()
 	if err := c.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return // the listener can't be closed: serve may never return
 	}

@@ -23,8 +23,8 @@ type End struct {
 	EngineError string
 	StartedAt   time.Time
 	FinishedAt  time.Time
-	// Early says that the init told of the end before the engine did. Only the init was left
-	// in the container then. AwaitExit returns the container's own end.
+	// Early says that the init told of the end before the engine did. Only the init is left in
+	// the container then, and ends at AwaitExit, or after a second by itself.
 	Early bool
 	// Reusable says, with Early, that the program goes on: it waits for another run.
 	Reusable bool
@@ -83,9 +83,10 @@ func (s *Sandbox) noEndYet() bool {
 // exitTime is how long an init may take to end after its report.
 const exitTime = 10 * time.Second
 
-// AwaitExit returns the container's own end after an Early one, when its output is read as
-// well. The error is an Unavailable fault, or the cause of ctx's end.
+// AwaitExit lets the init end after an Early end, and returns the container's own when its output
+// is read as well. The error is an Unavailable fault, or the cause of ctx's end.
 func (s *Sandbox) AwaitExit(ctx context.Context) (Exit, error) {
+	s.control.dismiss()
 	timer := time.NewTimer(exitTime)
 	defer timer.Stop()
 	select {

@@ -105,3 +105,28 @@ func TestAStartForgetsTheReportOfTheAttemptBefore(t *testing.T) {
 	}
 	b.remove(t, s)
 }
+
+func TestTheInitOfAProgramThatSucceededStaysUntilItsExitIsAwaited(t *testing.T) {
+	gone := make(chan struct{})
+	inner := enginetest.WithInit(func(context.Context, runtime.ContainerSpec, io.Writer, io.Writer) int { return 0 })
+	b := newBench(t, func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
+		defer close(gone)
+		return inner(ctx, spec, stdout, stderr)
+	})
+	b.spec.Control = true
+	s := b.start(t, b)
+	end, err := s.Wait(t.Context())
+	if err != nil || !end.Early {
+		t.Fatalf("end %+v, %v", end, err)
+	}
+	select {
+	case <-gone:
+		t.Error("it is gone, and the engine has the work of a container's end")
+	default:
+	}
+	if exit, err := s.AwaitExit(t.Context()); err != nil || exit.Code != 0 {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+	<-gone
+	b.remove(t, s)
+}

@@ -132,7 +132,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 // It returns the context of subscribe.
 func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, err error) {
 	if s.told && s.layout.remote == nil {
-		if s.control, err = s.layout.openControl(ctx); err != nil {
+		if s.control, err = s.layout.openControl(ctx, s.console == nil); err != nil {
 			return nil, err
 		}
 	}

@@ -58,6 +58,19 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 		y.pool.nudge()
 		y.stocked("worker", 1)
 	})
+	t.Run("and only where fewer wait than runs do", func(t *testing.T) {
+		y := newYard(t, map[string]int{"worker": 2}, Options{Size: 8})
+		y.stocked("worker", 2)
+		y.set(func() { y.waiting = map[string]int{"worker": 1} })
+		y.acquire("worker")
+		y.calm()
+		if name, _ := y.pool.next(); name != "" {
+			t.Errorf("%q is to be filled, and one waits for the one run", name)
+		}
+		y.set(func() { y.waiting = map[string]int{"worker": 2} })
+		y.pool.nudge()
+		y.stocked("worker", 2)
+	})
 	t.Run("and gives way to a container that is being started", func(t *testing.T) {
 		y := newYard(t, map[string]int{"worker": 1}, Options{Size: 8})
 		y.stocked("worker", 1)

@@ -236,8 +236,10 @@ func (p *Pool) next() (name, id string) {
 	all, bytes := p.count()
 	var best *unitPool
 	for unit, units := range p.units {
-		short := len(units.waiting)+units.coming+units.returning(now) < units.wanted(now, p.opts.Idle, backlog[unit])
-		if !short || len(backlog) > 0 && backlog[unit] == 0 || now.Before(units.pause) || bytes+units.bytes() > most {
+		here := len(units.waiting) + units.coming
+		short := here+units.returning(now) < units.wanted(now, p.opts.Idle, backlog[unit])
+		served := len(backlog) > 0 && here >= backlog[unit]
+		if !short || served || now.Before(units.pause) || bytes+units.bytes() > most {
 			continue
 		}
 		if best == nil || units.before(best) {
@@ -257,8 +259,8 @@ func (p *Pool) next() (name, id string) {
 }
 
 // mayFill reports whether a sandbox can be started without disturbing a run. While runs wait
-// in the queue, only theirs are started, and only beside processors that have no run. The
-// caller holds the lock.
+// in the queue, only those that they lack are started, and only beside processors that have no
+// run. The caller holds the lock.
 func (p *Pool) mayFill(now time.Time, running int, backlog bool) bool {
 	idle := running < goruntime.NumCPU()
 	if backlog {

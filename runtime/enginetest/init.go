@@ -23,8 +23,9 @@ const (
 )
 
 // WithInit returns a program that is started as in a sandbox: by an init that connects to its
-// host, waits for word where it is told to, and tells of the end. The sources of the mounts
-// are the very directories that were mounted, also when they are moved meanwhile.
+// host, waits for word where it is told to, tells of the end, and stays until its host closes the
+// connection. The sources of the mounts are the very directories that were mounted, also when they
+// are moved meanwhile.
 func WithInit(program Program) Program {
 	return func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 		mounts, release := held(spec.Mounts)
@@ -71,7 +72,7 @@ func held(mounts []runtime.Mount) (by []runtime.Mount, release func()) {
 }
 
 // connect returns the init's connection, or nil where it is to have none.
-func connect(ctx context.Context, spec runtime.ContainerSpec) net.Conn {
+func connect(ctx context.Context, spec runtime.ContainerSpec) *net.UnixConn {
 	if !slices.Contains(spec.Entrypoint, initreport.ControlPath) {
 		return nil
 	}
@@ -81,7 +82,7 @@ func connect(ctx context.Context, spec runtime.ContainerSpec) net.Conn {
 		}
 		var dialer net.Dialer
 		if conn, err := dialer.DialContext(ctx, "unix", path.Join(m.Source, path.Base(initreport.ControlPath))); err == nil {
-			return conn
+			return conn.(*net.UnixConn)
 		}
 	}
 	return nil
@@ -114,8 +115,9 @@ func begin(host io.Reader, spec *runtime.ContainerSpec) bool {
 	return true
 }
 
-// report leaves word of the end in the report's file, and tells the host, which may have gone.
-func report(spec runtime.ContainerSpec, host io.Writer, r initreport.Report) {
+// report leaves word of the end in the report's file, tells the host, which may have gone, and
+// waits until that closes the connection.
+func report(spec runtime.ContainerSpec, host *net.UnixConn, r initreport.Report) {
 	r.Version, r.Source = initreport.Version, initreport.Rusage
 	for _, m := range spec.Mounts {
 		if m.Target == initreport.Path {
@@ -123,4 +125,6 @@ func report(spec runtime.ContainerSpec, host io.Writer, r initreport.Report) {
 		}
 	}
 	_, _ = host.Write(r.Append(nil))
+	_ = host.CloseWrite()
+	_, _ = io.Copy(io.Discard, host)
 }

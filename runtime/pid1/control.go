@@ -13,8 +13,12 @@ import (
 // has it: it is closed on exec, and hide keeps the program from our descriptors.
 type control int
 
-// controlPatience is how long a host that doesn't listen, or doesn't read, holds us up.
-const controlPatience = time.Second
+const (
+	// controlPatience is how long a host that doesn't listen, or doesn't read, holds us up.
+	controlPatience = time.Second
+	// dismissalTime is how long we stay for a host that has our report and doesn't let us go.
+	dismissalTime = time.Second
+)
 
 // dialControl connects to a socket and says that we are here; "" is no socket.
 func dialControl(path string) control {
@@ -67,6 +71,17 @@ func (c control) receive(buf []byte) bool {
 		}
 	}
 	return true
+}
+
+// awaitDismissal returns when the host has closed the connection, or dismissalTime after all was
+// said. The engine is busy with the end of a container: the host says when that disturbs nobody.
+func (c control) awaitDismissal() {
+	patience := syscall.NsecToTimeval(int64(dismissalTime))
+	if c < 0 || syscall.Shutdown(int(c), syscall.SHUT_WR) != nil ||
+		syscall.SetsockoptTimeval(int(c), syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &patience) != nil {
+		return
+	}
+	c.receive(make([]byte, 1)) // nothing comes
 }
 
 func (c control) close() {

@@ -152,6 +152,45 @@ func TestControlOutlivesItsHost(t *testing.T) {
 			c.Close()
 		}
 	})
+	t.Run("one that never lets it go", func(t *testing.T) {
+		start, dir := time.Now(), newAPIServer(t, nil).dir
+		listener := listenForInit(t, dir)
+		var held *net.UnixConn
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			var err error
+			if held, err = meetInit(listener); err == nil {
+				_, err = io.ReadAll(held)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		check(t, sandbox{api: dir, program: program}.run(t, nil), start)
+		if <-over; held != nil {
+			held.Close()
+		}
+	})
+}
+
+func TestAnInitThatHasReportedStaysUntilItsHostLetsItGo(t *testing.T) {
+	stayed := func() (stayed bool) {
+		sandbox{program: connected("/probe", "exit", "42")}.runWith(t, func(c *net.UnixConn) {
+			if _, err := io.ReadAll(c); err != nil {
+				t.Error(err)
+			}
+			_, err := c.Write([]byte("x"))
+			stayed = err == nil
+		})
+		return stayed
+	}
+	for range 5 { // it stays for a second alone, and a busy machine may look later than that
+		if stayed() {
+			return
+		}
+	}
+	t.Error("it was gone each time when its report had come")
 }
 
 func TestControlHasPatience(t *testing.T) {

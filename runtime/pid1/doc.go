@@ -11,7 +11,8 @@
 //
 // With -control it connects to its host before the program exists, says initreport.Ready
 // and, when everything else is dead, the report, so that nobody needs to wait for the
-// engine to notice; a host that isn't there, or doesn't listen, changes nothing. With
+// engine to notice; it stays until the host closes the connection, or for a second. A host that
+// isn't there, or doesn't listen, changes nothing. With
 // -park the program waits for the host's initbin.StartMessage as well: a signal ends the
 // wait with 128+n, the end of the connection with 125 and a report that says abandoned.
 //
@@ -31,7 +32,8 @@
 //
 // Main path: Main (pid1.go) -> begin (report.go) -> dialControl (control.go) -> prepare
 // (threads.go) -> park (park.go) -> start (child.go) -> forward (signals.go), serve
-// (relay.go) -> wait, killRest (child.go) -> usage (usage.go) -> write (report.go), send.
+// (relay.go) -> wait, killRest (child.go) -> usage (usage.go) -> write (report.go), send,
+// awaitDismissal.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package pid1

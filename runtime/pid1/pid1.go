@@ -42,6 +42,7 @@ func Main(args []string) int {
 	raw := compose(end, readUsage(cgroupRoot))
 	report.write(raw)
 	host.send(raw)
+	host.awaitDismissal()
 	host.close()
 	return end.code
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,12 +20,15 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// world has one unit and nothing else to do.
-type world struct{ unit *unit.Unit }
+// world has one unit, and so many runs of others.
+type world struct {
+	unit   *unit.Unit
+	others *atomic.Int32
+}
 
 func (w world) Units(context.Context) []*unit.Unit               { return []*unit.Unit{w.unit} }
 func (w world) Unit(context.Context, string) (*unit.Unit, error) { return w.unit, nil }
-func (w world) Busy() (int, map[string]int)                      { return 0, nil }
+func (w world) Busy() (int, map[string]int)                      { return int(w.others.Load()), nil }
 func (w world) Room() int64                                      { return math.MaxInt64 }
 
 // shelf is a bench with one sandbox that waits, and no other that comes.
@@ -33,6 +37,8 @@ type shelf struct {
 	waits *pool.Sandbox
 	ended <-chan struct{} // closed when nothing of it runs any more
 	empty func()          // ends the pool
+
+	others atomic.Int32 // other runs, which have slots
 }
 
 // newShelf has a sandbox of "worker" wait, with its program loaded or not.
@@ -57,7 +63,7 @@ func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent strin
 	filled := s.kind
 	go func() {
 		defer close(over)
-		filled.Warm(ctx, world{s.unit})
+		filled.Warm(ctx, world{s.unit, &s.others})
 	}()
 	s.empty = func() {
 		cancel()
@@ -133,6 +139,19 @@ const (
 	neverBegan  = "idle starting running failed starting running"
 	begunAgain  = "idle starting " + "starting running"
 )
+
+func TestTheEndOfAContainerWaitsForOtherRuns(t *testing.T) {
+	s := newShelf(t, sums, false, "")
+	x := s.executionOf("r1", `{"n":7}`)
+	s.succeeds(x)
+	s.others.Store(1)
+	began := time.Now()
+	s.ends(x)
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("its container ended beside the other run, after %s", took)
+	}
+	s.gone()
+}
 
 func TestARunGetsTheSandboxThatWaits(t *testing.T) {
 	s := newShelf(t, sums, false, "")
