@@ -11,14 +11,6 @@ import (
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-// call is one request and the function that reads its answer.
-type call struct {
-	asked  Request
-	path   string
-	accept string
-	take   func(*Answer) (Response, error)
-}
-
 // Run sends one request to the sync endpoint. Without an error the answer keeps the
 // contract. If its OK is false, the agent says that it failed: an outcome, not an error.
 //
@@ -35,37 +27,32 @@ func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 		}
 		return ParseResponse(raw, asked)
 	}
-	return c.call(ctx, call{asked: asked, path: SyncPath, accept: "application/json", take: take})
+	return c.call(ctx, asked, Exchange{Path: SyncPath, Accept: "application/json"}, take)
 }
 
-// call makes the call and reads its answer.
-func (c *Client) call(ctx context.Context, k call) (Response, error) {
-	if err := k.asked.Check(); err != nil {
+// call makes the call, reads its answer by take, and logs the outcome.
+func (c *Client) call(ctx context.Context, asked Request, x Exchange, take func(*Answer) (Response, error)) (response Response, err error) {
+	if err := asked.Check(); err != nil {
 		return Response{}, err
 	}
-	body, err := strictjson.Encode(k.asked)
-	if err != nil {
+	x.Method = http.MethodPost
+	if x.Body, err = strictjson.Encode(asked); err != nil {
 		return Response{}, fault.New(fault.Input, "the request can't be written as JSON")
 	}
-	return c.send(ctx, k, body)
-}
-
-// send makes the request and logs the outcome.
-func (c *Client) send(ctx context.Context, k call, body []byte) (response Response, err error) {
 	began, status := time.Now(), 0
 	defer func() {
-		c.log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(k.asked),
+		c.opts.Log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(asked),
 			slog.Int("status", status), slog.Bool("ok", err == nil && response.OK), slog.Int64("duration_ms", time.Since(began).Milliseconds()))...)
 	}()
-	answer, err := c.Do(ctx, Exchange{Method: http.MethodPost, Path: k.path, Accept: k.accept, Body: body})
+	answer, err := c.Do(ctx, x)
 	if err != nil {
 		return Response{}, err
 	}
 	defer answer.Close()
 	if status = answer.StatusCode; status/100 != 2 {
-		return c.refusal(answer, k.asked)
+		return c.refusal(answer, asked)
 	}
-	return k.take(answer)
+	return take(answer)
 }
 
 // ids are the parts of a request that may be logged (section "PHI-safe logging rules").

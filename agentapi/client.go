@@ -1,6 +1,8 @@
 package agentapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -52,7 +55,6 @@ type Client struct {
 	base *url.URL
 	opts Options
 	http *http.Client
-	log  *slog.Logger
 }
 
 // New returns a client that has not connected yet. The error is an Input fault for an
@@ -66,19 +68,12 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	opts.Limits = opts.Limits.orDefault()
-	opts.Timeout = positive(opts.Timeout, DefaultTimeout)
-	opts.Silence = positive(opts.Silence, DefaultSilence)
+	opts.Timeout = cmp.Or(max(opts.Timeout, 0), DefaultTimeout)
+	opts.Silence = cmp.Or(max(opts.Silence, 0), DefaultSilence)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{base: base, opts: opts, http: newHTTP(opts.HTTP), log: opts.Log}, nil
-}
-
-func positive(value, otherwise time.Duration) time.Duration {
-	if value > 0 {
-		return value
-	}
-	return otherwise
+	return &Client{base: base, opts: opts, http: newHTTP(opts.HTTP)}, nil
 }
 
 func newHTTP(given *http.Client) *http.Client {
@@ -86,14 +81,14 @@ func newHTTP(given *http.Client) *http.Client {
 	if given != nil {
 		plain = *given
 	}
-	plain.CheckRedirect = sameOriginOnly
+	plain.CheckRedirect = SameOriginOnly
 	plain.Jar, plain.Timeout = nil, 0
 	return &plain
 }
 
-// sameOriginOnly follows a redirect that repeats the request at the same origin. No other
+// SameOriginOnly follows a redirect that repeats the request at the same origin. No other
 // origin gets the token or the inputs.
-func sameOriginOnly(next *http.Request, via []*http.Request) error {
+func SameOriginOnly(next *http.Request, via []*http.Request) error {
 	const most = 3
 	first := via[0]
 	if len(via) <= most && next.Method == first.Method && SameOrigin(next.URL, first.URL) {
@@ -112,9 +107,9 @@ func NewTransport() *http.Transport {
 
 // request makes a request to an address below the agent's base address.
 func (c *Client) request(ctx context.Context, x Exchange) (*http.Request, error) {
-	req, err := newBodyRequest(ctx, x.Method, c.base.JoinPath(x.Path).String(), x.Body)
+	req, err := http.NewRequestWithContext(ctx, x.Method, c.base.JoinPath(x.Path).String(), bytes.NewReader(x.Body))
 	if err != nil {
-		return nil, err
+		return nil, fault.New(fault.Input, "no request can be made to the agent's address")
 	}
 	req.Header.Set("User-Agent", "aod")
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, if ctx has no trace

@@ -1,7 +1,6 @@
 package agentapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -48,7 +47,7 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*Answer, error) {
 		}
 		return c.ended(ctx)
 	}
-	answer.Body = &body{response.Body, func(err error) error { return c.brokeOff(ctx, err) }}
+	answer.Body = &body{response.Body, func(err error) error { return c.lost(ctx, err, "the answer of the agent at %s broke off") }}
 	return answer, nil
 }
 
@@ -59,21 +58,9 @@ func (c *Client) exchange(ctx context.Context, x Exchange) (*http.Response, erro
 	}
 	response, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unanswered(ctx, err)
+		return nil, c.lost(ctx, err, "the agent at %s does not answer")
 	}
 	return response, nil
-}
-
-func newBodyRequest(ctx context.Context, method, address string, body []byte) (*http.Request, error) {
-	var from io.Reader
-	if body != nil {
-		from = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, address, from)
-	if err != nil {
-		return nil, fault.New(fault.Input, "no request can be made to the agent's address")
-	}
-	return req, nil
 }
 
 // Close closes the connection, even if more is to come.

@@ -1,6 +1,10 @@
 package agentapi
 
-import "github.com/agent-on-demand/aod/httpwire"
+import (
+	"cmp"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
 
 // Limits bound what is read from an agent, in bytes. A limit of 0 is the default.
 type Limits struct {
@@ -21,15 +25,11 @@ func DefaultLimits() Limits {
 
 // orDefault replaces zero limits by the defaults.
 func (l Limits) orDefault() Limits {
-	defaults := DefaultLimits()
-	for _, limit := range []struct{ set, otherwise *int64 }{
-		{&l.Answer, &defaults.Answer}, {&l.Line, &defaults.Line}, {&l.Event, &defaults.Event}, {&l.Stream, &defaults.Stream},
-	} {
-		if *limit.set <= 0 {
-			*limit.set = *limit.otherwise
-		}
+	otherwise := DefaultLimits()
+	return Limits{
+		Answer: cmp.Or(max(l.Answer, 0), otherwise.Answer), Line: cmp.Or(max(l.Line, 0), otherwise.Line),
+		Event: cmp.Or(max(l.Event, 0), otherwise.Event), Stream: cmp.Or(max(l.Stream, 0), otherwise.Stream),
 	}
-	return l
 }
 
 // Events are the limits of a stream's reader.

@@ -22,25 +22,12 @@ var (
 	ErrHandshake   = errors.New("it doesn't speak TLS as we do")
 )
 
-// unanswered is the error for a request without an answer.
-func (c *Client) unanswered(ctx context.Context, err error) error {
+// lost is the error for a request without a whole answer. what says what is missing, with a place for the agent's host.
+func (c *Client) lost(ctx context.Context, err error, what string) error {
 	if ctx.Err() != nil {
 		return c.ended(ctx)
 	}
-	return c.unavailable(err, "the agent at %s does not answer", c.base.Host)
-}
-
-// brokeOff is the error for an incomplete answer.
-func (c *Client) brokeOff(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return c.ended(ctx)
-	}
-	return c.unavailable(err, "the answer of the agent at %s broke off", c.base.Host)
-}
-
-func (c *Client) unavailable(err error, format string, args ...any) *fault.Error {
-	return fault.Wrap(fault.Unavailable, Reason(err), format, args...).
-		WithHint("is it running, and is its address right?")
+	return fault.Wrap(fault.Unavailable, Reason(err), what, c.base.Host).WithHint("is it running, and is its address right?")
 }
 
 // ended says why a context ended: by a limit of ours, or by the caller.

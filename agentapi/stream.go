@@ -29,7 +29,7 @@ func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (R
 		f := follower{Answer: answer, asked: asked, each: each}
 		return f.follow()
 	}
-	return c.call(ctx, call{asked: asked, path: StreamPath, accept: httpwire.TypeEvents, take: take})
+	return c.call(ctx, asked, Exchange{Path: StreamPath, Accept: httpwire.TypeEvents}, take)
 }
 
 // follower reads one stream.

@@ -84,24 +84,18 @@ func (r Rule) LackedBy(f Fields) bool {
 }
 
 // EchoesID says why a document doesn't echo the request's id, "" if it does.
-func EchoesID(f Fields, asked Asked) string {
-	switch id := f.Text("request_id"); {
-	case id == "":
-		return "request_id is missing, empty or no string"
-	case id != asked.RequestID:
-		return "request_id is another than that of the request"
-	}
-	return ""
-}
+func EchoesID(f Fields, asked Asked) string { return echoes(f, "request_id", asked.RequestID) }
 
-func echoesTask(f Fields, asked Asked) string {
-	switch task := f.Text("task_type"); {
-	case task == "":
-		return "task_type is missing, empty or no string"
-	case task != asked.TaskType:
-		return "task_type is another than that of the request"
+func echoesTask(f Fields, asked Asked) string { return echoes(f, "task_type", asked.TaskType) }
+
+func echoes(f Fields, name, want string) string {
+	switch f.Text(name) {
+	case "":
+		return name + " is missing, empty or no string"
+	case want:
+		return ""
 	}
-	return ""
+	return name + " is another than that of the request"
 }
 
 func hasStatus(f Fields, _ Asked) string {
@@ -113,10 +107,8 @@ func hasStatus(f Fields, _ Asked) string {
 
 func hasOutputs(names ...string) func(Fields, Asked) string {
 	return func(f Fields, _ Asked) string {
-		for _, name := range names {
-			if f.Object(name) != nil {
-				return ""
-			}
+		if slices.ContainsFunc(names, func(name string) bool { return f.Object(name) != nil }) {
+			return ""
 		}
 		if slices.ContainsFunc(names, f.Has) {
 			return "outputs is not an object"

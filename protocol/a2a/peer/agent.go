@@ -48,24 +48,27 @@ func (a *Agent) Stream(ctx context.Context, m Message, heard func(Task) error) (
 
 // Get returns a task as it stands. Errors are those of Send.
 func (a *Agent) Get(ctx context.Context, id string) (Task, error) {
-	task, none := Task{ID: id}, 0
-	x := &exchange{form: document, most: MaxAnswer}
-	err := x.within(ctx, func(ctx context.Context) error {
-		result, err := a.wire.GetTask(ctx, a.params, &a2a.GetTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id), HistoryLength: &none})
-		if err != nil {
-			return err
-		}
-		return x.folds(&task, result)
+	none := 0
+	return asked(ctx, id, func(ctx context.Context) (*a2a.Task, error) {
+		return a.wire.GetTask(ctx, a.params, &a2a.GetTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id), HistoryLength: &none})
 	})
-	return task, err
 }
 
 // Cancel asks the agent to end a task, and returns it as it stands then. Errors are those of Send.
 func (a *Agent) Cancel(ctx context.Context, id string) (Task, error) {
+	return asked(ctx, id, func(ctx context.Context) (*a2a.Task, error) {
+		return a.wire.CancelTask(ctx, a.params, &a2a.CancelTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id)})
+	})
+}
+
+// asked is a task as a call of the SDK that is answered at once tells of it.
+func asked(ctx context.Context, id string, call func(context.Context) (*a2a.Task, error)) (Task, error) {
 	task := Task{ID: id}
 	x := &exchange{form: document, most: MaxAnswer}
-	err := x.within(ctx, func(ctx context.Context) error {
-		result, err := a.wire.CancelTask(ctx, a.params, &a2a.CancelTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id)})
+	limited, stop := context.WithTimeoutCause(ctx, CallTime, errTimeout)
+	defer stop()
+	err := x.call(limited, func(ctx context.Context) error {
+		result, err := call(ctx)
 		if err != nil {
 			return err
 		}
@@ -97,13 +100,6 @@ func (x *exchange) call(ctx context.Context, do func(context.Context) error) err
 		return broken(RuleAnswer, "an answer is none of the protocol")
 	}
 	return explain(ctx, x, err)
-}
-
-// within is call for one that is answered at once.
-func (x *exchange) within(ctx context.Context, do func(context.Context) error) error {
-	limited, stop := context.WithTimeoutCause(ctx, CallTime, errTimeout)
-	defer stop()
-	return x.call(limited, do)
 }
 
 // folds takes what an answer tells into the task.

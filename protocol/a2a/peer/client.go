@@ -40,14 +40,5 @@ func New(opts Options) (*Client, error) {
 	if g.next == nil {
 		g.next = agentapi.NewTransport()
 	}
-	return &Client{base: base, http: &http.Client{Transport: g, CheckRedirect: sameOriginOnly}}, nil
-}
-
-// sameOriginOnly follows a redirect that repeats the request at the same origin.
-func sameOriginOnly(next *http.Request, via []*http.Request) error {
-	const most = 3
-	if first := via[0]; len(via) <= most && next.Method == first.Method && agentapi.SameOrigin(next.URL, first.URL) {
-		return nil
-	}
-	return http.ErrUseLastResponse
+	return &Client{base: base, http: &http.Client{Transport: g, CheckRedirect: agentapi.SameOriginOnly}}, nil
 }

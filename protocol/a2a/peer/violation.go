@@ -1,6 +1,9 @@
 package peer
 
-import "github.com/agent-on-demand/aod/fault"
+import (
+	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/fault"
+)
 
 // The rules that an agent can break.
 const (
@@ -14,16 +17,7 @@ const (
 )
 
 // Violation is what an agent sent against a rule. It is an Unsupported fault: another try would bring the same.
-type Violation struct {
-	Rule  string
-	Fault *fault.Error
-}
-
-// Error implements error.
-func (v *Violation) Error() string { return v.Fault.Error() }
-
-// Unwrap returns the fault.
-func (v *Violation) Unwrap() error { return v.Fault }
+type Violation = agentapi.Violation
 
 func broken(rule, format string, args ...any) *Violation {
 	f := fault.New(fault.Unsupported, "the agent breaks the A2A protocol: "+format, args...)
