@@ -35,7 +35,7 @@ func (f Fields) Only(names ...string) error {
 
 // Take reads a field into a Go value. A field that is missing or null leaves the value as
 // it is. A value of another type is a BadRequest fault.
-func Take[T any](f Fields, name string, into *T) error {
+func Take(f Fields, name string, into any) error {
 	raw, ok := f[name]
 	if !ok {
 		return nil

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -14,8 +12,5 @@ func (a *API) getA2A(c echo.Context) error {
 		return fault.New(fault.NotFound, "units are no agents of A2A on this server").WithHint("see the setting a2a.enabled")
 	}
 	status, err := a.opts.A2A(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, status)
+	return replied(c, status, err)
 }

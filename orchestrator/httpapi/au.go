@@ -146,16 +146,3 @@ func failureOf(record api.Record) error {
 	}
 	return fault.New(kind, "%s", e.Message).WithHint("%s", e.Hint).WithFindings(e.Findings)
 }
-
-// getCard answers with an Agentic Unit's model card, as the unit printed it.
-func (a *API) getCard(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
-	card, err := a.svc.Card(c.Request().Context(), name)
-	if err != nil {
-		return err
-	}
-	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, card)
-}

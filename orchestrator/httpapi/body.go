@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -36,6 +38,31 @@ func readFields(c echo.Context, limit int64) (httpwire.Fields, error) {
 		return nil, err
 	}
 	return decodeFields(raw, limit)
+}
+
+// member is a member of a body's object, and where its value goes.
+type member struct {
+	name string
+	into any
+}
+
+// readObject reads the body, one JSON object of at most limit bytes that has no other members.
+func readObject(c echo.Context, limit int64, members ...member) error {
+	f, err := readFields(c, limit)
+	if err != nil {
+		return httpwire.AsKind(fault.BadRequest, err)
+	}
+	return take(f, members...)
+}
+
+// take reads the members of an object that has no others.
+func take(f httpwire.Fields, members ...member) error {
+	var names []string
+	var wrong []error
+	for _, m := range members {
+		names, wrong = append(names, m.name), append(wrong, httpwire.Take(f, m.name, m.into))
+	}
+	return errors.Join(f.Only(names...), errors.Join(wrong...))
 }
 
 func decodeFields(raw []byte, limit int64) (httpwire.Fields, error) {

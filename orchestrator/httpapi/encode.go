@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/labstack/echo/v4"
 
@@ -11,6 +12,26 @@ import (
 // reply answers with a value as JSON. HTML in strings isn't escaped.
 func reply(c echo.Context, status int, v any) error {
 	return writeJSON(c, status, httpwire.TypeJSON, v)
+}
+
+// replied answers with what was asked for, unless there is an error.
+func replied(c echo.Context, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, v)
+}
+
+// stored answers with what is at an address now, and says so if it is new.
+func stored(c echo.Context, at string, v any, created bool, err error) error {
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, at)
+	if created {
+		return reply(c, http.StatusCreated, v)
+	}
+	return reply(c, http.StatusOK, v)
 }
 
 func writeJSON(c echo.Context, status int, contentType string, v any) error {

@@ -13,18 +13,6 @@ func (a *API) listModels(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"models": a.svc.Models()})
 }
 
-func (a *API) listModelCalls(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
-	calls, err := a.svc.ModelCalls(c.Request().Context(), id)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, map[string]any{"calls": calls})
-}
-
 func (a *API) getModelCall(c echo.Context) error {
 	id, err := runID(c)
 	if err != nil {
@@ -39,8 +27,5 @@ func (a *API) getModelCall(c echo.Context) error {
 		return fault.New(fault.NotFound, "the run has no such model call").WithHint("GET /v1/runs/ID/models lists them")
 	}
 	exchange, err := a.svc.ModelExchange(c.Request().Context(), id, n)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, exchange)
+	return replied(c, exchange, err)
 }

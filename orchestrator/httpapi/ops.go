@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
@@ -40,10 +39,7 @@ func (a *API) getPool(c echo.Context) error { return reply(c, http.StatusOK, a.s
 
 func (a *API) getStats(c echo.Context) error {
 	stats, err := a.svc.Stats(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, stats)
+	return replied(c, stats, err)
 }
 
 // prune removes finished runs. The body must say which: it may not be empty.
@@ -53,26 +49,14 @@ func (a *API) prune(c echo.Context) error {
 		return err
 	}
 	report, err := a.svc.Prune(c.Request().Context(), opts)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, report)
+	return replied(c, report, err)
 }
 
 func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 	var opts api.PruneOptions
-	f, err := readFields(c, httpwire.SmallBody)
-	if err != nil {
-		return opts, httpwire.AsKind(fault.BadRequest, err)
-	}
 	var age string
-	err = errors.Join(
-		f.Only("older_than", "max_bytes", "images", "dry_run"),
-		httpwire.Take(f, "older_than", &age),
-		httpwire.Take(f, "max_bytes", &opts.MaxBytes),
-		httpwire.Take(f, "images", &opts.Images),
-		httpwire.Take(f, "dry_run", &opts.DryRun),
-	)
+	err := readObject(c, httpwire.SmallBody, member{"older_than", &age}, member{"max_bytes", &opts.MaxBytes},
+		member{"images", &opts.Images}, member{"dry_run", &opts.DryRun})
 	if err != nil {
 		return opts, err
 	}

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -72,13 +72,7 @@ func parseStates(text string) ([]api.State, bool) {
 	return chosen, true
 }
 
-func (a *API) getRun(c echo.Context) error {
-	record, err := a.recordOf(c)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, record)
-}
+func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
 
 // recordOf returns the record of the run in the request's path.
 func (a *API) recordOf(c echo.Context) (api.Record, error) {
@@ -133,10 +127,7 @@ func reasonOf(c echo.Context) (string, error) {
 		return "", httpwire.AsKind(fault.BadRequest, err)
 	}
 	var reason string
-	if err := errors.Join(f.Only("reason"), httpwire.Take(f, "reason", &reason)); err != nil {
-		return "", err
-	}
-	return reason, nil
+	return reason, take(f, member{"reason", &reason})
 }
 
 func (a *API) rerun(c echo.Context) error {
@@ -164,12 +155,7 @@ func (a *API) rerunOf(c echo.Context) (from api.Rerun, err error) {
 	if c.Request().ContentLength == 0 {
 		return from, nil
 	}
-	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
-	if err != nil {
-		return from, httpwire.AsKind(fault.BadRequest, err)
-	}
-	from.Set = f["set"]
-	err = errors.Join(f.Only("from", "set"), httpwire.Take(f, "from", &from.From))
+	err = readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, member{"from", &from.From}, member{"set", &from.Set})
 	if err == nil && from.From == "" && len(from.Set) > 0 {
 		err = fault.New(fault.BadRequest, "`set` needs `from`: the step before which it is set")
 	}

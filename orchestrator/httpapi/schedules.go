@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -20,10 +19,7 @@ func (a *API) listSchedules(c echo.Context) error {
 		return q.err
 	}
 	page, err := a.svc.Schedules(c.Request().Context(), before, limit)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, page)
+	return replied(c, page, err)
 }
 
 // scheduleName returns the schedule's name in the path, if it is a valid name.
@@ -56,42 +52,14 @@ func (a *API) putSchedule(c echo.Context) error {
 		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	schedule, created, err := a.svc.PutSchedule(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
-	if err != nil {
-		return err
-	}
-	c.Response().Header().Set(echo.HeaderLocation, "/v1/schedules/"+name)
-	status := http.StatusOK
-	if created {
-		status = http.StatusCreated
-	}
-	return reply(c, status, schedule)
+	return stored(c, "/v1/schedules/"+name, schedule, created, err)
 }
 
-func (a *API) getSchedule(c echo.Context) error { return a.answerSchedule(c, a.svc.Schedule) }
-
-func (a *API) pauseSchedule(c echo.Context) error {
-	return a.answerSchedule(c, func(ctx context.Context, name string) (api.Schedule, error) {
-		return a.svc.PauseSchedule(ctx, name, true)
-	})
-}
-
-func (a *API) resumeSchedule(c echo.Context) error {
-	return a.answerSchedule(c, func(ctx context.Context, name string) (api.Schedule, error) {
-		return a.svc.PauseSchedule(ctx, name, false)
-	})
-}
-
-// answerSchedule answers with the schedule that a method of the service returns.
-func (a *API) answerSchedule(c echo.Context, get func(context.Context, string) (api.Schedule, error)) error {
-	name, err := scheduleName(c)
-	if err != nil {
-		return err
+// pausing is what pauses a schedule, or has it go on.
+func (a *API) pausing(paused bool) func(context.Context, string) (api.Schedule, error) {
+	return func(ctx context.Context, name string) (api.Schedule, error) {
+		return a.svc.PauseSchedule(ctx, name, paused)
 	}
-	schedule, err := get(c.Request().Context(), name)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, schedule)
 }
 
 func (a *API) deleteSchedule(c echo.Context) error {
@@ -141,10 +109,7 @@ func (a *API) nextTimes(c echo.Context) error {
 		return q.err
 	}
 	times, err := a.svc.NextTimes(c.Request().Context(), name, n)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, times)
+	return replied(c, times, err)
 }
 
 // previewTimes tells the times that a schedule would have. Nothing is made.
@@ -159,27 +124,7 @@ func (a *API) previewTimes(c echo.Context) error {
 		return err
 	}
 	times, err := a.svc.PreviewTimes(spec, n)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, times)
-}
-
-func (a *API) listOccurrences(c echo.Context) error {
-	name, err := scheduleName(c)
-	if err != nil {
-		return err
-	}
-	q := queryOf(c, "after", "limit")
-	before, limit := q.after(), q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	page, err := a.svc.Occurrences(c.Request().Context(), name, before, limit)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, page)
+	return replied(c, times, err)
 }
 
 // scheduleOf reads the body in either of its forms. In a form the part schedule is what else is
@@ -196,7 +141,7 @@ func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *orchestr
 	}
 	fields, err := f.object("schedule", limit)
 	if err == nil {
-		spec, err = specOf(fields)
+		err = take(fields, specMembers(&spec)...)
 	}
 	if err != nil {
 		a.release(c, f.spool)
@@ -205,26 +150,16 @@ func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *orchestr
 	return spec, f.spool, nil
 }
 
-func (a *API) readSpec(c echo.Context) (api.ScheduleSpec, error) {
-	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
-	if err != nil {
-		return api.ScheduleSpec{}, httpwire.AsKind(fault.BadRequest, err)
-	}
-	return specOf(f)
+func (a *API) readSpec(c echo.Context) (spec api.ScheduleSpec, err error) {
+	return spec, readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, specMembers(&spec)...)
 }
 
-// specOf reads the fields of a specification.
-func specOf(f httpwire.Fields) (spec api.ScheduleSpec, err error) {
-	err = errors.Join(
-		f.Only("unit", "input", "metadata", "timeout", "ask", "note", "cron", "timezone", "every", "start", "at",
-			"missed", "grace", "overlap", "jitter", "until", "count"),
-		httpwire.Take(f, "unit", &spec.Unit), httpwire.Take(f, "metadata", &spec.Metadata),
-		httpwire.Take(f, "timeout", &spec.Timeout), httpwire.Take(f, "ask", &spec.Ask), httpwire.Take(f, "note", &spec.Note),
-		httpwire.Take(f, "cron", &spec.Cron), httpwire.Take(f, "timezone", &spec.Timezone), httpwire.Take(f, "every", &spec.Every),
-		httpwire.Take(f, "start", &spec.Start), httpwire.Take(f, "at", &spec.At), httpwire.Take(f, "missed", &spec.Missed),
-		httpwire.Take(f, "grace", &spec.Grace), httpwire.Take(f, "overlap", &spec.Overlap), httpwire.Take(f, "jitter", &spec.Jitter),
-		httpwire.Take(f, "until", &spec.Until), httpwire.Take(f, "count", &spec.Count),
-	)
-	spec.Input = f["input"]
-	return spec, err
+// specMembers are the members of a specification.
+func specMembers(spec *api.ScheduleSpec) []member {
+	return []member{
+		{"unit", &spec.Unit}, {"input", &spec.Input}, {"metadata", &spec.Metadata}, {"timeout", &spec.Timeout}, {"ask", &spec.Ask},
+		{"note", &spec.Note}, {"cron", &spec.Cron}, {"timezone", &spec.Timezone}, {"every", &spec.Every}, {"start", &spec.Start},
+		{"at", &spec.At}, {"missed", &spec.Missed}, {"grace", &spec.Grace}, {"overlap", &spec.Overlap}, {"jitter", &spec.Jitter},
+		{"until", &spec.Until}, {"count", &spec.Count},
+	}
 }

@@ -1,12 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -27,11 +28,7 @@ func (a *API) createSession(c echo.Context) error {
 		return err
 	}
 	session, err := a.svc.CreateSession(c.Request().Context(), unit, files) // which owns the files from here
-	if err != nil {
-		return err
-	}
-	c.Response().Header().Set(echo.HeaderLocation, "/v1/sessions/"+session.ID)
-	return reply(c, http.StatusCreated, session)
+	return stored(c, "/v1/sessions/"+session.ID, session, true, err)
 }
 
 // newSession reads the body in either of its forms: JSON, or a form with the project that the
@@ -48,41 +45,23 @@ func (a *API) newSession(c echo.Context) (unit string, files *orchestrator.Spool
 		}
 		return string(f.texts["unit"]), f.spool, nil
 	}
-	f, err := readFields(c, httpwire.SmallBody)
-	if err != nil {
-		return "", nil, httpwire.AsKind(fault.BadRequest, err)
-	}
-	return unit, nil, errors.Join(f.Only("unit"), httpwire.Take(f, "unit", &unit))
+	err = readObject(c, httpwire.SmallBody, member{"unit", &unit})
+	return unit, nil, err
 }
 
-// sessionChange returns the run whose changes are those of a session so far, and tells the client
-// where else they are.
-func (a *API) sessionChange(c echo.Context, what string) (run string, err error) {
-	id, err := sessionID(c)
-	if err != nil {
-		return "", err
+// lastChange finds the run whose changes are those of a session so far, and tells the client where else they are.
+func (a *API) lastChange(what string) find {
+	return func(c echo.Context) (run string, err error) {
+		id, err := sessionID(c)
+		if err != nil {
+			return "", err
+		}
+		run, err = a.svc.LastChange(c.Request().Context(), id)
+		if err == nil {
+			c.Response().Header().Set("Content-Location", "/v1/runs/"+run+"/"+what)
+		}
+		return run, err
 	}
-	run, err = a.svc.LastChange(c.Request().Context(), id)
-	if err == nil {
-		c.Response().Header().Set("Content-Location", "/v1/runs/"+run+"/"+what)
-	}
-	return run, err
-}
-
-func (a *API) getSessionChanges(c echo.Context) error {
-	run, err := a.sessionChange(c, "changes")
-	if err != nil {
-		return err
-	}
-	return a.sendChanges(c, run)
-}
-
-func (a *API) getSessionPatch(c echo.Context) error {
-	run, err := a.sessionChange(c, "changes.patch")
-	if err != nil {
-		return err
-	}
-	return a.sendPatch(c, run)
 }
 
 func (a *API) listSessions(c echo.Context) error {
@@ -92,34 +71,11 @@ func (a *API) listSessions(c echo.Context) error {
 		return q.err
 	}
 	page, err := a.svc.SessionList(c.Request().Context(), filter)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, page)
+	return replied(c, page, err)
 }
 
-func (a *API) getSession(c echo.Context) error {
-	id, err := sessionID(c)
-	if err != nil {
-		return err
-	}
-	session, err := a.svc.Session(c.Request().Context(), id)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, session)
-}
-
-func (a *API) closeSession(c echo.Context) error {
-	id, err := sessionID(c)
-	if err != nil {
-		return err
-	}
-	session, err := a.svc.CloseSession(c.Request().Context(), id, "somebody ended it")
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, session)
+func (a *API) closeSession(ctx context.Context, id string) (api.Session, error) {
+	return a.svc.CloseSession(ctx, id, "somebody ended it")
 }
 
 // sendMessage accepts the next turn of a session. Its answer is the run, or with stream=true

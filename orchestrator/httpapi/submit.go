@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -50,27 +50,21 @@ func (a *API) submissionOf(c echo.Context, session string) (orchestrator.Submiss
 }
 
 func (a *API) readJSON(c echo.Context, session string) (orchestrator.Submission, error) {
-	f, err := readFields(c, a.opts.PayloadBytes+httpwire.SmallBody)
-	if err != nil {
-		return orchestrator.Submission{}, httpwire.AsKind(fault.BadRequest, err)
-	}
 	sub := orchestrator.Submission{Session: session}
 	var timeout string
 	var message *string
+	members := []member{{"input", &sub.Input}, {"timeout", &timeout}, {"metadata", &sub.Metadata}, {"unattended", &sub.Unattended}}
 	if session != "" {
-		err = errors.Join(f.Only("message", "input", "timeout", "metadata", "unattended"), httpwire.Take(f, "message", &message))
+		members = append([]member{{"message", &message}}, members...)
 	} else {
-		err = errors.Join(f.Only("unit", "session", "input", "timeout", "metadata", "unattended", "context", "env", "dir"),
-			httpwire.Take(f, "session", &sub.Session), httpwire.Take(f, "env", &sub.Start.Env), httpwire.Take(f, "dir", &sub.Start.Dir))
+		members = slices.Concat([]member{{"unit", &sub.Unit}, {"session", &sub.Session}}, members,
+			[]member{{"context", &sub.Context}, {"env", &sub.Start.Env}, {"dir", &sub.Start.Dir}})
 	}
-	err = errors.Join(err, httpwire.Take(f, "unit", &sub.Unit),
-		httpwire.Take(f, "timeout", &timeout), httpwire.Take(f, "metadata", &sub.Metadata), httpwire.Take(f, "unattended", &sub.Unattended),
-		httpwire.Take(f, "context", &sub.Context))
+	err := readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, members...)
+	if err == nil {
+		sub, err = withMessage(sub, message)
+	}
 	if err != nil {
-		return orchestrator.Submission{}, err
-	}
-	sub.Input = f["input"]
-	if sub, err = withMessage(sub, message); err != nil {
 		return orchestrator.Submission{}, err
 	}
 	return completed(sub, timeout)

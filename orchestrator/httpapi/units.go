@@ -33,15 +33,13 @@ func (a *API) getUnit(c echo.Context) error {
 		return err
 	}
 	if !idle {
-		return a.answerUnit(c, name, a.svc.Unit)
+		unit, err := a.svc.Unit(c.Request().Context(), name)
+		return replied(c, unit, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), idleWait)
 	defer cancel()
 	unit, err := a.svc.IdleUnit(ctx, name)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, unit)
+	return replied(c, unit, err)
 }
 
 // idleWait is how long one request waits for a unit to be idle.
@@ -52,43 +50,6 @@ func untilIdle(c echo.Context) (bool, error) {
 	q := queryOf(c, "wait")
 	idle := parse(q, "wait", "the word idle", func(text string) (bool, bool) { return true, text == "idle" })
 	return idle, q.err
-}
-
-func (a *API) disableUnit(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
-	return a.answerUnit(c, name, a.svc.DisableUnit)
-}
-
-func (a *API) enableUnit(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
-	return a.answerUnit(c, name, a.svc.EnableUnit)
-}
-
-// answerUnit answers with the unit that a method of the service returns.
-func (a *API) answerUnit(c echo.Context, name string, get func(context.Context, string) (api.Unit, error)) error {
-	unit, err := get(c.Request().Context(), name)
-	if err != nil {
-		return err
-	}
-	return reply(c, http.StatusOK, unit)
-}
-
-func (a *API) getSchema(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
-	schema, err := a.svc.Schema(c.Request().Context(), name)
-	if err != nil {
-		return err
-	}
-	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, schema)
 }
 
 // knownName returns the unit's name in the path, if it is a valid name.
@@ -120,15 +81,7 @@ func (a *API) putUnit(c echo.Context) error {
 	}
 	archive := bodyOf(c, a.opts.UploadBytes)
 	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, archive)
-	if err := archive.Or(err); err != nil {
-		return err
-	}
-	c.Response().Header().Set(echo.HeaderLocation, "/v1/units/"+name)
-	status := http.StatusOK
-	if created {
-		status = http.StatusCreated
-	}
-	return reply(c, status, unit)
+	return stored(c, "/v1/units/"+name, unit, created, archive.Or(err))
 }
 
 func checkArchiveType(c echo.Context) error {
