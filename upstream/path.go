@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -37,12 +38,8 @@ func cleanPath(escaped string) (clean string, ok bool) {
 // elsewhere.
 func holdsEncoded(decoded string) bool {
 	lower := strings.ToLower(decoded)
-	for _, code := range []string{"%2e", "%2f", "%5c", "%25", "%00"} {
-		if strings.Contains(lower, code) {
-			return true
-		}
-	}
-	return false
+	codes := []string{"%2e", "%2f", "%5c", "%25", "%00"}
+	return slices.ContainsFunc(codes, func(code string) bool { return strings.Contains(lower, code) })
 }
 
 // isBelow reports whether a clean path is a prefix or lies below it, by whole segments.
@@ -54,15 +51,7 @@ func isBelow(clean, prefix string) bool {
 
 // allows reports whether a clean path is among those that are passed on.
 func (s *service) allows(clean string) bool {
-	if s.Paths == nil {
-		return true
-	}
-	for _, prefix := range s.Paths {
-		if isBelow(clean, prefix) {
-			return true
-		}
-	}
-	return false
+	return s.Paths == nil || slices.ContainsFunc(s.Paths, func(prefix string) bool { return isBelow(clean, prefix) })
 }
 
 // target is the address of a clean path at the service.

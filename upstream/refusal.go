@@ -52,13 +52,7 @@ func (r *Refusal) because(err error) *Refusal {
 func (r *Refusal) answer(w http.ResponseWriter) {
 	p := httpwire.ProblemOf(r.Fault)
 	p.Status, p.Rule = r.Status, r.Rule
-	if p.MayRetry() {
-		w.Header().Set("Retry-After", httpwire.RetryAfter)
-	}
-	body, _ := httpwire.Encode(p) // a problem can always be encoded
-	w.Header().Set("Content-Type", httpwire.TypeProblem)
-	w.WriteHeader(r.Status)
-	_, _ = w.Write(body) //nolint:gosec // JSON of our own, with its media type; whoever asked may be gone
+	_ = httpwire.ReplyProblem(w, p) // whoever asked may be gone
 }
 
 // lost is the refusal of a request without an answer.

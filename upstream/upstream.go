@@ -162,7 +162,7 @@ func newService(name string, of Upstream, connect time.Duration) (*service, erro
 		return nil, fault.Wrap(fault.Input, err, "upstreams.%s.ca_file: there are no certificates to be had from %s", name, fault.Quote(of.CAFile)).
 			WithHint("name a file with certificates in PEM")
 	}
-	s.transport.TLSClientConfig = tlsWith(pool)
+	s.transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return s, nil
 }
 
@@ -181,8 +181,4 @@ func roots(path string) (*x509.CertPool, error) {
 		return nil, fault.New(fault.Input, "the file has no certificate in PEM")
 	}
 	return pool, nil
-}
-
-func tlsWith(pool *x509.CertPool) *tls.Config {
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }

@@ -34,7 +34,7 @@ func (a *answer) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	if !a.begun {
-		if !a.call.isReady() {
+		if !a.call.ready.Load() {
 			return len(p), nil
 		}
 		a.begun = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 )
 
 // call is a request that is being answered.
@@ -17,9 +18,10 @@ type call struct {
 	// SDK made of its parameters.
 	immediate *bool
 
+	reached atomic.Bool // the SDK has called the handler
+	ready   atomic.Bool // the handler has something to tell
+
 	mu      sync.Mutex
-	reached bool     // the SDK has called the handler
-	ready   bool     // the handler has something to tell
 	failure *refusal // why it told nothing
 	heard   reception
 }
@@ -44,23 +46,11 @@ func callOf(ctx context.Context) *call {
 	return &call{}
 }
 
-func (c *call) reach() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reached = true
-}
-
-func (c *call) succeed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ready = true
-}
-
 // fail keeps why a call is refused, unless it has told something already.
 func (c *call) fail(r *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ready {
+	if !c.ready.Load() {
 		c.failure = r
 	}
 }
@@ -71,17 +61,11 @@ func (c *call) tells(run, resend string) {
 	c.heard = reception{run: run, resend: resend}
 }
 
-func (c *call) isReady() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ready
-}
-
 // end returns how a call ended.
 func (c *call) end() (reached bool, failure *refusal, heard reception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reached, c.failure, c.heard
+	return c.reached.Load(), c.failure, c.heard
 }
 
 // waits reads from the parameters of version 0.3 whether a message's sender waits for the end.

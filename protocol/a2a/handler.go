@@ -24,7 +24,7 @@ var _ a2asrv.RequestHandler = handler{}
 // answered does a method. Its errors are refusals, which the call keeps.
 func answered[T any](ctx context.Context, h handler, do func(*call) (T, error)) (T, error) {
 	c := callOf(ctx)
-	c.reach()
+	c.reached.Store(true)
 	var result T
 	err := httpwire.Catch(func() (err error) { result, err = do(c); return err })
 	if err != nil {
@@ -33,7 +33,7 @@ func answered[T any](ctx context.Context, h handler, do func(*call) (T, error)) 
 		c.fail(r)
 		return none, r
 	}
-	c.succeed()
+	c.ready.Store(true)
 	return result, nil
 }
 

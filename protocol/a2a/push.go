@@ -13,11 +13,7 @@ const noPushText = "this server pushes nothing: subscribe to the task, or ask fo
 
 // CreateTaskPushConfig implements a2asrv.RequestHandler.
 func (h handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) (*sdk.PushConfig, error) {
-	return answered(ctx, h, func(c *call) (*sdk.PushConfig, error) {
-		run, err := h.pushed(ctx, c, req.TaskID)
-		if err != nil {
-			return nil, err
-		}
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
 		made, err := h.opts.Push.CreatePush(ctx, run, configOf(req))
 		return shownConfig(run, made), err
 	})
@@ -25,11 +21,7 @@ func (h handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) 
 
 // GetTaskPushConfig implements a2asrv.RequestHandler.
 func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
-	return answered(ctx, h, func(c *call) (*sdk.PushConfig, error) {
-		run, err := h.pushed(ctx, c, req.TaskID)
-		if err != nil {
-			return nil, err
-		}
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
 		config, err := h.opts.Push.Push(ctx, run, req.ID)
 		if fault.Is(err, fault.NotFound) {
 			return nil, refuse(noTask, "the task has no such configuration")
@@ -40,11 +32,7 @@ func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConf
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
 func (h handler) ListTaskPushConfigs(ctx context.Context, req *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
-	return answered(ctx, h, func(c *call) (*sdk.ListTaskPushConfigResponse, error) {
-		run, err := h.pushed(ctx, c, req.TaskID)
-		if err != nil {
-			return nil, err
-		}
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.ListTaskPushConfigResponse, error) {
 		all, err := h.opts.Push.Pushes(ctx, run)
 		answer := &sdk.ListTaskPushConfigResponse{Configs: []*sdk.PushConfig{}}
 		for _, config := range all {
@@ -56,27 +44,27 @@ func (h handler) ListTaskPushConfigs(ctx context.Context, req *sdk.ListTaskPushC
 
 // DeleteTaskPushConfig implements a2asrv.RequestHandler.
 func (h handler) DeleteTaskPushConfig(ctx context.Context, req *sdk.DeleteTaskPushConfigRequest) error {
-	_, err := answered(ctx, h, func(c *call) (bool, error) {
-		run, err := h.pushed(ctx, c, req.TaskID)
-		if err != nil {
-			return false, err
-		}
-		err = h.opts.Push.DeletePush(ctx, run, req.ID)
-		if fault.Is(err, fault.NotFound) {
+	_, err := pushed(ctx, h, req.TaskID, func(run string) (none struct{}, err error) {
+		if err = h.opts.Push.DeletePush(ctx, run, req.ID); fault.Is(err, fault.NotFound) {
 			err = nil
 		}
-		return true, err
+		return none, err
 	})
 	return err
 }
 
-// pushed returns the run of a task whose changes may be pushed.
-func (h handler) pushed(ctx context.Context, c *call, id sdk.TaskID) (string, error) {
-	if h.opts.Push == nil {
-		return "", refuse(noPush, noPushText)
-	}
-	record, err := h.record(ctx, c, id)
-	return record.ID, err
+// pushed does a method about the pushes of a task, whose run do is told.
+func pushed[T any](ctx context.Context, h handler, id sdk.TaskID, do func(run string) (T, error)) (T, error) {
+	return answered(ctx, h, func(c *call) (none T, err error) {
+		if h.opts.Push == nil {
+			return none, refuse(noPush, noPushText)
+		}
+		record, err := h.record(ctx, c, id)
+		if err != nil {
+			return none, err
+		}
+		return do(record.ID)
+	})
 }
 
 func configOf(c *sdk.PushConfig) api.PushConfig {

@@ -18,7 +18,7 @@ var errLeft = errors.New("the subscriber has left")
 func (h handler) streamed(ctx context.Context, history *int, run func(*call) (api.Record, error)) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		c := callOf(ctx)
-		c.reach()
+		c.reached.Store(true)
 		ctx, stop := httpwire.Attached(ctx)
 		defer stop()
 		err := httpwire.Catch(func() error { return h.stream(ctx, c, history, run, yield) })
@@ -40,7 +40,7 @@ func (h handler) stream(ctx context.Context, c *call, history *int, run func(*ca
 	if err != nil {
 		return err
 	}
-	c.succeed()
+	c.ready.Store(true)
 	if !yield(v.shown(shown{history: history, artifacts: true}), nil) {
 		return errLeft
 	}

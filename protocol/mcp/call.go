@@ -41,7 +41,7 @@ func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest, t
 		return api.Record{}, err
 	}
 	record, err := s.svc.Submit(ctx, Submission{
-		Unit: t.unit, Input: input, Files: files.list(),
+		Unit: t.unit, Input: input, Files: files.files,
 		Metadata:    map[string]string{ClientKey: clientOf(req)},
 		TraceParent: traceParent,
 	})

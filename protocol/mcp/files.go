@@ -30,17 +30,7 @@ type taken struct {
 	names   map[string]bool
 }
 
-func (t *taken) list() []File {
-	if t == nil {
-		return nil
-	}
-	return t.files
-}
-
 func (t *taken) close() {
-	if t == nil {
-		return
-	}
 	for _, c := range t.closers {
 		_ = c.Close() // read only
 	}
@@ -52,18 +42,18 @@ func (s *Server) take(ctx context.Context, input *contract.Schema, arguments jso
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
+	files := &taken{names: map[string]bool{}}
 	payload, err := contract.Decode(arguments, maxRequest)
 	if err != nil {
-		return nil, nil, err
+		return nil, files, err
 	}
 	refs := input.FileRefs(payload)
 	if len(refs) == 0 {
-		return payload.JSON(), nil, nil
+		return payload.JSON(), files, nil
 	}
 	if len(refs) > maxFiles {
-		return nil, nil, fault.New(fault.TooLarge, "the arguments name more than %d files", maxFiles)
+		return nil, files, fault.New(fault.TooLarge, "the arguments name more than %d files", maxFiles)
 	}
-	files := &taken{names: map[string]bool{}}
 	var findings []fault.Finding
 	for i, ref := range refs {
 		content, name, err := s.open(ctx, ref)
