@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"golang.org/x/crypto/cryptobyte"
 )
 
 // Bounds of a TLS client's first message.
@@ -16,7 +18,7 @@ const (
 	handshake = byte(22)     // the type of records
 	hello     = byte(1)      // the type of the message
 	nameExt   = uint16(0)    // the extension server_name
-	hostName  = byte(0)      // the type of a name in it
+	hostName  = uint8(0)     // the type of a name in it
 )
 
 var (
@@ -38,9 +40,7 @@ func readHello(from io.Reader) (flight []byte, name string, err error) {
 			return nil, "", errNoTLS
 		}
 	}
-	body := cursor(message[helloHead:])
-	body = body[:helloLen(message)]
-	name, ok := serverName(&body)
+	name, ok := serverName(message[helloHead:][:helloLen(message)])
 	if !ok {
 		return nil, "", errNoTLS
 	}
@@ -79,86 +79,42 @@ func isWhole(message []byte) bool {
 
 // serverName returns the host that a ClientHello (RFC 8446, 4.1.2) names; "" is none. It isn't ok
 // where the message has another form, or where it says something twice that counts here.
-func serverName(body *cursor) (name string, ok bool) {
-	fixed := body.skip(2+32) && body.skipVector(1) && body.skipVector(2) && body.skipVector(1)
+func serverName(body cryptobyte.String) (name string, ok bool) {
+	var passed, extensions cryptobyte.String
+	fixed := body.Skip(2+32) && body.ReadUint8LengthPrefixed(&passed) &&
+		body.ReadUint16LengthPrefixed(&passed) && body.ReadUint8LengthPrefixed(&passed)
 	if !fixed {
 		return "", false
 	}
-	if len(*body) == 0 { // no extensions
+	if body.Empty() { // no extensions
 		return "", true
 	}
-	extensions, ok := body.vector(2)
-	if !ok || len(*body) > 0 {
+	if !body.ReadUint16LengthPrefixed(&extensions) || !body.Empty() {
 		return "", false
 	}
 	found := false
-	for len(extensions) > 0 {
-		kind, ok := extensions.number(2)
-		data, whole := extensions.vector(2)
-		if !ok || !whole {
+	for !extensions.Empty() {
+		var kind uint16
+		var data cryptobyte.String
+		if !extensions.ReadUint16(&kind) || !extensions.ReadUint16LengthPrefixed(&data) {
 			return "", false
 		}
-		if uint16(kind) != nameExt { //nolint:gosec // two bytes
+		if kind != nameExt {
 			continue
 		}
-		if found {
+		if name, ok = onlyName(data); !ok || found {
 			return "", false
 		}
 		found = true
-		if name, ok = onlyName(data); !ok {
-			return "", false
-		}
 	}
 	return name, true
 }
 
 // onlyName returns the one name in the extension server_name (RFC 6066, 3).
-func onlyName(data cursor) (string, bool) {
-	names, ok := data.vector(2)
-	if !ok || len(data) > 0 {
-		return "", false
-	}
-	kind, ok := names.number(1)
-	name, whole := names.vector(2)
-	if !ok || !whole || byte(kind) != hostName || len(names) > 0 || len(name) == 0 { //nolint:gosec // one byte
-		return "", false
-	}
-	return string(name), true
-}
-
-// cursor is what is left to read of a message.
-type cursor []byte
-
-func (c *cursor) skip(n int) bool {
-	if len(*c) < n {
-		return false
-	}
-	*c = (*c)[n:]
-	return true
-}
-
-// number reads a number of so many bytes.
-func (c *cursor) number(bytes int) (n int, ok bool) {
-	if len(*c) < bytes {
-		return 0, false
-	}
-	for _, b := range (*c)[:bytes] {
-		n = n<<8 | int(b)
-	}
-	return n, c.skip(bytes)
-}
-
-// vector reads what stands behind its length, which has so many bytes.
-func (c *cursor) vector(bytes int) (cursor, bool) {
-	n, ok := c.number(bytes)
-	if !ok || len(*c) < n {
-		return nil, false
-	}
-	v := (*c)[:n]
-	return v, c.skip(n)
-}
-
-func (c *cursor) skipVector(bytes int) bool {
-	_, ok := c.vector(bytes)
-	return ok
+func onlyName(data cryptobyte.String) (string, bool) {
+	var names, name cryptobyte.String
+	var kind uint8
+	ok := data.ReadUint16LengthPrefixed(&names) && data.Empty() &&
+		names.ReadUint8(&kind) && names.ReadUint16LengthPrefixed(&name) && names.Empty()
+	return string(name), ok && kind == hostName && !name.Empty()
 }
