@@ -429,7 +429,7 @@ func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := []byte(`{"action":"reject","form":{"why":"x"}}`)
-	if err := s.store.AnswerQuestion(t.Context(), q.ID, raw, q.AskedAt); err != nil {
+	if err := s.store.AnswerQuestion(t.Context(), store.Key{}, q.ID, raw, q.AskedAt); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

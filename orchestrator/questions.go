@@ -77,7 +77,7 @@ func (l *loop) isAnswered(ctx context.Context, question string) (bool, error) {
 
 // questionAside reads a question, and leaves the caller's stack as small as it is.
 func (l *loop) questionAside(ctx context.Context, id string) (row store.Question, err error) {
-	aside(func() { row, err = l.journal.Question(ctx, id) })
+	aside(func() { row, err = l.store.Question(ctx, id) })
 	return row, err
 }
 
@@ -124,7 +124,7 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 	}
 	event := api.QuestionEvent{ID: id, Address: q.Address, State: api.QuestionOpen}
 	err = j.loop.persist("open question", j.ID, func() (err error) {
-		row, err = j.loop.journal.OpenQuestion(context.WithoutCancel(ctx), asked, newEvent(asked.AskedAt, event))
+		row, err = j.loop.store.OpenQuestion(context.WithoutCancel(ctx), asked, newEvent(asked.AskedAt, event))
 		return err
 	})
 	if err == nil && q.Kind != "" && !isSame(row, asked) {
@@ -147,7 +147,7 @@ func isSame(a, b store.Question) bool {
 // closeQuestions closes the questions that are open at the end of the run.
 func (j *job) closeQuestions(ctx context.Context) error {
 	for j.asks.Load() {
-		rows, err := j.loop.journal.OpenQuestions(context.WithoutCancel(ctx), j.ID, time.Time{}, 0, 0)
+		rows, err := j.loop.store.OpenQuestions(context.WithoutCancel(ctx), j.ID, time.Time{}, 0, 0)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -182,7 +182,7 @@ func (j *job) close(ctx context.Context, row store.Question) (store.Question, er
 	event := api.QuestionEvent{ID: row.ID, Address: row.Address, State: api.QuestionClosed}
 	now := time.Now().UTC()
 	err := j.loop.persist("close question", j.ID, func() (err error) {
-		row, err = j.loop.journal.CloseQuestion(context.WithoutCancel(ctx), row.ID, now, newEvent(now, event))
+		row, err = j.loop.store.CloseQuestion(context.WithoutCancel(ctx), row.ID, now, newEvent(now, event))
 		return err
 	})
 	if err == nil && row.Answer == nil {
@@ -320,7 +320,7 @@ func (s *Service) answer(ctx context.Context, id string, answer api.Answer, key 
 	}
 	now := time.Now().UTC()
 	event := api.QuestionEvent{ID: id, Address: row.Address, State: api.QuestionAnswered}
-	if err := s.store.AnswerQuestionOnce(ctx, key, id, raw, now, newEvent(now, event)); err != nil {
+	if err := s.store.AnswerQuestion(ctx, key, id, raw, now, newEvent(now, event)); err != nil {
 		return err
 	}
 	s.answers.notify(id)

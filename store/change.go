@@ -36,6 +36,5 @@ func addChange(ctx context.Context, tx *transaction, seq, number int64, state st
 	if number == 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO changes (run, at, state) VALUES (?, ?, ?)", seq, number, state)
-	return err
+	return tx.exec(ctx, "INSERT INTO changes (run, at, state) VALUES (?, ?, ?)", seq, number, state)
 }

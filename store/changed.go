@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -47,10 +48,7 @@ func (s *Store) Changed(ctx context.Context, f ChangedFilter) (ChangedPage, erro
 	if err != nil {
 		return ChangedPage{}, err
 	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(f.Limit, defaultLimit)
 	var rows []changed
 	for _, part := range []statement{f.stayed(changedColumns, from), f.moved(changedColumns, from)} {
 		some, err := query(ctx, s.readers, scanChanged, part.text+" ORDER BY 1 DESC, 2 DESC LIMIT ?", append(part.args, limit+1)...)
@@ -132,7 +130,7 @@ const (
 func (f ChangedFilter) stayed(columns string, from frozen) statement {
 	return f.each(func(index string, terms []string, args []any) statement {
 		terms = append(terms, "runs.changed_at >= ? AND (runs.changed_at, runs.seq) < (?, ?)")
-		args = append(args, f.since(), from.place.at, from.place.seq)
+		args = append(args, since(f.Since), from.place.at, from.place.seq)
 		return statement{"SELECT " + strings.ReplaceAll(columns, "PLACE", stayedAt) + " FROM runs INDEXED BY " + index + " WHERE " + strings.Join(terms, " AND "), args}
 	}, f.chosen())
 }
@@ -149,7 +147,7 @@ func (f ChangedFilter) moved(columns string, from frozen) statement {
 	text := "SELECT " + strings.ReplaceAll(columns, "PLACE", movedAt) + " FROM (" + now.text + `) AS now CROSS JOIN runs ON runs.seq = now.seq
 		CROSS JOIN changes AS was ON was.run = now.seq AND was.at = (SELECT max(at) FROM changes WHERE run = now.seq AND at <= ?)
 		WHERE was.state IN ` + in + " AND was.at >= ? AND (was.at, runs.seq) < (?, ?)"
-	return statement{text, append(append(append(now.args, from.at), states...), f.since(), from.place.at, from.place.seq)}
+	return statement{text, append(append(append(now.args, from.at), states...), since(f.Since), from.place.at, from.place.seq)}
 }
 
 // each makes one statement of parts that an index has in their order: one for each unit and state,
@@ -197,24 +195,15 @@ func distinct(values []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
-func (f ChangedFilter) since() int64 {
-	if f.Since.IsZero() {
-		return math.MinInt64
-	}
-	return nanos(f.Since)
-}
-
 // changed is a run and its place in the order.
 type changed struct {
 	run   Run
 	place place
 }
 
-func scanChanged(row scanner) (changed, error) {
-	var c changed
+func scanChanged(row scanner, c *changed) error {
 	// The place comes before the searched columns.
-	err := scanSearched(leading{row, []any{&c.place.at, &c.place.seq}}, &c.run, &c.run.Record)
-	return c, err
+	return scanSearched(leading{row, []any{&c.place.at, &c.place.seq}}, &c.run, &c.run.Record)
 }
 
 // leading is a row with columns before those that its reader knows.

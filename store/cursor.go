@@ -10,35 +10,43 @@ import (
 // position is a place in the order of lists.
 type position struct{ created, seq int64 }
 
-// The form of a cursor: a byte that names the form, then the two numbers.
+// The forms of cursors: a byte that names the form, then its numbers.
 const (
-	cursorForm = 1
-	cursorSize = 1 + 8 + 8
+	positionForm = 1
+	frozenForm   = 2
 )
 
 var cursorText = base64.RawURLEncoding.Strict()
 
-func (p position) cursor() string {
-	b := make([]byte, 0, cursorSize)
-	b = append(b, cursorForm)
-	b = binary.BigEndian.AppendUint64(b, uint64(p.created)) //nolint:gosec // the same bits, back again in parseCursor
-	b = binary.BigEndian.AppendUint64(b, uint64(p.seq))     //nolint:gosec // as above
+func encodeCursor(form byte, numbers ...int64) string {
+	b := []byte{form}
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // the same bits, back again in decodeCursor
+	}
 	return cursorText.EncodeToString(b)
 }
 
-// parseCursor reads a cursor from an untrusted client. The error is an Input fault.
-func parseCursor(text string) (position, error) {
-	if len(text) != cursorText.EncodedLen(cursorSize) {
-		return position{}, errCursor()
+// decodeCursor reads a cursor from an untrusted client. The error is an Input fault.
+func decodeCursor(text string, form byte, numbers ...*int64) error {
+	size := 1 + 8*len(numbers)
+	if len(text) != cursorText.EncodedLen(size) {
+		return errCursor()
 	}
 	b, err := cursorText.DecodeString(text)
-	if err != nil || len(b) != cursorSize || b[0] != cursorForm {
-		return position{}, errCursor()
+	if err != nil || len(b) != size || b[0] != form {
+		return errCursor()
 	}
-	return position{
-		created: int64(binary.BigEndian.Uint64(b[1:])), //nolint:gosec // the same bits, as in cursor
-		seq:     int64(binary.BigEndian.Uint64(b[9:])), //nolint:gosec // as above
-	}, nil
+	for i, n := range numbers {
+		*n = int64(binary.BigEndian.Uint64(b[1+8*i:])) //nolint:gosec // the same bits, as in encodeCursor
+	}
+	return nil
+}
+
+func (p position) cursor() string { return encodeCursor(positionForm, p.created, p.seq) }
+
+func parseCursor(text string) (p position, err error) {
+	err = decodeCursor(text, positionForm, &p.created, &p.seq)
+	return p, err
 }
 
 func errCursor() error {

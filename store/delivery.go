@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,11 +29,7 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 	}
 	const add = `INSERT INTO deliveries (push, event, at)
 		SELECT seq, (SELECT max(seq) FROM events WHERE run = ?1), ?2 FROM pushes WHERE run = ?1 AND given_up_at = 0`
-	done, err := tx.ExecContext(ctx, add, run, nanos(e.At))
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if n, err := tx.rows(ctx, add, run, nanos(e.At)); err != nil || n == 0 {
 		return err
 	}
 	tx.pushed = true
@@ -54,11 +48,10 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 
 // giveUp ends a push: what waits is lost.
 func giveUp(ctx context.Context, tx *transaction, push int64, at time.Time, reason string) error {
-	if _, err := tx.ExecContext(ctx, "UPDATE pushes SET given_up_at = ?, reason = ? WHERE seq = ?", nanos(at), reason, push); err != nil {
+	if err := tx.exec(ctx, "UPDATE pushes SET given_up_at = ?, reason = ? WHERE seq = ?", nanos(at), reason, push); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE deliveries SET ended_at = ? WHERE push = ? AND ended_at = 0", nanos(at), push)
-	return err
+	return tx.exec(ctx, "UPDATE deliveries SET ended_at = ? WHERE push = ? AND ended_at = 0", nanos(at), push)
 }
 
 // PushNews returns a channel that has something when there may be new deliveries.
@@ -111,21 +104,17 @@ const (
 	selectNextPush = "SELECT coalesce(min(next_at), 0) FROM pushes WHERE waiting > 0 AND next_at > ?"
 )
 
-func scanDuePush(row scanner) (d DuePush, err error) {
-	err = row.Scan(&d.Seq, &d.Host)
-	return d, err
-}
+func scanDuePush(row scanner, d *DuePush) error { return row.Scan(&d.Seq, &d.Host) }
 
 // NextDelivery returns the first delivery of a push that waits, or a NotFound fault if none does.
 func (s *Store) NextDelivery(ctx context.Context, push int64) (d Delivery, err error) {
-	var at int64
-	err = s.readers.QueryRowContext(ctx, selectNextDelivery, push).Scan(&d.Push.Seq, &d.Push.Run, &d.Push.ID, &d.Push.URL, &d.Push.Host, &d.Push.Token,
-		&d.Push.Scheme, &d.Push.Credentials, &d.Event.Seq, &at, &d.Event.Type, &d.Event.Data, &d.Tries)
-	d.Event.At = fromNanos(at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Delivery{}, fault.New(fault.NotFound, "no delivery of the push waits")
-	}
+	d, err = find(ctx, s.readers, scanDelivery, fault.New(fault.NotFound, "no delivery of the push waits"), selectNextDelivery, push)
 	return d, s.explain(ctx, "read delivery", err)
+}
+
+func scanDelivery(row scanner, d *Delivery) error {
+	p, e := &d.Push, &d.Event
+	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, &e.Seq, stamp{&e.At}, &e.Type, &e.Data, &d.Tries)
 }
 
 const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, events.seq, events.at, events.type, events.data, tries
@@ -156,15 +145,12 @@ func (s *Store) NoteTry(ctx context.Context, t Try) error {
 		if t.Delivered {
 			ended, next = t.At, t.At
 		}
-		done, err := tx.ExecContext(ctx, "UPDATE deliveries SET tries = tries + 1, ended_at = ?, delivered = ? WHERE push = ? AND event = ? AND ended_at = 0",
+		n, err := tx.rows(ctx, "UPDATE deliveries SET tries = tries + 1, ended_at = ?, delivered = ? WHERE push = ? AND event = ? AND ended_at = 0",
 			nanos(ended), t.Delivered, t.Push, t.Event)
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "UPDATE pushes SET tried_at = ?, status = ?, next_at = ? WHERE seq = ?", nanos(t.At), t.Status, nanos(next), t.Push); err != nil {
+		if err := tx.exec(ctx, "UPDATE pushes SET tried_at = ?, status = ?, next_at = ? WHERE seq = ?", nanos(t.At), t.Status, nanos(next), t.Push); err != nil {
 			return err
 		}
 		if t.Delivered || !t.Next.IsZero() {
@@ -180,9 +166,8 @@ func (s *Store) NoteTry(ctx context.Context, t Try) error {
 
 // noteNothing forgets the delivery of an event of which nothing is told.
 func noteNothing(ctx context.Context, tx *transaction, t Try) error {
-	if _, err := tx.ExecContext(ctx, "DELETE FROM deliveries WHERE push = ? AND event = ? AND ended_at = 0", t.Push, t.Event); err != nil {
+	if err := tx.exec(ctx, "DELETE FROM deliveries WHERE push = ? AND event = ? AND ended_at = 0", t.Push, t.Event); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE pushes SET next_at = ? WHERE seq = ? AND waiting > 0", nanos(t.At), t.Push)
-	return err
+	return tx.exec(ctx, "UPDATE pushes SET next_at = ? WHERE seq = ? AND waiting > 0", nanos(t.At), t.Push)
 }

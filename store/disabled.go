@@ -10,20 +10,17 @@ import (
 // DisableUnit stores that a unit is switched off. Of one that is so already the time stays.
 func (s *Store) DisableUnit(ctx context.Context, name string, at time.Time) error {
 	const off = "INSERT INTO disabled_units (unit, at) VALUES (?, ?) ON CONFLICT (unit) DO UPDATE SET at = excluded.at WHERE at = 0"
-	return s.explain(ctx, "disable unit", s.switchUnit(ctx, off, name, nanos(at)))
+	return s.switchUnit(ctx, "disable unit", off, name, nanos(at))
 }
 
 // EnableUnit stores that a unit is switched on, whatever it says itself.
 func (s *Store) EnableUnit(ctx context.Context, name string) error {
 	const on = "INSERT INTO disabled_units (unit, at) VALUES (?, 0) ON CONFLICT (unit) DO UPDATE SET at = 0"
-	return s.explain(ctx, "enable unit", s.switchUnit(ctx, on, name))
+	return s.switchUnit(ctx, "enable unit", on, name)
 }
 
-func (s *Store) switchUnit(ctx context.Context, statement string, args ...any) error {
-	return s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(ctx, statement, args...)
-		return err
-	})
+func (s *Store) switchUnit(ctx context.Context, operation, statement string, args ...any) error {
+	return s.change(ctx, operation, func(ctx context.Context, tx *transaction) error { return tx.exec(ctx, statement, args...) })
 }
 
 // SwitchedUnits returns the units that were switched off (true) or on (false), by name.
@@ -32,13 +29,11 @@ func (s *Store) SwitchedUnits(ctx context.Context) (map[string]bool, error) {
 		unit string
 		off  bool
 	}
-	rows, err := query(ctx, s.readers, func(row scanner) (u switched, err error) {
-		err = row.Scan(&u.unit, &u.off)
-		return u, err
-	}, "SELECT unit, at <> 0 FROM disabled_units")
+	scan := func(row scanner, u *switched) error { return row.Scan(&u.unit, &u.off) }
+	rows, err := list(ctx, s, "list switched units", scan, "SELECT unit, at <> 0 FROM disabled_units")
 	units := make(map[string]bool, len(rows))
 	for _, u := range rows {
 		units[u.unit] = u.off
 	}
-	return units, s.explain(ctx, "list switched units", err)
+	return units, err
 }

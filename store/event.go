@@ -19,8 +19,7 @@ type Event struct {
 // Events returns the events of a run whose Seq is greater than after, in order: at most
 // limit, and never more than 1000. A limit of 0 means 1000. An unknown run has no events.
 func (s *Store) Events(ctx context.Context, run string, after int64, limit int) ([]Event, error) {
-	events, err := query(ctx, s.readers, scanEvent, selectEvents, run, after, atMost(limit))
-	return events, s.explain(ctx, "read events", err)
+	return list(ctx, s, "read events", scanEvent, selectEvents, run, after, atMost(limit))
 }
 
 const selectEvents = `SELECT seq, at, type, data FROM events
@@ -34,8 +33,7 @@ func (s *Store) Told(ctx context.Context, run, kind string, after int64, limit i
 	if !known {
 		return nil, fmt.Errorf("read events: those of the type %q are not indexed", kind)
 	}
-	events, err := query(ctx, s.readers, scanEvent, text, run, after, atMost(limit))
-	return events, s.explain(ctx, "read events", err)
+	return list(ctx, s, "read events", scanEvent, text, run, after, atMost(limit))
 }
 
 // selectTold are statements by the type.
@@ -54,12 +52,8 @@ func atMost(limit int) int {
 	return limit
 }
 
-func scanEvent(row scanner) (Event, error) {
-	var e Event
-	var at int64
-	err := row.Scan(&e.Seq, &at, &e.Type, &e.Data)
-	e.At = fromNanos(at)
-	return e, err
+func scanEvent(row scanner, e *Event) error {
+	return row.Scan(&e.Seq, stamp{&e.At}, &e.Type, &e.Data)
 }
 
 // addEvents continues the run's numbers, and stores what pushes are to tell of the events. Only the
@@ -68,7 +62,7 @@ func addEvents(ctx context.Context, tx *transaction, seq int64, events []Event) 
 	const insert = `INSERT INTO events (run, seq, at, type, data)
 		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = ?1), ?2, ?3, ?4)`
 	for _, e := range events {
-		if _, err := tx.ExecContext(ctx, insert, seq, nanos(e.At), e.Type, e.Data); err != nil {
+		if err := tx.exec(ctx, insert, seq, nanos(e.At), e.Type, e.Data); err != nil {
 			return err
 		}
 		if err := addDelivery(ctx, tx, seq, e); err != nil {

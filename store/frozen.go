@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"encoding/binary"
 )
 
 // place is a place in the order of changes.
@@ -21,36 +20,16 @@ type frozen struct {
 	place  place
 }
 
-// The form of its cursor: a byte that names the form, then five numbers.
-const (
-	frozenForm = 2
-	frozenSize = 1 + 5*8
-)
-
 func (f frozen) cursor() string {
-	b := make([]byte, 0, frozenSize)
-	b = append(b, frozenForm)
-	for _, n := range []int64{f.at, f.newest, f.total, f.place.at, f.place.seq} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // the same bits, back again in parseFrozen
-	}
-	return cursorText.EncodeToString(b)
+	return encodeCursor(frozenForm, f.at, f.newest, f.total, f.place.at, f.place.seq)
 }
 
-// parseFrozen reads a cursor from an untrusted client. The error is an Input fault.
-func parseFrozen(text string) (frozen, error) {
-	if len(text) != cursorText.EncodedLen(frozenSize) {
-		return frozen{}, errCursor()
+func parseFrozen(text string) (f frozen, err error) {
+	err = decodeCursor(text, frozenForm, &f.at, &f.newest, &f.total, &f.place.at, &f.place.seq)
+	if err == nil && (f.place.at > f.at || f.total < 0) {
+		err = errCursor()
 	}
-	b, err := cursorText.DecodeString(text)
-	if err != nil || len(b) != frozenSize || b[0] != frozenForm {
-		return frozen{}, errCursor()
-	}
-	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[1+8*i:])) } //nolint:gosec,mnd // as in cursor
-	f := frozen{at: n(0), newest: n(1), total: n(2), place: place{at: n(3), seq: n(4)}}
-	if f.place.at > f.at || f.total < 0 {
-		return frozen{}, errCursor()
-	}
-	return f, nil
+	return f, err
 }
 
 // page drops the extra rows that were read to see whether there is more.

@@ -92,8 +92,7 @@ func (s *Store) Damaged() bool {
 // probe writes a page, and reads the whole database if its disk had an error.
 func (s *Store) probe(ctx context.Context, code int) error {
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(ctx, "UPDATE totals SET runs = runs")
-		return err
+		return tx.exec(ctx, "UPDATE totals SET runs = runs")
 	})
 	if err == nil && code == sqlite3.SQLITE_IOERR {
 		err = quickly(s.logger).of(ctx, s.readers)

@@ -32,8 +32,7 @@ func (s *Store) ByKey(ctx context.Context, key string) (run, fingerprint string,
 
 // Keys returns the keys that begin with a prefix, in their order.
 func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
-	keys, err := query(ctx, s.readers, scanID, "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix, prefix+"\U0010FFFF")
-	return keys, s.explain(ctx, "read keys", err)
+	return list(ctx, s, "read keys", scanValue[string], "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix, prefix+"\U0010FFFF")
 }
 
 // findKey returns nil for an unknown key.
@@ -57,8 +56,7 @@ func take(ctx context.Context, tx *transaction, key Key, seq int64) error {
 	if taken != nil {
 		return taken
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)", key.Value, key.Fingerprint, seq)
-	return err
+	return tx.exec(ctx, "INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)", key.Value, key.Fingerprint, seq)
 }
 
 // takeOnce is take for a run that may have the key already: then fresh is false. No key is fresh.
@@ -78,18 +76,13 @@ func takeOnce(ctx context.Context, tx *transaction, key Key, run string, seq int
 // the key already, nothing is stored, and fresh is false. The error is a NotFound fault if there is
 // no such run, and a *Taken if the key has another fingerprint or run.
 func (s *Store) AppendOnce(ctx context.Context, key Key, run string, events ...Event) (fresh bool, err error) {
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		fresh = false
-		seq, err := seqOf(ctx, tx, run)
-		if err != nil {
-			return err
-		}
+	err = s.changeRun(ctx, "append events", run, func(ctx context.Context, tx *transaction, seq int64) (err error) {
 		if fresh, err = takeOnce(ctx, tx, key, run, seq); !fresh || err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, seq, events)
 	})
-	return fresh && err == nil, s.explain(ctx, "append events", err)
+	return fresh && err == nil, err
 }
 
 // DropKeys takes from a run its keys that begin with a prefix, and returns how many it had. An
@@ -100,27 +93,18 @@ func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64
 	if err := s.readers.QueryRowContext(ctx, had, run, prefix, after).Scan(&dropped); err != nil || dropped == 0 {
 		return 0, s.explain(ctx, "drop keys", err)
 	}
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run, prefix, after)
-		if err == nil {
-			dropped, err = done.RowsAffected()
-		}
+	err = s.change(ctx, "drop keys", func(ctx context.Context, tx *transaction) (err error) {
+		dropped, err = tx.rows(ctx, "DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run, prefix, after)
 		return err
 	})
-	return dropped, s.explain(ctx, "drop keys", err)
+	return dropped, err
 }
 
 // PointKey gives a key to a run, also one that another run has. It goes with the run. The error
 // is a NotFound fault if there is no such run.
 func (s *Store) PointKey(ctx context.Context, key Key, run string) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		seq, err := seqOf(ctx, tx, run)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)
+	return s.changeRun(ctx, "point key", run, func(ctx context.Context, tx *transaction, seq int64) error {
+		return tx.exec(ctx, `INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)
 			ON CONFLICT (value) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run`, key.Value, key.Fingerprint, seq)
-		return err
 	})
-	return s.explain(ctx, "point key", err)
 }

@@ -79,7 +79,7 @@ func order(by string) (created, seq string) {
 
 // led selects columns of the runs that the metadata leads to.
 func (f Filter) led(columns, by string, upTo position) (string, []any) {
-	terms, values := f.terms(by, f.states(), upTo)
+	terms, values := f.terms(by, distinct(f.States), upTo)
 	return "SELECT " + columns + " FROM " + byValue + " CROSS JOIN runs ON runs.seq = lead.run" +
 		" WHERE lead.key = ? AND lead.value = ? AND " + terms, append([]any{by, f.Metadata[by]}, values...)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -51,20 +52,14 @@ func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(f.Limit, defaultLimit)
 	by, err := s.lead(ctx, f, upTo)
 	if err != nil {
 		return Page{}, s.explain(ctx, "list runs", err)
 	}
 	text, args := f.statement(by, upTo, limit+1)
-	rows, err := query(ctx, s.readers, scanListed, text, args...)
-	if err != nil {
-		return Page{}, s.explain(ctx, "list runs", err)
-	}
-	return page(rows, limit), nil
+	rows, err := list(ctx, s, "list runs", scanListed, text, args...)
+	return page(rows, limit), err
 }
 
 func (f Filter) check() error {
@@ -110,7 +105,7 @@ func (f Filter) selects(columns, by string, upTo position) (string, []any) {
 	if by != "" {
 		return f.led(columns, by, upTo)
 	}
-	states := f.states()
+	states := distinct(f.States)
 	index, byState := f.index(len(states) > 0)
 	parts := [][]string{states}
 	if byState {
@@ -125,9 +120,6 @@ func (f Filter) selects(columns, by string, upTo position) (string, []any) {
 	}
 	return strings.Join(texts, " UNION ALL "), args
 }
-
-// states are the states to look for, each once.
-func (f Filter) states() []string { return slices.Compact(slices.Sorted(slices.Values(f.States))) }
 
 // index returns the index with the fewest entries to read, and whether it is one by state.
 func (f Filter) index(byState bool) (string, bool) {
@@ -158,7 +150,7 @@ func (f Filter) index(byState bool) (string, bool) {
 func (f Filter) terms(by string, states []string, upTo position) (string, []any) {
 	created, seq := order(by)
 	terms := []string{created + " >= ?", "(" + created + ", " + seq + ") < (?, ?)"}
-	args := []any{f.since(), upTo.created, upTo.seq}
+	args := []any{since(f.Since), upTo.created, upTo.seq}
 	add := func(term string, values ...any) {
 		terms, args = append(terms, term), append(args, values...)
 	}
@@ -197,11 +189,12 @@ func (f Filter) terms(by string, states []string, upTo position) (string, []any)
 	return strings.Join(terms, " AND "), args
 }
 
-func (f Filter) since() int64 {
-	if f.Since.IsZero() {
+// since is the first time of a list as it is stored; zero: it is open.
+func since(t time.Time) int64 {
+	if t.IsZero() {
 		return math.MinInt64
 	}
-	return nanos(f.Since)
+	return nanos(t)
 }
 
 // anyOf returns "(?,?,...)" and the values to bind.
@@ -219,10 +212,8 @@ type listed struct {
 	seq int64
 }
 
-func scanListed(row scanner) (listed, error) {
-	var l listed
-	err := scanSearched(row, &l.run, &l.seq, &l.run.Record)
-	return l, err
+func scanListed(row scanner, l *listed) error {
+	return scanSearched(row, &l.run, &l.seq, &l.run.Record)
 }
 
 // page drops the extra row that was read to see whether there is more.

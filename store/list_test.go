@@ -179,11 +179,9 @@ func TestTimesBeyondWhatIsStored(t *testing.T) {
 // plan returns how SQLite goes about a query.
 func plan(t *testing.T, s *Store, text string, args ...any) string {
 	t.Helper()
-	steps, err := query(t.Context(), s.readers, func(row scanner) (string, error) {
+	steps, err := query(t.Context(), s.readers, func(row scanner, step *string) error {
 		var id, parent, unused int
-		var step string
-		err := row.Scan(&id, &parent, &unused, &step)
-		return step, err
+		return row.Scan(&id, &parent, &unused, step)
 	}, "EXPLAIN QUERY PLAN "+text, args...)
 	must(t, err)
 	return strings.Join(steps, "\n")

@@ -14,16 +14,11 @@ type Live struct {
 
 // Live counts the unfinished runs, by unit and state.
 func (s *Store) Live(ctx context.Context) ([]Live, error) {
-	live, err := query(ctx, s.readers, scanLive, selectLive)
-	return live, s.explain(ctx, "count runs", err)
+	return list(ctx, s, "count runs", scanLive, selectLive)
 }
 
 const selectLive = "SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0 GROUP BY unit, state ORDER BY unit, state"
 
-func scanLive(row scanner) (Live, error) {
-	var l Live
-	var oldest int64
-	err := row.Scan(&l.Unit, &l.State, &l.Runs, &oldest)
-	l.Oldest = fromNanos(oldest)
-	return l, err
+func scanLive(row scanner, l *Live) error {
+	return row.Scan(&l.Unit, &l.State, &l.Runs, stamp{&l.Oldest})
 }

@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -38,7 +36,7 @@ func (h *Happened) Error() string {
 // up to a time. Those that are stored already are left as they are, and don't count. It returns how
 // many are new. A schedule that isn't there is a NotFound fault.
 func (s *Store) AddOccurrences(ctx context.Context, schedule int64, until time.Time, all ...Occurrence) (added int, err error) {
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+	err = s.change(ctx, "store occurrences", func(ctx context.Context, tx *transaction) error {
 		added = 0
 		for _, o := range all {
 			err := insertOccurrence(ctx, tx, o)
@@ -55,13 +53,12 @@ func (s *Store) AddOccurrences(ctx context.Context, schedule int64, until time.T
 		}
 		return lookedAt(ctx, tx, schedule, until, added)
 	})
-	return added, s.explain(ctx, "store occurrences", err)
+	return added, err
 }
 
 // SaveOccurrence writes Outcome, Run and Reason of a stored occurrence.
 func (s *Store) SaveOccurrence(ctx context.Context, o Occurrence) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return saveOccurrence(ctx, tx, o) })
-	return s.explain(ctx, "save occurrence", err)
+	return s.change(ctx, "save occurrence", func(ctx context.Context, tx *transaction) error { return saveOccurrence(ctx, tx, o) })
 }
 
 // addOccurrence stores the occurrence of a new run: a new one, or one that waited.
@@ -83,86 +80,59 @@ func addOccurrence(ctx context.Context, tx *transaction, r Run) error {
 }
 
 func insertOccurrence(ctx context.Context, tx *transaction, o Occurrence) error {
-	done, err := tx.ExecContext(ctx, `INSERT INTO occurrences (schedule, planned, fired, late_ms, outcome, run, reason, manual)
+	err := tx.change(ctx, &Happened{o.Planned}, `INSERT INTO occurrences (schedule, planned, fired, late_ms, outcome, run, reason, manual)
 		SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM schedules WHERE seq = ?) ON CONFLICT (schedule, planned) DO NOTHING`,
 		o.Schedule, nanos(o.Planned), nanos(o.Fired), o.LateMS, o.Outcome, o.Run, o.Reason, o.Manual, o.Schedule)
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, &Happened{o.Planned})
-	}
-	_, err = tx.ExecContext(ctx, `DELETE FROM occurrences WHERE schedule = ? AND outcome <> 'waiting' AND seq <=
+	return tx.exec(ctx, `DELETE FROM occurrences WHERE schedule = ? AND outcome <> 'waiting' AND seq <=
 		(SELECT seq FROM occurrences WHERE schedule = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`, o.Schedule, o.Schedule, maxOccurrences)
-	return err
 }
 
 // saveOccurrence gives an occurrence that waits its end. One that doesn't wait any more is a
 // Conflict fault.
 func saveOccurrence(ctx context.Context, tx *transaction, o Occurrence) error {
-	done, err := tx.ExecContext(ctx, "UPDATE occurrences SET outcome = ?, run = ?, reason = ? WHERE seq = ? AND outcome = 'waiting'",
-		o.Outcome, o.Run, o.Reason, o.Seq)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, fault.New(fault.Conflict, "the occurrence doesn't wait any more"))
-	}
-	return nil
+	return tx.change(ctx, fault.New(fault.Conflict, "the occurrence doesn't wait any more"),
+		"UPDATE occurrences SET outcome = ?, run = ?, reason = ? WHERE seq = ? AND outcome = 'waiting'", o.Outcome, o.Run, o.Reason, o.Seq)
 }
 
 // lookedAt notes up to which planned time a schedule was looked at, and how many more occurrences
 // it has had.
 func lookedAt(ctx context.Context, tx *transaction, schedule int64, until time.Time, more int) error {
-	done, err := tx.ExecContext(ctx, "UPDATE schedules SET until_planned = max(until_planned, ?), fired = fired + ? WHERE seq = ?",
-		nanos(until), more, schedule)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, fault.New(fault.NotFound, "the schedule was removed"))
-	}
-	return nil
+	return tx.change(ctx, fault.New(fault.NotFound, "the schedule was removed"),
+		"UPDATE schedules SET until_planned = max(until_planned, ?), fired = fired + ? WHERE seq = ?", nanos(until), more, schedule)
 }
 
 const selectOccurrence = "SELECT seq, schedule, planned, fired, late_ms, outcome, run, reason, manual FROM occurrences"
 
-func scanOccurrence(row scanner) (o Occurrence, err error) {
-	var planned, fired int64
-	err = row.Scan(&o.Seq, &o.Schedule, &planned, &fired, &o.LateMS, &o.Outcome, &o.Run, &o.Reason, &o.Manual)
-	o.Planned, o.Fired = fromNanos(planned), fromNanos(fired)
-	return o, err
+func scanOccurrence(row scanner, o *Occurrence) error {
+	return row.Scan(&o.Seq, &o.Schedule, stamp{&o.Planned}, stamp{&o.Fired}, &o.LateMS, &o.Outcome, &o.Run, &o.Reason, &o.Manual)
 }
 
 // Occurrences lists those of a schedule, the youngest first: those with a smaller Seq than before,
 // where that isn't 0. The limit is at most 1000; 0 is 1000.
 func (s *Store) Occurrences(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
-	if before <= 0 {
-		before = math.MaxInt64
-	}
-	all, err := query(ctx, s.readers, scanOccurrence, selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, before, atMost(limit))
-	return all, s.explain(ctx, "list occurrences", err)
+	return list(ctx, s, "list occurrences", scanOccurrence, selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, below(before), atMost(limit))
 }
 
 // WaitingOccurrences returns the occurrences of a schedule that wait, the oldest first; 0: those of
 // all schedules.
 func (s *Store) WaitingOccurrences(ctx context.Context, schedule int64) ([]Occurrence, error) {
-	all, err := query(ctx, s.readers, scanOccurrence, selectOccurrence+" WHERE outcome = 'waiting' AND (schedule = ? OR ? = 0) ORDER BY schedule, seq", schedule, schedule)
-	return all, s.explain(ctx, "list occurrences", err)
+	return list(ctx, s, "list occurrences", scanOccurrence, selectOccurrence+" WHERE outcome = 'waiting' AND (schedule = ? OR ? = 0) ORDER BY schedule, seq", schedule, schedule)
 }
 
 // LastOccurrences returns the youngest occurrence of each of the schedules that has one, by Seq.
 func (s *Store) LastOccurrences(ctx context.Context, schedules []int64) (map[int64]Occurrence, error) {
 	last := map[int64]Occurrence{}
 	for _, seq := range schedules {
-		o, err := scanOccurrence(s.readers.QueryRowContext(ctx, selectOccurrence+" WHERE schedule = ? ORDER BY seq DESC LIMIT 1", seq))
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
+		rows, err := list(ctx, s, "read occurrences", scanOccurrence, selectOccurrence+" WHERE schedule = ? ORDER BY seq DESC LIMIT 1", seq)
 		if err != nil {
-			return nil, s.explain(ctx, "read occurrences", err)
+			return nil, err
 		}
-		last[seq] = o
+		for _, o := range rows {
+			last[seq] = o
+		}
 	}
 	return last, nil
 }

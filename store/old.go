@@ -22,8 +22,8 @@ func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 	if !o.Before.IsZero() {
 		before = nanos(o.Before)
 	}
-	runs, err := query(ctx, s.readers, scanBare, selectOldest, before, atMost(o.Limit), o.Offset)
-	return runs, s.explain(ctx, "read oldest runs", err)
+	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
+	return list(ctx, s, "read oldest runs", scan, selectOldest, before, atMost(o.Limit), o.Offset)
 }
 
 const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
@@ -32,38 +32,23 @@ const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND f
 
 // LastEnd returns when the last one of the finished runs ended, or zero if there is none.
 func (s *Store) LastEnd(ctx context.Context) (time.Time, error) {
-	var last int64
-	err := s.readers.QueryRowContext(ctx, "SELECT coalesce(max(finished_at), 0) FROM runs WHERE finished = 1").Scan(&last)
-	return fromNanos(last), s.explain(ctx, "read last end", err)
-}
-
-func scanBare(row scanner) (Run, error) {
-	var r Run
-	err := scanSearched(row, &r)
-	return r, err
+	var last time.Time
+	err := s.readers.QueryRowContext(ctx, "SELECT coalesce(max(finished_at), 0) FROM runs WHERE finished = 1").Scan(stamp{&last})
+	return last, s.explain(ctx, "read last end", err)
 }
 
 // Known returns the ids that have a row, each with true.
 func (s *Store) Known(ctx context.Context, ids []string) (map[string]bool, error) {
-	list, err := json.Marshal(ids)
+	wanted, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("look for runs: %w", err)
 	}
-	found, err := query(ctx, s.readers, scanID, "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
-	if err != nil {
-		return nil, s.explain(ctx, "look for runs", err)
-	}
+	found, err := list(ctx, s, "look for runs", scanValue[string], "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(wanted))
 	known := make(map[string]bool, len(found))
 	for _, id := range found {
 		known[id] = true
 	}
-	return known, nil
-}
-
-func scanID(row scanner) (string, error) {
-	var id string
-	err := row.Scan(&id)
-	return id, err
+	return known, err
 }
 
 // Totals are sums over all runs.

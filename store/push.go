@@ -45,19 +45,14 @@ const (
 // push as it is stored. The error is a NotFound fault if there is no such run, and a TooLarge
 // fault if it has too many.
 func (s *Store) PutPush(ctx context.Context, p Push, newID string) (stored Push, err error) {
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		run, err := seqOf(ctx, tx, p.Run)
-		if err != nil {
-			return err
-		}
+	err = s.changeRun(ctx, "store push", p.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		seq, err := putPush(ctx, tx, run, p, newID)
 		if err != nil {
 			return err
 		}
-		stored, err = scanPush(tx.QueryRowContext(ctx, selectPush+" WHERE pushes.seq = ?", seq))
-		return err
+		return scanPush(tx.QueryRowContext(ctx, selectPush+" WHERE pushes.seq = ?", seq), &stored)
 	})
-	return stored, s.explain(ctx, "store push", err)
+	return stored, err
 }
 
 func putPush(ctx context.Context, tx *transaction, run int64, p Push, newID string) (seq int64, err error) {
@@ -74,7 +69,7 @@ func putPush(ctx context.Context, tx *transaction, run int64, p Push, newID stri
 	if err != nil {
 		return 0, err
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE deliveries SET tries = 0 WHERE push = ? AND ended_at = 0", seq); err != nil {
+	if err := tx.exec(ctx, "UPDATE deliveries SET tries = 0 WHERE push = ? AND ended_at = 0", seq); err != nil {
 		return 0, err
 	}
 	var count int
@@ -97,17 +92,9 @@ func pushIDOf(ctx context.Context, tx *transaction, run int64, p Push, other str
 
 // DeletePush removes a push with its deliveries. One that isn't there is a NotFound fault.
 func (s *Store) DeletePush(ctx context.Context, run, id string) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, unknownPush())
-		}
-		return nil
+	return s.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
+		return tx.change(ctx, unknownPush(), "DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
 	})
-	return s.explain(ctx, "delete push", err)
 }
 
 func unknownPush() error {
@@ -119,26 +106,19 @@ const selectPush = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, sch
 	(SELECT count(*) FROM deliveries WHERE push = pushes.seq AND delivered = 0 AND ended_at <> 0),
 	iif(waiting > 0, next_at, 0), tried_at, status, given_up_at, reason FROM pushes JOIN runs ON runs.seq = pushes.run`
 
-func scanPush(row scanner) (p Push, err error) {
-	var created, next, tried, given int64
-	err = row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, &created, &p.Waiting, &p.Delivered, &p.Lost,
-		&next, &tried, &p.Status, &given, &p.Reason)
-	p.CreatedAt, p.NextAt, p.TriedAt, p.GivenUpAt = fromNanos(created), fromNanos(next), fromNanos(tried), fromNanos(given)
-	return p, err
+func scanPush(row scanner, p *Push) error {
+	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, stamp{&p.CreatedAt}, &p.Waiting, &p.Delivered, &p.Lost,
+		stamp{&p.NextAt}, stamp{&p.TriedAt}, &p.Status, stamp{&p.GivenUpAt}, &p.Reason)
 }
 
 // Pushes returns those of a run, the oldest first. An unknown run has none.
 func (s *Store) Pushes(ctx context.Context, run string) ([]Push, error) {
-	all, err := query(ctx, s.readers, scanPush, selectPush+" WHERE runs.id = ? ORDER BY pushes.seq", run)
-	return all, s.explain(ctx, "list pushes", err)
+	return list(ctx, s, "list pushes", scanPush, selectPush+" WHERE runs.id = ? ORDER BY pushes.seq", run)
 }
 
 // Push returns a push of a run, or a NotFound fault.
 func (s *Store) Push(ctx context.Context, run, id string) (Push, error) {
-	p, err := scanPush(s.readers.QueryRowContext(ctx, selectPush+" WHERE runs.id = ? AND pushes.id = ?", run, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Push{}, unknownPush()
-	}
+	p, err := find(ctx, s.readers, scanPush, unknownPush(), selectPush+" WHERE runs.id = ? AND pushes.id = ?", run, id)
 	return p, s.explain(ctx, "read push", err)
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -33,24 +32,19 @@ type Question struct {
 // Address before, it returns the question as it stands and stores nothing. The error is a
 // NotFound fault if there is no such run, and a TooLarge fault if a program has asked enough.
 func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		run, err := seqOf(ctx, tx, q.Run)
-		if err != nil {
-			return err
-		}
+	err := s.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at, answered_at, closed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
-		done, err := tx.ExecContext(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
+		n, err := tx.rows(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
 		if err != nil {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil || n > 0 {
-			return errors.Join(err, q.allowed(ctx, tx, run), addEvents(ctx, tx, run, events))
+		if n > 0 {
+			return errors.Join(q.allowed(ctx, tx, run), addEvents(ctx, tx, run, events))
 		}
-		q, err = scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address))
-		return err
+		return scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address), &q)
 	})
-	return q, s.explain(ctx, "open question", err)
+	return q, err
 }
 
 // maxQuestions bounds how often the program of one run asks. A flow is bounded by its steps.
@@ -71,16 +65,11 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 
 // AnswerQuestion stores the answer to a question with events of its run. The first answer
 // counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
-// to a question that is closed. A question that isn't there is a NotFound fault.
-func (s *Store) AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...Event) error {
-	return s.AnswerQuestionOnce(ctx, Key{}, id, answer, at, events...)
-}
-
-// AnswerQuestionOnce is AnswerQuestion with a key that the run of the question gets with its answer.
-// If the run has the key already, nothing is stored. The error is a *Taken if the key has another
-// fingerprint or run.
-func (s *Store) AnswerQuestionOnce(ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+// to a question that is closed. A question that isn't there is a NotFound fault. The run of the
+// question gets a key with its answer: if it has that already, nothing is stored. The error is a
+// *Taken if the key has another fingerprint or run.
+func (s *Store) AnswerQuestion(ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event) error {
+	return s.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
 		q, err := questionIn(ctx, tx, id)
 		if err != nil {
 			return err
@@ -92,19 +81,18 @@ func (s *Store) AnswerQuestionOnce(ctx context.Context, key Key, id string, answ
 		if fresh, err := takeOnce(ctx, tx, key, q.Run, run); !fresh || err != nil {
 			return err
 		}
-		if again, err := q.Takes(answer, at); again || err != nil {
+		if again, err := q.takes(answer, at); again || err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {
+		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, run, events)
 	})
-	return s.explain(ctx, "answer question", err)
 }
 
-// Takes reports whether the question has this very answer, or why it takes none.
-func (q Question) Takes(answer []byte, at time.Time) (again bool, err error) {
+// takes reports whether the question has this very answer, or why it takes none.
+func (q Question) takes(answer []byte, at time.Time) (again bool, err error) {
 	switch {
 	case q.Answer != nil && bytes.Equal(q.Answer, answer):
 		return true, nil
@@ -119,12 +107,12 @@ func (q Question) Takes(answer []byte, at time.Time) (again bool, err error) {
 // CloseQuestion closes a question that isn't answered, with events of its run, and returns it
 // as it stands then. One that is closed or answered stays as it is.
 func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, events ...Event) (q Question, err error) {
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+	err = s.change(ctx, "close question", func(ctx context.Context, tx *transaction) error {
 		if q, err = questionIn(ctx, tx, id); err != nil || q.Answer != nil || !q.ClosedAt.IsZero() {
 			return err
 		}
 		q.ClosedAt = at
-		if _, err := tx.ExecContext(ctx, "UPDATE questions SET closed_at = ? WHERE id = ?", nanos(at), id); err != nil {
+		if err := tx.exec(ctx, "UPDATE questions SET closed_at = ? WHERE id = ?", nanos(at), id); err != nil {
 			return err
 		}
 		run, err := seqOf(ctx, tx, q.Run)
@@ -133,15 +121,11 @@ func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, even
 		}
 		return addEvents(ctx, tx, run, events)
 	})
-	return q, s.explain(ctx, "close question", err)
+	return q, err
 }
 
 func questionIn(ctx context.Context, db rower, id string) (Question, error) {
-	q, err := scanQuestion(db.QueryRowContext(ctx, selectQuestion+" WHERE questions.id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return q, fault.New(fault.NotFound, "there is no question %.64s", id)
-	}
-	return q, err
+	return find(ctx, db, scanQuestion, fault.New(fault.NotFound, "there is no question %.64s", id), selectQuestion+" WHERE questions.id = ?", id)
 }
 
 // Question returns a question, or a NotFound fault.
@@ -154,19 +138,15 @@ func (s *Store) Question(ctx context.Context, id string) (Question, error) {
 // than after, in order: those of a run, or of all where run is "". At most limit, and never
 // more than 1000; a limit of 0 means 1000.
 func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]Question, error) {
-	const list = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
+	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
 		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
-	questions, err := query(ctx, s.readers, scanQuestion, list, after, run, atMost(limit), nanos(at))
-	return questions, s.explain(ctx, "list questions", err)
+	return list(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
-func scanQuestion(row scanner) (Question, error) {
-	var q Question
-	var until, asked, answered, closed int64
-	err := row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, &until, &asked, &answered, &q.Answer, &closed, &q.Over)
-	q.Until, q.AskedAt, q.AnsweredAt, q.ClosedAt = fromNanos(until), fromNanos(asked), fromNanos(answered), fromNanos(closed)
-	return q, err
+func scanQuestion(row scanner, q *Question) error {
+	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
+		stamp{&q.AnsweredAt}, &q.Answer, stamp{&q.ClosedAt}, &q.Over)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 )
@@ -47,18 +48,14 @@ type Run struct {
 
 // Run returns a run with all its documents, or a NotFound fault.
 func (s *Store) Run(ctx context.Context, id string) (Run, error) {
-	run, err := scanWhole(s.readers.QueryRowContext(ctx, selectWhole+" WHERE runs.id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Run{}, unknown(id)
-	}
+	run, err := find(ctx, s.readers, scanWhole, unknown(id), selectWhole+" WHERE runs.id = ?", id)
 	return run, s.explain(ctx, "read run", err)
 }
 
 // Unfinished returns the runs that haven't finished, with all their documents, oldest
 // first.
 func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
-	runs, err := query(ctx, s.readers, scanWhole, selectUnfinished)
-	return runs, s.explain(ctx, "read unfinished runs", err)
+	return list(ctx, s, "read unfinished runs", scanWhole, selectUnfinished)
 }
 
 const (
@@ -68,10 +65,8 @@ const (
 	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
 )
 
-func scanWhole(row scanner) (Run, error) {
-	var r Run
-	err := scanSearched(row, &r, &r.Record, &r.Private, &r.Input, &r.Output)
-	return r, err
+func scanWhole(row scanner, r *Run) error {
+	return scanSearched(row, r, &r.Record, &r.Private, &r.Input, &r.Output)
 }
 
 // scanner is one row of a result.
@@ -79,23 +74,38 @@ type scanner interface{ Scan(dest ...any) error }
 
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
-	var created, finished int64
-	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.State, &r.Finished, &created, &finished, &r.DiskBytes}
-	err := row.Scan(append(dest, more...)...)
-	r.CreatedAt, r.FinishedAt = fromNanos(created), fromNanos(finished)
-	return err
+	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.State, &r.Finished, stamp{&r.CreatedAt}, stamp{&r.FinishedAt}, &r.DiskBytes}
+	return row.Scan(append(dest, more...)...)
 }
 
-// query returns the result of scan for each row.
-func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) (all []T, err error) {
+// scanValue scans a row of one column.
+func scanValue[T any](row scanner, value *T) error { return row.Scan(value) }
+
+// list returns what a scan makes of each row that a query finds.
+func list[T any](ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any) ([]T, error) {
+	all, err := query(ctx, s.readers, scan, text, args...)
+	return all, s.explain(ctx, operation, err)
+}
+
+// find returns what a scan makes of the row that a query finds. Without one the error is missing.
+func find[T any](ctx context.Context, db rower, scan func(scanner, *T) error, missing error, text string, args ...any) (one T, err error) {
+	err = scan(db.QueryRowContext(ctx, text, args...), &one)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing
+	}
+	return one, err
+}
+
+// query is list for whoever explains the error.
+func query[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error, text string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
+		var one T
+		if err := scan(rows, &one); err != nil {
 			return nil, err
 		}
 		all = append(all, one)
@@ -117,6 +127,19 @@ func nanos(t time.Time) int64 {
 		return math.MaxInt64
 	}
 	return t.UnixNano()
+}
+
+// stamp is a time that is scanned as it is stored.
+type stamp struct{ time *time.Time }
+
+// Scan implements sql.Scanner.
+func (s stamp) Scan(stored any) error {
+	n, ok := stored.(int64)
+	if !ok {
+		return fmt.Errorf("a time is stored as %T", stored)
+	}
+	*s.time = fromNanos(n)
+	return nil
 }
 
 func fromNanos(n int64) time.Time {

@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"math"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -26,27 +23,19 @@ type Session struct {
 
 // InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
 func (s *Store) InsertSession(ctx context.Context, session Session) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+	return s.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
 		const insert = `INSERT INTO sessions (id, unit, version, turns, closed, reason, created_at, used_at, private)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
-		done, err := tx.ExecContext(ctx, insert, session.ID, session.Unit, session.Version, session.Turns, session.Closed, session.Reason,
+		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert, session.ID, session.Unit, session.Version, session.Turns, session.Closed, session.Reason,
 			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n > 0 {
-			return err
-		}
-		return fault.New(fault.Conflict, "there is a session %.64s already", session.ID)
 	})
-	return s.explain(ctx, "insert session", err)
 }
 
 // SaveSession writes Closed, Reason, UsedAt and Private of a session, and appends events to a
 // run, all or nothing. With a run of "" there are none. A session or a run that isn't there is
 // a NotFound fault.
 func (s *Store) SaveSession(ctx context.Context, session Session, run string, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+	return s.change(ctx, "save session", func(ctx context.Context, tx *transaction) error {
 		if err := saveSession(ctx, tx, session); err != nil || run == "" || len(events) == 0 {
 			return err
 		}
@@ -56,30 +45,21 @@ func (s *Store) SaveSession(ctx context.Context, session Session, run string, ev
 		}
 		return addEvents(ctx, tx, seq, events)
 	})
-	return s.explain(ctx, "save session", err)
 }
 
 // SaveTurn is SaveSession and Save for a run that is a turn of the session, all or nothing.
 func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+	return s.change(ctx, "save turn", func(ctx context.Context, tx *transaction) error {
 		if err := saveSession(ctx, tx, session); err != nil {
 			return err
 		}
 		return save(ctx, tx, turn, events)
 	})
-	return s.explain(ctx, "save turn", err)
 }
 
 func saveSession(ctx context.Context, tx *transaction, session Session) error {
-	done, err := tx.ExecContext(ctx, "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+	return tx.change(ctx, unknownSession(session.ID), "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
 		session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, unknownSession(session.ID))
-	}
-	return nil
 }
 
 // countTurn notes the turn of a session that a new run is.
@@ -87,25 +67,18 @@ func countTurn(ctx context.Context, tx *transaction, r Run) error {
 	if r.Session == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
-	return err
+	return tx.exec(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
 }
 
 const selectSession = "SELECT seq, id, unit, version, turns, closed, reason, created_at, used_at, private FROM sessions"
 
-func scanSession(row scanner) (s Session, err error) {
-	var created, used int64
-	err = row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.Turns, &s.Closed, &s.Reason, &created, &used, &s.Private)
-	s.CreatedAt, s.UsedAt = fromNanos(created), fromNanos(used)
-	return s, err
+func scanSession(row scanner, s *Session) error {
+	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt}, stamp{&s.UsedAt}, &s.Private)
 }
 
 // Session returns a session, or a NotFound fault.
 func (s *Store) Session(ctx context.Context, id string) (Session, error) {
-	session, err := scanSession(s.readers.QueryRowContext(ctx, selectSession+" WHERE id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Session{}, unknownSession(id)
-	}
+	session, err := find(ctx, s.readers, scanSession, unknownSession(id), selectSession+" WHERE id = ?", id)
 	return session, s.explain(ctx, "read session", err)
 }
 
@@ -123,31 +96,23 @@ type SessionFilter struct {
 
 // Sessions lists sessions, the newest first.
 func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
-	before := f.After
-	if before <= 0 {
-		before = math.MaxInt64
-	}
-	text, args := selectSession+" WHERE seq < ?", []any{before}
+	text, args := selectSession+" WHERE seq < ?", []any{below(f.After)}
 	if f.Unit != "" {
 		text, args = text+" AND unit = ?", append(args, f.Unit)
 	}
 	if f.Open {
 		text += " AND closed = 0"
 	}
-	sessions, err := query(ctx, s.readers, scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
-	return sessions, s.explain(ctx, "list sessions", err)
+	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
 }
 
 // ForgetSessions removes closed sessions that were last used before a time and whose turns are
 // over, and returns how many. Their runs stay.
 func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		done, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE closed = 1 AND used_at < ?
+	err = s.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
+		removed, err = tx.rows(ctx, `DELETE FROM sessions WHERE closed = 1 AND used_at < ?
 			AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`, nanos(before))
-		if err == nil {
-			removed, err = done.RowsAffected()
-		}
 		return err
 	})
-	return removed, s.explain(ctx, "forget sessions", err)
+	return removed, err
 }

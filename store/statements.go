@@ -20,6 +20,30 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 	return t.Tx.ExecContext(ctx, query, args...)
 }
 
+// exec executes a statement that may change nothing.
+func (t *transaction) exec(ctx context.Context, query string, args ...any) error {
+	_, err := t.ExecContext(ctx, query, args...)
+	return err
+}
+
+// rows executes a statement, and returns how many rows it has changed.
+func (t *transaction) rows(ctx context.Context, query string, args ...any) (int64, error) {
+	done, err := t.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// change executes a statement. Where that has changed no row, the error is none.
+func (t *transaction) change(ctx context.Context, none error, query string, args ...any) error {
+	n, err := t.rows(ctx, query, args...)
+	if err == nil && n == 0 {
+		err = none
+	}
+	return err
+}
+
 // QueryRowContext works as sql.Tx's, with a prepared statement if there is one.
 func (t *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := t.statements.of(query); stmt != nil {

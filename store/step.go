@@ -23,17 +23,12 @@ type Step struct {
 // KeepStep stores a step in place of that with the same address and try, with events, all or
 // nothing. The error is a NotFound fault if there is no such run.
 func (s *Store) KeepStep(ctx context.Context, run string, step Step, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		seq, err := seqOf(ctx, tx, run)
-		if err != nil {
-			return err
-		}
+	return s.changeRun(ctx, "keep step", run, func(ctx context.Context, tx *transaction, seq int64) error {
 		if err := keepStep(ctx, tx, seq, step); err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, seq, events)
 	})
-	return s.explain(ctx, "keep step", err)
 }
 
 func keepStep(ctx context.Context, tx *transaction, run int64, s Step) error {
@@ -42,9 +37,8 @@ func keepStep(ctx context.Context, tx *transaction, run int64, s Step) error {
 		ON CONFLICT (run, address, try) DO UPDATE SET seq = excluded.seq, state = excluded.state, call = excluded.call,
 			cached = excluded.cached, action = excluded.action, delta = excluded.delta, value = excluded.value, error = excluded.error,
 			until = excluded.until, began = excluded.began, ended = excluded.ended`
-	_, err := tx.ExecContext(ctx, upsert, run, s.Address, s.Try, s.State, s.Call, s.Cached, s.Action, s.Delta, s.Value, s.Error,
+	return tx.exec(ctx, upsert, run, s.Address, s.Try, s.State, s.Call, s.Cached, s.Action, s.Delta, s.Value, s.Error,
 		nanos(s.Until), nanos(s.Began), nanos(s.Ended))
-	return err
 }
 
 // Steps returns the steps of a run whose Seq is greater than after, in the order of their
@@ -60,18 +54,14 @@ func (s *Store) StepHeads(ctx context.Context, run string, after int64, limit in
 }
 
 func (s *Store) steps(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
-	list := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended FROM steps
+	text := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended FROM steps
 		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
-	steps, err := query(ctx, s.readers, scanStep, list, run, after, atMost(limit))
-	return steps, s.explain(ctx, "read steps", err)
+	return list(ctx, s, "read steps", scanStep, text, run, after, atMost(limit))
 }
 
-func scanStep(row scanner) (Step, error) {
-	var s Step
-	var until, began, ended int64
-	err := row.Scan(&s.Seq, &s.Address, &s.Try, &s.State, &s.Call, &s.Cached, &s.Action, &s.Delta, &s.Value, &s.Error, &until, &began, &ended)
-	s.Until, s.Began, s.Ended = fromNanos(until), fromNanos(began), fromNanos(ended)
-	return s, err
+func scanStep(row scanner, s *Step) error {
+	return row.Scan(&s.Seq, &s.Address, &s.Try, &s.State, &s.Call, &s.Cached, &s.Action, &s.Delta, &s.Value, &s.Error,
+		stamp{&s.Until}, stamp{&s.Began}, stamp{&s.Ended})
 }
 
 // StepCounts are how many steps of a run there are, by their states.
@@ -84,11 +74,11 @@ func (s *Store) StepCounts(ctx context.Context, run string) (StepCounts, error) 
 		steps int
 	}
 	const sums = `SELECT state, count(*) FROM steps WHERE run = (SELECT seq FROM runs WHERE id = ?) GROUP BY state`
-	scan := func(row scanner) (c count, err error) { return c, row.Scan(&c.state, &c.steps) }
-	rows, err := query(ctx, s.readers, scan, sums, run)
+	scan := func(row scanner, c *count) error { return row.Scan(&c.state, &c.steps) }
+	rows, err := list(ctx, s, "count steps", scan, sums, run)
 	counts := StepCounts{}
 	for _, row := range rows {
 		counts[row.state] = row.steps
 	}
-	return counts, s.explain(ctx, "count steps", err)
+	return counts, err
 }

@@ -101,6 +101,22 @@ func (s *Store) write(ctx context.Context, change change) error {
 	return s.writer.do(ctx, change)
 }
 
+// change is write with the error explained.
+func (s *Store) change(ctx context.Context, operation string, change change) error {
+	return s.explain(ctx, operation, s.write(ctx, change))
+}
+
+// changeRun is change for something of a run, by its seq. An unknown run is a NotFound fault.
+func (s *Store) changeRun(ctx context.Context, operation, run string, change func(ctx context.Context, tx *transaction, seq int64) error) error {
+	return s.change(ctx, operation, func(ctx context.Context, tx *transaction) error {
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		return change(ctx, tx, seq)
+	})
+}
+
 // Close waits for the writes that have begun and closes the database. Other writes and
 // every later call fail with an Unavailable fault. Close may be called again and returns
 // the same error.

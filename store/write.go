@@ -22,29 +22,22 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
 			WithHint("use a shorter one, such as a UUID")
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
-	return s.explain(ctx, "insert run", err)
+	return s.change(ctx, "insert run", func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 }
 
 // Save updates a run and appends events, all or nothing. It writes State, Finished,
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
 // wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
-	return s.explain(ctx, "save run", err)
+	return s.change(ctx, "save run", func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 }
 
 // Append appends events to a run, all or none. The error is a NotFound fault if there is no
 // such run.
 func (s *Store) Append(ctx context.Context, run string, events ...Event) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		seq, err := seqOf(ctx, tx, run)
-		if err != nil {
-			return err
-		}
+	return s.changeRun(ctx, "append events", run, func(ctx context.Context, tx *transaction, seq int64) error {
 		return addEvents(ctx, tx, seq, events)
 	})
-	return s.explain(ctx, "append events", err)
 }
 
 // Delete removes runs with their events, keys and metadata, all or none. Unknown ids are no
@@ -54,8 +47,7 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
-	return s.explain(ctx, "delete runs", err)
+	return s.change(ctx, "delete runs", func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
 }
 
 func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
@@ -73,7 +65,7 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 		}
 	}
 	if r.Input != nil {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO inputs (run, data) VALUES (?, ?)", seq, r.Input); err != nil {
+		if err := tx.exec(ctx, "INSERT INTO inputs (run, data) VALUES (?, ?)", seq, r.Input); err != nil {
 			return err
 		}
 	}
@@ -98,7 +90,7 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 
 func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 	for key, value := range r.Metadata {
-		_, err := tx.ExecContext(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value, nanos(r.CreatedAt))
+		err := tx.exec(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value, nanos(r.CreatedAt))
 		if err != nil {
 			return err
 		}
@@ -107,15 +99,10 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 }
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
-	err = tx.QueryRowContext(ctx,
+	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
 		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, state, finished, created_at, changed_at, finished_at, disk_bytes, record, private)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private).
-		Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fault.New(fault.Conflict, "there is a run %.64s already", r.ID)
-	}
-	return seq, err
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
@@ -123,14 +110,9 @@ func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 	if err != nil {
 		return err
 	}
-	var seq int64
-	err = tx.QueryRowContext(ctx,
+	seq, err := find(ctx, tx, scanValue[int64], unknown(r.ID),
 		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
-		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID).
-		Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return unknown(r.ID)
-	}
+		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID)
 	if err != nil {
 		return err
 	}
@@ -144,17 +126,11 @@ func setOutput(ctx context.Context, tx *transaction, seq int64, output []byte) e
 	if output == nil {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx,
-		"INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq, output)
-	return err
+	return tx.exec(ctx, "INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq, output)
 }
 
 func seqOf(ctx context.Context, tx *transaction, id string) (seq int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT seq FROM runs WHERE id = ?", id).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, unknown(id)
-	}
-	return seq, err
+	return find(ctx, tx, scanValue[int64], unknown(id), "SELECT seq FROM runs WHERE id = ?", id)
 }
 
 func remove(ctx context.Context, tx *transaction, ids []string) error {
@@ -170,6 +146,5 @@ func remove(ctx context.Context, tx *transaction, ids []string) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
-	return err
+	return tx.exec(ctx, "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
 }
