@@ -93,11 +93,11 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 
 // Keys implements run.ChildRuns.
 func (c *childRuns) Keys() []string {
-	if len(c.job.Grants) == 0 {
+	if len(c.job.Grants) == 0 || !c.durable {
 		return nil
 	}
 	prefix := c.keyPrefix(c.job.Attempt)
-	stored, err := c.journal.Keys(c.life, prefix)
+	stored, err := c.store.Keys(c.life, prefix)
 	if err != nil { // then a call that is asked for again counts twice
 		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
 	}

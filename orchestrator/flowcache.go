@@ -44,7 +44,7 @@ func (j *job) Remember(ctx context.Context, c run.CachedCall, id string) {
 	if key == "" {
 		return
 	}
-	if err := j.loop.journal.PointKey(context.WithoutCancel(ctx), store.Key{Value: key}, id); err != nil {
+	if err := j.loop.store.PointKey(context.WithoutCancel(ctx), store.Key{Value: key}, id); err != nil {
 		j.loop.logger.Warn("success not remembered for a cache", "run", id, fault.LogAttr(err))
 	}
 }

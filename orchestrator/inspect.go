@@ -41,7 +41,7 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 
 // openQuestionOf returns what is told of the oldest open question of a run; nil: it has none.
 func (l *loop) openQuestionOf(ctx context.Context, id string) (*api.OpenQuestion, error) {
-	rows, err := l.journal.OpenQuestions(ctx, id, time.Now(), 0, 1)
+	rows, err := l.store.OpenQuestions(ctx, id, time.Now(), 0, 1)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

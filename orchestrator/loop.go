@@ -28,6 +28,7 @@ type loop struct {
 	home       run.Home
 	kinds      run.Kinds
 	journal    journal
+	store      *store.Store // the journal of a Service, and what it alone asks of it; nil: of a Local
 	queue      *queue.Queue
 	logger     *slog.Logger
 	metrics    *metrics
@@ -66,21 +67,13 @@ type journal interface {
 	Run(ctx context.Context, id string) (store.Run, error)
 	Runs(ctx context.Context, f store.Filter) (store.Page, error)
 	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
-	Keys(ctx context.Context, prefix string) ([]string, error)
-	PointKey(ctx context.Context, key store.Key, run string) error
 	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
 	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
 	SaveSession(ctx context.Context, session store.Session, run string, events ...store.Event) error
 	SaveTurn(ctx context.Context, session store.Session, turn store.Run, events ...store.Event) error
 	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
-	OpenQuestion(ctx context.Context, q store.Question, events ...store.Event) (store.Question, error)
-	AnswerQuestion(ctx context.Context, id string, answer []byte, at time.Time, events ...store.Event) error
-	CloseQuestion(ctx context.Context, id string, at time.Time, events ...store.Event) (store.Question, error)
-	Question(ctx context.Context, id string) (store.Question, error)
-	OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]store.Question, error)
 	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
 	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
-	ModelCalls(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
 }
 
 // finder returns the unit with a name if the run may call it, else a NotFound fault.

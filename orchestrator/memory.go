@@ -1,7 +1,9 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -11,15 +13,22 @@ import (
 
 // memory is a journal that is lost with its process.
 type memory struct {
-	mu   sync.Mutex
-	runs map[string]store.Run
-	keys map[string]store.Taken
-	ids  []string // of the runs, in the order of their insertion
-	memorySteps
+	mu      sync.Mutex
+	runs    map[string]store.Run
+	keys    map[string]store.Taken
+	ids     []string                           // of the runs, in the order of their insertion
+	steps   map[string]map[stepName]store.Step // by run
+	changes int64                              // of steps
+}
+
+// stepName names a step within its run.
+type stepName struct {
+	address string
+	try     int
 }
 
 func newMemory() *memory {
-	return &memory{runs: map[string]store.Run{}, keys: map[string]store.Taken{}}
+	return &memory{runs: map[string]store.Run{}, keys: map[string]store.Taken{}, steps: map[string]map[stepName]store.Step{}}
 }
 
 // Insert implements journal. If the key exists already, the error is a *store.Taken.
@@ -105,12 +114,6 @@ func (m *memory) ByKey(_ context.Context, key string) (run, fingerprint string, 
 	return "", "", fault.New(fault.NotFound, "no run was made with this key")
 }
 
-// Keys implements journal. There are none, since there is no earlier process.
-func (m *memory) Keys(context.Context, string) ([]string, error) { return nil, nil }
-
-// PointKey implements journal. It keeps nothing: what is asked for again is done again.
-func (m *memory) PointKey(context.Context, store.Key, string) error { return nil }
-
 // SaveSession implements journal. It has no sessions but those of single turns, which their runs keep.
 func (m *memory) SaveSession(context.Context, store.Session, string, ...store.Event) error {
 	return nil
@@ -129,7 +132,35 @@ func (m *memory) AddModelCall(context.Context, string, store.ModelCall) (n int64
 // SaveModelCall implements journal.
 func (m *memory) SaveModelCall(context.Context, string, store.ModelCall) error { return nil }
 
-// ModelCalls implements journal. There are none, since there is no earlier process.
-func (m *memory) ModelCalls(context.Context, string, int64, int) ([]store.ModelCall, error) {
-	return nil, nil
+// KeepStep implements journal.
+func (m *memory) KeepStep(_ context.Context, run string, step store.Step, _ ...store.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.steps[run] == nil {
+		m.steps[run] = map[stepName]store.Step{}
+	}
+	m.changes++
+	step.Seq = m.changes
+	m.steps[run][stepName{step.Address, step.Try}] = step
+	return nil
+}
+
+// Steps implements journal.
+func (m *memory) Steps(_ context.Context, run string, after int64, limit int) ([]store.Step, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	steps := slices.SortedFunc(maps.Values(m.steps[run]), func(a, b store.Step) int { return cmp.Compare(a.Seq, b.Seq) })
+	steps = slices.DeleteFunc(steps, func(s store.Step) bool { return s.Seq <= after })
+	return steps[:min(limit, len(steps))], nil
+}
+
+// StepCounts implements journal.
+func (m *memory) StepCounts(_ context.Context, run string) (store.StepCounts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := store.StepCounts{}
+	for _, step := range m.steps[run] {
+		counts[step.State]++
+	}
+	return counts, nil
 }

@@ -73,7 +73,7 @@ func join(call *api.ModelCall, attempt api.ModelCall) {
 // bookedCalls returns all rows of the run's books.
 func (j *job) bookedCalls(ctx context.Context) (rows []store.ModelCall, err error) {
 	for after := int64(0); ; after = rows[len(rows)-1].N {
-		some, err := j.loop.journal.ModelCalls(ctx, j.ID, after, 0)
+		some, err := j.loop.store.ModelCalls(ctx, j.ID, after, 0)
 		if rows = append(rows, some...); err != nil || len(some) == 0 {
 			return rows, err
 		}

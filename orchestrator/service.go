@@ -43,7 +43,6 @@ import (
 //	Home/units/         every version of every unit, see package registry
 type Service struct {
 	*loop
-	store    *store.Store
 	units    *registry.Registry
 	registry *prometheus.Registry
 	lock     *os.File
