@@ -29,8 +29,7 @@ func (k watchedKind) Execution(r *run.Run) run.Execution {
 
 // watchedHost does what the test wants before the capsule API of an attempt is made.
 type watchedHost struct {
-	run.Keeper
-	run.Asker
+	run.Host
 	w  *fixture
 	id string
 }

@@ -21,6 +21,8 @@ import (
 // Run is one execution of a unit. It has exactly one end. One goroutine leads it; Log, Built
 // and Tell may be called by others.
 type Run struct {
+	Services // of its host
+
 	ID      string
 	Unit    *unit.Unit
 	Input   Input
@@ -79,11 +81,27 @@ func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 
 // Host is what leads a run.
 type Host interface {
+	Services
 	// Save stores the record as it is now, and the transition that made it so. It returns
 	// when both are safe, or runtime.ErrDetach at the end of the process.
 	Save(transition api.Transition) error
 	// Note stores an event that may be lost when the process dies.
 	Note(event Event)
+	// Hold has the record as it is now, and the transition that made it so, stored with what is
+	// stored next of the run.
+	Hold(transition api.Transition) error
+	// KeepSession stores what a kind saved of the run's session, with what its program told. It
+	// returns when both are safe, or runtime.ErrDetach at the end of the process.
+	KeepSession(saved json.RawMessage, told []api.AgentEvent) error
+	// KeepTurn has both stored with the next transition.
+	KeepTurn(saved json.RawMessage, told []api.AgentEvent)
+	// KeepStep stores a step in place of that with the same address and try. It returns when
+	// the step is safe, or runtime.ErrDetach at the end of the process.
+	KeepStep(step flow.Step) error
+}
+
+// Services are what a kind asks of the host that leads its run.
+type Services interface {
 	// Calls returns the child runs of an attempt.
 	Calls() ChildRuns
 	// Waiting returns a context that also ends when the admission ends.
@@ -95,38 +113,17 @@ type Host interface {
 	Logged() Lines
 	// CancelRequest returns the cancel request that an earlier process stored, or nil.
 	CancelRequest() error
-	Asker
-	Keeper
-}
-
-// Asker asks people.
-type Asker interface {
 	// Ask opens a question, or finds it as it was opened under its address, and returns its
 	// answer. When ctx or the question's time ends, it is open no more; an answer that was stored
 	// before counts. With ErrDetach as the cause it stays open for the next process. The error
 	// is the cause of ctx's end, a *Denied, or a fault; of a question that is Alone it may be an
 	// *Asks, which the attempt has to return.
 	Ask(ctx context.Context, q Question) (Answer, error)
-}
-
-// Keeper keeps what a run needs while it goes on.
-type Keeper interface {
 	// KeepSaved stores what the kind saved of the run, between two transitions. It returns when that
 	// is safe, or runtime.ErrDetach at the end of the process.
 	KeepSaved() error
-	// Hold has the record as it is now, and the transition that made it so, stored with what is
-	// stored next of the run.
-	Hold(transition api.Transition) error
-	// KeepSession stores what a kind saved of the run's session, with what its program told. It
-	// returns when both are safe, or runtime.ErrDetach at the end of the process.
-	KeepSession(saved json.RawMessage, told []api.AgentEvent) error
-	// KeepTurn has both stored with the next transition.
-	KeepTurn(saved json.RawMessage, told []api.AgentEvent)
 	// Steps returns the steps that are kept, in the order in which they were.
 	Steps(ctx context.Context) ([]flow.Step, error)
-	// KeepStep stores a step in place of that with the same address and try. It returns when
-	// the step is safe, or runtime.ErrDetach at the end of the process.
-	KeepStep(step flow.Step) error
 	// Earlier returns the newest success of a call that is to be cached, if one is young enough
 	// and known.
 	Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool)
@@ -159,32 +156,9 @@ func (l Lines) Minus(others Lines) Lines {
 }
 
 // LedBy sets the host that leads the run, and the observer of its events, which may be nil.
-func (r *Run) LedBy(host Host, observe func(Event)) { r.host, r.observe = host, observe }
-
-// Calls returns the child runs of the attempt.
-func (r *Run) Calls() ChildRuns { return r.host.Calls() }
-
-// Waiting returns a context that also ends when the admission ends.
-func (r *Run) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return r.host.Waiting(ctx)
+func (r *Run) LedBy(host Host, observe func(Event)) {
+	r.Services, r.host, r.observe = host, host, observe
 }
-
-// Aside gives the run's slot to others while wait is called, and takes one again. Its error is
-// the cause that ctx ended with before.
-func (r *Run) Aside(ctx context.Context, wait func()) error { return r.host.Aside(ctx, wait) }
-
-// Logged returns how many lines of the attempt an earlier process kept.
-func (r *Run) Logged() Lines { return r.host.Logged() }
-
-// CancelRequest returns the cancel request that an earlier process stored, or nil.
-func (r *Run) CancelRequest() error { return r.host.CancelRequest() }
-
-// KeepSaved stores Saved before the next transition does. It returns when that is safe, or
-// runtime.ErrDetach at the end of the process.
-func (r *Run) KeepSaved() error { return r.host.KeepSaved() }
-
-// Steps returns the steps of a flow that are kept, in the order in which they were.
-func (r *Run) Steps(ctx context.Context) ([]flow.Step, error) { return r.host.Steps(ctx) }
 
 // KeepStep stores a step of a flow, and tells the observer.
 func (r *Run) KeepStep(step flow.Step) error {
@@ -195,19 +169,6 @@ func (r *Run) KeepStep(step flow.Step) error {
 	r.notify(Event{Node: &node})
 	return nil
 }
-
-// Ask asks people; see Asker.
-func (r *Run) Ask(ctx context.Context, q Question) (Answer, error) {
-	return r.host.Ask(ctx, q)
-}
-
-// Earlier returns the newest success of a call that is to be cached, if there is one.
-func (r *Run) Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool) {
-	return r.host.Earlier(ctx, c)
-}
-
-// Remember has a call that succeeded be found by Earlier.
-func (r *Run) Remember(ctx context.Context, c CachedCall, id string) { r.host.Remember(ctx, c, id) }
 
 // NodeEvent tells of a step without its values.
 func NodeEvent(s flow.Step) api.NodeEvent {
