@@ -41,10 +41,7 @@ func (j *job) keepInputs() error {
 		}
 		j.private.Inputs = append(j.private.Inputs, kept)
 	}
-	if err := safefs.SyncTree(j.InputDir(), j.loop.home.Runs); err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(safefs.SyncTree(j.InputDir(), j.loop.home.Runs))
 }
 
 // describeInput reads a file of the input, but for one whose digest is known.
@@ -72,7 +69,7 @@ func (j *job) checkInputs() error {
 		return err
 	}
 	if len(j.private.Inputs) == 0 { // then a loss of power may have taken the directory along
-		return storageError(os.MkdirAll(j.InputDir(), 0o755))
+		return run.StorageFault(os.MkdirAll(j.InputDir(), 0o755))
 	}
 	for _, want := range j.private.Inputs {
 		if got, err := describeInput(j.InputDir(), want.Name, ""); err != nil || got != want {
@@ -81,13 +78,6 @@ func (j *job) checkInputs() error {
 		}
 	}
 	return nil
-}
-
-func storageError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return run.StorageFault(err)
 }
 
 // synced writes the output files to the disk before the run's end is stored. If that fails,

@@ -68,11 +68,7 @@ func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEven
 }
 
 func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files *Spool, key store.Key) (said api.MessageEvent, err error) {
-	defer func() {
-		if files != nil {
-			err = errors.Join(err, files.Remove())
-		}
-	}()
+	defer func() { err = errors.Join(err, files.Remove()) }()
 	if err := errors.Join(s.undamaged(ctx), s.room(0)); err != nil {
 		return m, err
 	}

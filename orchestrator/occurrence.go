@@ -170,9 +170,7 @@ func (s *Service) startOccurrence(ctx context.Context, p *planned, o store.Occur
 	if err != nil {
 		return record, err
 	}
-	if files != nil {
-		defer func() { err = errors.Join(err, files.Remove()) }()
-	}
+	defer func() { err = errors.Join(err, files.Remove()) }()
 	u, err := s.units.Get(ctx, row.Unit)
 	if err != nil {
 		return record, err

@@ -59,7 +59,7 @@ func (j *job) placeProject(ctx context.Context) error {
 	if j.private.Project, err = digestOfFile(j.ManifestFile()); err != nil {
 		return run.StorageFault(err)
 	}
-	return storageError(errors.Join(safefs.Sync(j.ManifestFile()), safefs.SyncTree(j.BaseDir(), j.loop.home.Runs)))
+	return run.StorageFault(errors.Join(safefs.Sync(j.ManifestFile()), safefs.SyncTree(j.BaseDir(), j.loop.home.Runs)))
 }
 
 func digestOfFile(path string) (string, error) {
@@ -123,7 +123,7 @@ func storedProject(runDir string) (run.PlaceProject, error) {
 		return nil, fault.Wrap(fault.Internal, err, "the project of the earlier run can't be read")
 	}
 	return func(ctx context.Context, dir string, _ workspace.Options) (workspace.Manifest, error) {
-		return manifest, storageError(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir, workspace.CloneOptions{}))
+		return manifest, run.StorageFault(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir, workspace.CloneOptions{}))
 	}, nil
 }
 

@@ -74,10 +74,7 @@ func (t *takenOver) linkState(dir string) error {
 	if err == nil {
 		err = errors.Join(safefs.Sync(dir), safefs.Sync(filepath.Dir(dir)))
 	}
-	if err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(err)
 }
 
 // takeSteps returns the steps that the run begins with, when their files are there.

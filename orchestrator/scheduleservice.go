@@ -15,11 +15,7 @@ import (
 // of the schedule's runs gets them; with nil it has none. One that is as it was stays as it is. The
 // error is a fault that names what is wrong with the specification, and nothing has changed then.
 func (s *Service) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files *Spool) (shown api.Schedule, created bool, err error) {
-	defer func() {
-		if files != nil {
-			err = errors.Join(err, files.Remove())
-		}
-	}()
+	defer func() { err = errors.Join(err, files.Remove()) }()
 	row, err := s.scheduleRow(name, ClientOf(ctx), spec, files)
 	if err != nil {
 		return shown, false, err

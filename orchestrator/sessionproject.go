@@ -38,7 +38,7 @@ func (s *Service) placeSessionProject(ctx context.Context, u *unit.Unit, id stri
 	if err != nil {
 		return err
 	}
-	return storageError(errors.Join(manifest.Save(list), safefs.SyncTree(dir, s.home.Dir)))
+	return run.StorageFault(errors.Join(manifest.Save(list), safefs.SyncTree(dir, s.home.Dir)))
 }
 
 // hasProject reports whether the session with a directory was given a project.

@@ -40,11 +40,7 @@ func (l *loop) conversation(u *unit.Unit) (run.Conversant, run.SessionTerms, err
 // The Service takes the files over, which may be nil. The error is a Conflict fault of a unit
 // that has no sessions, and a Busy one where too many are open.
 func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) (_ api.Session, err error) {
-	defer func() {
-		if files != nil {
-			err = errors.Join(err, files.Remove())
-		}
-	}()
+	defer func() { err = errors.Join(err, files.Remove()) }()
 	if err := s.admits(ctx); err != nil {
 		return api.Session{}, err
 	}

@@ -103,8 +103,13 @@ func (p *Spool) receive(as, what string, r io.Reader, limit int64) (spooled, err
 	return spooled{path: path, size: size, sha256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Remove deletes the files that no run took. It may be called again.
-func (p *Spool) Remove() error { return os.RemoveAll(p.dir) }
+// Remove deletes the files that no run took. It may be called again, and of nil does nothing.
+func (p *Spool) Remove() error {
+	if p == nil {
+		return nil
+	}
+	return os.RemoveAll(p.dir)
+}
 
 // Fields are the fields that files were received for.
 func (p *Spool) Fields() (fields []string) {

@@ -21,11 +21,7 @@ import (
 // accepted run is stored, and ends even if this process or ctx ends before. If an earlier
 // submission had the same key, Submit returns the run of that one, and joined is true.
 func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record, joined bool, err error) {
-	defer func() {
-		if sub.Files != nil {
-			err = errors.Join(err, sub.Files.Remove())
-		}
-	}()
+	defer func() { err = errors.Join(err, sub.Files.Remove()) }()
 	if err := api.CheckMetadata(sub.Metadata); err != nil {
 		return api.Record{}, false, err
 	}

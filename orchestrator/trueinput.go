@@ -22,7 +22,7 @@ func (j *job) keepTrueInput() error {
 	if err == nil {
 		err = safefs.Sync(filepath.Dir(j.Dir))
 	}
-	return storageError(err)
+	return run.StorageFault(err)
 }
 
 // acceptedInput returns the input of a stored run as it was accepted. The error is a fault.

@@ -125,7 +125,7 @@ func swapHomes(home, fresh string) (aside string, err error) {
 		aside = home + ".before-" + time.Now().UTC().Format("20060102T150405.000")
 		err := exchange(home, fresh, aside)
 		if err == nil || !errors.Is(err, errors.ErrUnsupported) {
-			return aside, storageFault(err)
+			return aside, run.StorageFault(err)
 		}
 		if err := os.Rename(home, aside); err != nil {
 			return "", run.StorageFault(err)
@@ -137,7 +137,7 @@ func swapHomes(home, fresh string) (aside string, err error) {
 	} else if aside != "" {
 		err = errors.Join(err, os.Rename(aside, home))
 	}
-	return aside, storageFault(err)
+	return aside, run.StorageFault(err)
 }
 
 // exchange gives the fresh home the name that the old one is to have, and then each the other's.
@@ -155,11 +155,4 @@ func exchange(home, fresh, aside string) error {
 		return errors.Join(err, os.Rename(aside, fresh))
 	}
 	return safefs.Sync(filepath.Dir(home))
-}
-
-func storageFault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return run.StorageFault(err)
 }

@@ -46,6 +46,22 @@ type Execution interface {
 	Release()
 }
 
+// Bare is the part of an Execution that has nothing outside of its run's directory, and nothing to
+// come after an attempt.
+type Bare struct{}
+
+// Settle implements Execution: nothing is to come.
+func (Bare) Settle(context.Context) {}
+
+// Discard implements Execution: there is nothing to remove.
+func (Bare) Discard(context.Context) {}
+
+// Remove implements Execution: there never was anything.
+func (Bare) Remove(context.Context) error { return nil }
+
+// Release implements Execution: what goes on needs nobody here.
+func (Bare) Release() {}
+
 // Sharer is an Execution whose sandbox may serve the next run of its unit.
 type Sharer interface {
 	// Shares reports whether it will, as far as is known when the attempt has ended. Then the

@@ -29,8 +29,11 @@ func Undecodable(err error) fault.Finding {
 	return fault.Finding{Message: message, Hint: public.Hint}
 }
 
-// StorageFault returns a fault for a data directory that can't be written.
+// StorageFault returns a fault for a data directory that can't be written; of nil it is nil.
 func StorageFault(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fault.Wrap(fault.Unavailable, err, "the data directory can't be written").
 		WithHint("is the disk full? `aod prune` removes old runs")
 }

@@ -17,6 +17,7 @@ import (
 // have tries of their own.
 type execution struct {
 	*run.Run
+	run.Bare
 	logger *slog.Logger
 }
 
@@ -47,18 +48,6 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	}
 	return x.walk(ctx)
 }
-
-// Settle implements run.Execution: nothing is to come.
-func (*execution) Settle(context.Context) {}
-
-// Discard implements run.Execution: there is nothing to remove.
-func (*execution) Discard(context.Context) {}
-
-// Remove implements run.Execution: all that there is lies in the run's directory.
-func (*execution) Remove(context.Context) error { return nil }
-
-// Release implements run.Execution: its calls go on.
-func (*execution) Release() {}
 
 // walk goes through the graph within the time of the run. It returns an error only when this
 // process has to stop, or can't do its work, and where nothing is to be done before a person has

@@ -62,10 +62,7 @@ func (s *files) copy(path, target string) (err error) {
 	if s.durable {
 		err = safefs.Sync(filepath.Join(s.dir, temp))
 	}
-	if err = errors.Join(err, root.Rename(temp, filepath.Base(target))); err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(errors.Join(err, root.Rename(temp, filepath.Base(target))))
 }
 
 // sync writes the names of files that were added to the disk.
@@ -73,10 +70,7 @@ func (s *files) sync(added int) error {
 	if added == 0 || !s.durable {
 		return nil
 	}
-	if err := errors.Join(safefs.Sync(s.dir), safefs.Sync(filepath.Dir(s.dir))); err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(errors.Join(safefs.Sync(s.dir), safefs.Sync(filepath.Dir(s.dir))))
 }
 
 // saveInput keeps the input of the flow.
@@ -85,10 +79,7 @@ func (s *files) saveInput(input map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if err := safefs.Replace(filepath.Join(s.dir, run.FlowInputFile), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(safefs.Replace(filepath.Join(s.dir, run.FlowInputFile), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}))
 }
 
 // path returns where a file lies. A digest may come from a store that somebody changed.

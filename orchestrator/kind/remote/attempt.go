@@ -18,6 +18,7 @@ import (
 // execution implements run.Execution by calls of an agent.
 type execution struct {
 	*run.Run
+	run.Bare
 	agents *Agents
 	secret agentapi.Secret // that the newest request sends; "" is none
 }
@@ -53,18 +54,6 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	}
 	return unanswered(), nil
 }
-
-// Settle implements run.Execution: nothing is to come.
-func (*execution) Settle(context.Context) {}
-
-// Discard implements run.Execution: there is nothing to remove.
-func (*execution) Discard(context.Context) {}
-
-// Remove implements run.Execution: there never was anything.
-func (*execution) Remove(context.Context) error { return nil }
-
-// Release implements run.Execution: the connection ends with the attempt.
-func (*execution) Release() {}
 
 // call sends one request to the run's agent and returns its result. It returns an error only
 // when this process ends: the result isn't known then.
