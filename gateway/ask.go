@@ -164,6 +164,27 @@ const (
 	nobody              // the failure is the answer
 )
 
+func (f *failure) hint(text string) *failure {
+	f.refusal.Hint = text
+	return f
+}
+
+func (f *failure) because(err error) *failure {
+	f.refusal.err = err
+	return f
+}
+
+// bill notes that the provider may charge for the attempt.
+func (f *failure) bill() *failure {
+	f.billed = true
+	return f
+}
+
+// badKey is the failure of a provider whose key is of no use.
+func badKey(format string, args ...any) *failure {
+	return failed502(another, RuleKey, format, args...).hint("whoever runs this server sees more with: aod models")
+}
+
 func failed502(n next, rule, format string, args ...any) *failure {
 	return &failure{next: n, refusal: refuse(http.StatusBadGateway, rule, format, args...)}
 }

@@ -30,10 +30,8 @@ func (c *call) begin(request context.Context, r route, u *upstream, from io.Read
 	coding := u.header.Get("Content-Encoding")
 	switch {
 	case coding != "" && coding != "identity" || u.media != typeJSON && u.media != typeEvents:
-		f := failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer", r.use.Provider)
-		_ = f.refusal.hint("whoever runs this server can check the provider's base_url")
-		f.billed = true
-		return f
+		return failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer", r.use.Provider).
+			hint("whoever runs this server can check the provider's base_url").bill()
 	case u.media == typeJSON:
 		return c.readPlain(request, r, u, from)
 	}
@@ -45,10 +43,7 @@ func (c *call) broken(request context.Context, r route, err error) *failure {
 	if errors.Is(context.Cause(request), httpwire.ErrSilent) {
 		return silent(r)
 	}
-	f := failed502(same, RuleProvider, "the answer of the provider %s broke off", r.use.Provider)
-	_ = f.refusal.hint("ask again").because(err)
-	f.billed = true
-	return f
+	return failed502(same, RuleProvider, "the answer of the provider %s broke off", r.use.Provider).hint("ask again").because(err).bill()
 }
 
 // smallAnswer is what a plain answer may have without asking for memory, in bytes.
@@ -88,10 +83,7 @@ func (u *upstream) quotesKey(text []byte) bool {
 }
 
 func (c *call) quoted(r route) *failure {
-	f := failed502(another, RuleKey, "the provider %s quotes its key", r.use.Provider)
-	_ = f.refusal.hint("whoever runs this server sees more with: aod models")
-	f.billed = true
-	return f
+	return badKey("the provider %s quotes its key", r.use.Provider).bill()
 }
 
 func (c *call) readHead(request context.Context, r route, u *upstream, from io.Reader) *failure {
@@ -119,28 +111,29 @@ func (c *call) refused(r route, u *upstream, from io.Reader) *failure {
 	body, _ := io.ReadAll(io.LimitReader(from, maxError)) // what there is of it
 	switch {
 	case u.status == http.StatusUnauthorized, u.status == http.StatusForbidden:
-		f := failed502(another, RuleKey, "the provider %s doesn't take the key", r.use.Provider)
-		_ = f.refusal.hint("whoever runs this server sees more with: aod models")
-		return f
+		return badKey("the provider %s doesn't take the key", r.use.Provider)
 	case u.status == http.StatusTooManyRequests, u.status == http.StatusServiceUnavailable:
 		return limited(r, u, body)
 	case u.status == http.StatusRequestTimeout, u.status == http.StatusConflict, u.status >= 500:
-		f := c.down(r, u.status)
-		return f.leftAlone(u.header)
+		return c.down(r, u.status).leftAlone(u.header)
 	case u.status < http.StatusBadRequest, u.status == http.StatusPaymentRequired:
 		return withNext(c.down(r, u.status), another)
 	}
-	refusal := refuse(u.status, RuleProvider, "the provider %s refuses the request", r.use.Provider).hint("read the dialect's documentation")
-	if !u.quotesKey(body) && strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) == nil {
-		refusal.passed = body
+	if u.quotesKey(body) || strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
+		body = nil
 	}
+	return refusedWith(u.status, r, body)
+}
+
+// refusedWith is the failure of a request that the provider refuses; nil is no body to pass on.
+func refusedWith(status int, r route, body []byte) *failure {
+	refusal := refuse(status, RuleProvider, "the provider %s refuses the request", r.use.Provider).hint("read the dialect's documentation")
+	refusal.passed = body
 	return &failure{refusal: refusal, next: nobody}
 }
 
 func (c *call) down(r route, status int) *failure {
-	f := failed502(same, RuleProvider, "the provider %s answers with the status %d", r.use.Provider, status)
-	_ = f.refusal.hint("ask again later")
-	return f
+	return failed502(same, RuleProvider, "the provider %s answers with the status %d", r.use.Provider, status).hint("ask again later")
 }
 
 func withNext(f *failure, n next) *failure {
@@ -150,7 +143,7 @@ func withNext(f *failure, n next) *failure {
 
 // limited is the failure of a provider that has too much to do, or whose quota is spent.
 func limited(r route, u *upstream, body []byte) *failure {
-	f := &failure{refusal: refuse(http.StatusTooManyRequests, RuleRate, "the provider %s takes no more requests for now", r.use.Provider).hint("ask again later, or less often")}
+	f := overRate(r)
 	if u.status != http.StatusTooManyRequests {
 		f.refusal.Status, f.refusal.Rule = http.StatusBadGateway, RuleProvider
 	}
@@ -158,6 +151,10 @@ func limited(r route, u *upstream, body []byte) *failure {
 		f.next = another
 	}
 	return f.leftAlone(u.header)
+}
+
+func overRate(r route) *failure {
+	return &failure{refusal: refuse(http.StatusTooManyRequests, RuleRate, "the provider %s takes no more requests for now", r.use.Provider).hint("ask again later, or less often")}
 }
 
 // leftAlone heeds the provider's wish for a pause. Of a long one another provider is asked.
@@ -193,17 +190,13 @@ func (c *call) failedFirst(r route, raw []byte) *failure {
 	why := textOf(member(problem, "type")) + " " + textOf(member(problem, "code"))
 	switch {
 	case strings.Contains(why, "authentication"), strings.Contains(why, "permission"), strings.Contains(why, "api_key"):
-		f := failed502(another, RuleKey, "the provider %s doesn't take the key", r.use.Provider)
-		_ = f.refusal.hint("whoever runs this server sees more with: aod models")
-		return f
+		return badKey("the provider %s doesn't take the key", r.use.Provider)
 	case strings.Contains(why, "insufficient_quota"), strings.Contains(why, "billing"):
 		return withNext(c.down(r, http.StatusTooManyRequests), another)
 	case strings.Contains(why, "rate_limit"):
-		return &failure{refusal: refuse(http.StatusTooManyRequests, RuleRate, "the provider %s takes no more requests for now", r.use.Provider).hint("ask again later, or less often")}
+		return overRate(r)
 	case strings.Contains(why, "invalid_request"), strings.Contains(why, "context_length"), strings.Contains(why, "not_found"):
-		refusal := refuse(http.StatusBadRequest, RuleProvider, "the provider %s refuses the request", r.use.Provider).hint("read the dialect's documentation")
-		refusal.passed = data
-		return &failure{refusal: refusal, next: nobody}
+		return refusedWith(http.StatusBadRequest, r, data)
 	}
 	return c.down(r, http.StatusInternalServerError)
 }

@@ -26,7 +26,7 @@ type call struct {
 
 	q      *request
 	model  catalog.Model
-	known  *catalog.Catalog // what it was when the call began
+	known  *configured // what it was when the call began
 	routes []route
 	header http.Header // that goes on to a provider
 	meta   Call
@@ -77,7 +77,7 @@ func (c *call) prepare(ctx context.Context, header http.Header, body []byte) (er
 		return err
 	}
 	c.meta.Model, c.meta.Stream, c.meta.Key = c.q.model, c.q.stream, header.Get("Idempotency-Key")
-	if c.model, err = c.s.model(c.known, c.q.model); err != nil {
+	if c.model, err = c.s.model(&c.known.Catalog, c.q.model); err != nil {
 		return err
 	}
 	if err := c.findRoutes(); err != nil {

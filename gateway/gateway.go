@@ -43,10 +43,9 @@ type Options struct {
 type Gateway struct {
 	opts    Options
 	own     *http.Transport
-	catalog atomic.Pointer[catalog.Catalog]
+	catalog atomic.Pointer[configured]
 	bodies  *gate
 	ratios  ratios
-	scripts scripts
 
 	mu    sync.Mutex
 	gates map[string]*gate // of models and of providers
@@ -80,7 +79,7 @@ func New(c catalog.Catalog, opts Options) (*Gateway, error) {
 // Configure takes another catalogue for all calls that come from now on. After an error the
 // old one stays.
 func (g *Gateway) Configure(c catalog.Catalog) error {
-	read := map[string]*script.Script{}
+	known := &configured{Catalog: c, scripts: map[string]*script.Script{}}
 	for name, p := range c.Providers {
 		if p.Kind != catalog.Script {
 			continue
@@ -89,10 +88,9 @@ func (g *Gateway) Configure(c catalog.Catalog) error {
 		if err != nil {
 			return err
 		}
-		read[name] = s
+		known.scripts[name] = s
 	}
-	g.scripts.set(read)
-	g.catalog.Store(&c)
+	g.catalog.Store(known)
 	for name, m := range c.Models {
 		g.gate("model " + name).limit(rate{requests: int64(m.RPM), tokens: m.TPM})
 	}
@@ -118,34 +116,22 @@ func (g *Gateway) gate(name string) *gate {
 	return g.gates[name]
 }
 
-// scripts are the providers that answer from files.
-type scripts struct {
-	mu  sync.Mutex
-	all map[string]*script.Script
-}
-
-func (s *scripts) set(all map[string]*script.Script) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = all
-}
-
-func (s *scripts) get(name string) *script.Script {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[name]
+// configured is a catalogue with the scripts of the providers that answer from files.
+type configured struct {
+	catalog.Catalog
+	scripts map[string]*script.Script
 }
 
 // maxScript bounds the file of a script, in bytes.
 const maxScript = 16 << 20
 
 func readScript(path string) (*script.Script, error) {
+	var raw []byte
 	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the script %s can't be read", fault.Quote(path)).WithHint("name a file with answers")
+	if err == nil {
+		defer file.Close()
+		raw, err = io.ReadAll(io.LimitReader(file, maxScript))
 	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxScript))
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the script %s can't be read", fault.Quote(path)).WithHint("name a file with answers")
 	}

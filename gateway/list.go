@@ -12,7 +12,7 @@ import (
 // Models lists what the catalogue has, by name, for its operator. It asks no provider, but
 // reads their keys.
 func (g *Gateway) Models() []api.Model {
-	known := g.catalog.Load()
+	known := &g.catalog.Load().Catalog
 	list := make([]api.Model, 0, len(known.Models))
 	for _, name := range slices.Sorted(maps.Keys(known.Models)) {
 		m := known.Models[name]

@@ -17,7 +17,7 @@ func (h *handler) getModels(w http.ResponseWriter, r *http.Request, name string)
 		answerRefusal(w, catalog.Chat, refuse(http.StatusMethodNotAllowed, RuleRequest, "this address takes GET alone").hint("models are the operator's business"))
 		return
 	}
-	known := h.gw.catalog.Load()
+	known := &h.gw.catalog.Load().Catalog
 	var body any
 	if name != "" {
 		m, err := h.session.model(known, name)

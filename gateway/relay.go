@@ -13,14 +13,11 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 
 	"github.com/agent-on-demand/aod/gateway/cassette"
-	"github.com/agent-on-demand/aod/gateway/script"
 )
 
 // relay passes the events of a stream on as they came, up to the last one, which is held.
 func (c *call) relay(ctx context.Context, u *upstream) error {
-	if err := c.start(u); err != nil {
-		return c.hungUp(ctx, err)
-	}
+	c.start(u)
 	raw, kind := slices.Concat(u.head, u.held), u.kind
 	u.head, u.held = nil, nil
 	for {
@@ -81,9 +78,7 @@ const restTime = 2 * time.Second
 func (c *call) finish(u *upstream) error {
 	if u.events == nil {
 		c.announce(len(u.body))
-		if err := c.start(u); err != nil {
-			return errGone
-		}
+		c.start(u)
 		return c.last(u.body)
 	}
 	if u.held == nil {
@@ -107,31 +102,32 @@ func (c *call) finish(u *upstream) error {
 }
 
 // start sends the status and the headers of an answer.
-func (c *call) start(u *upstream) error {
+func (c *call) start(u *upstream) {
 	for _, name := range passedOn {
 		if value := u.header.Get(name); value != "" && len(value) <= 256 && !u.quotesKey([]byte(value)) {
 			c.w.Header().Set(name, value)
 		}
 	}
-	return c.head(u.status, u.media)
+	c.head(u.status, u.media)
 }
 
 // announce says how long an answer is that is there whole, so that its reader sees whether it
 // was cut off.
 func (c *call) announce(size int) { c.w.Header().Set("Content-Length", strconv.Itoa(size)) }
 
-func (c *call) head(status int, media string) error {
+func (c *call) head(status int, media string) {
 	c.w.Header().Set("Content-Type", media)
 	c.status, c.begun, c.first = status, true, time.Since(c.started)
 	c.kept.media = media
 	c.w.WriteHeader(status)
-	return nil
 }
 
 // last writes all of an answer.
-func (c *call) last(body []byte) error {
-	if err := c.write(body); err != nil {
-		return errGone
+func (c *call) last(parts ...cassette.Chunk) error {
+	for _, part := range parts {
+		if err := c.write(part); err != nil {
+			return errGone
+		}
 	}
 	c.kept.whole = true
 	return nil
@@ -161,16 +157,8 @@ func (c *call) give(from Source, a cassette.Answer) error {
 	if a.Status >= http.StatusBadRequest {
 		c.w.Header().Set("X-Should-Retry", "false")
 	}
-	if err := c.head(a.Status, a.Type); err != nil {
-		return err
-	}
-	for _, chunk := range a.Chunks {
-		if err := c.write(chunk); err != nil {
-			return errGone
-		}
-	}
-	c.kept.whole = true
-	return nil
+	c.head(a.Status, a.Type)
+	return c.last(a.Chunks...)
 }
 
 // fail answers with an error, if there is anybody to hear it.
@@ -214,14 +202,6 @@ func (c *call) tell() {
 		}
 	}
 	c.s.Recorder.Record(e)
-}
-
-// scripted returns the script that answers instead of a provider, nil for none.
-func (c *call) scripted(r route) *script.Script {
-	if c.s.Script != nil {
-		return c.s.Script
-	}
-	return c.gw.scripts.get(r.use.Provider)
 }
 
 // kept is an answer as it was given, where somebody wants it later.

@@ -96,9 +96,8 @@ func (c *call) key(r route) (secrets.Secret, *failure) {
 		err = errors.New("the key holds characters that no key has")
 	}
 	if err != nil {
-		f := failed502(another, RuleKey, "the key of the provider %s can't be used", r.use.Provider)
-		_ = f.refusal.hint("whoever runs this server sees why with: aod models").because(err)
-		return "", f
+		return "", failed502(another, RuleKey, "the key of the provider %s can't be used", r.use.Provider).
+			hint("whoever runs this server sees why with: aod models").because(err)
 	}
 	return key, nil
 }
@@ -106,7 +105,7 @@ func (c *call) key(r route) (secrets.Secret, *failure) {
 // send makes the request. No redirect is followed.
 func (c *call) send(ctx context.Context, r route, key secrets.Secret) (*http.Response, error) {
 	body := c.q.edit(c.q.changes(r.use, r.provider))
-	if s := c.scripted(r); s != nil {
+	if s := cmp.Or(c.s.Script, c.known.scripts[r.use.Provider]); s != nil {
 		return s.Answer(ctx, c.s.Run, string(c.dialect.name), bytes.Join(body, nil))
 	}
 	address := cmp.Or(r.provider.BaseURL, vendors[r.provider.Kind]) + c.dialect.path
@@ -160,9 +159,8 @@ func (c *call) lost(ctx, request context.Context, r route, err error) *failure {
 	case errors.Is(context.Cause(request), httpwire.ErrSilent):
 		return silent(r)
 	}
-	f := failed502(same, RuleProvider, "the provider %s can't be reached", r.use.Provider)
-	_ = f.refusal.hint("whoever runs this server sees what it is with: aod models").because(err)
-	return f
+	return failed502(same, RuleProvider, "the provider %s can't be reached", r.use.Provider).
+		hint("whoever runs this server sees what it is with: aod models").because(err)
 }
 
 func silent(r route) *failure {

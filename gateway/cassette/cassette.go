@@ -22,15 +22,6 @@ type Answer struct {
 	Chunks []Chunk
 }
 
-// Bytes returns the whole answer.
-func (a Answer) Bytes() []byte {
-	var b bytes.Buffer
-	for _, c := range a.Chunks {
-		b.Write(c)
-	}
-	return b.Bytes()
-}
-
 // Chunk is a part of an answer. In a cassette it is a text, or Base64 where it is none.
 type Chunk []byte
 

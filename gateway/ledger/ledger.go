@@ -206,9 +206,6 @@ type Hold struct {
 	once     sync.Once
 }
 
-// Reserved returns what was set aside.
-func (h *Hold) Reserved() Amount { return h.reserved }
-
 // Settle counts what was spent instead of what was set aside. Only the first call counts.
 func (h *Hold) Settle(spent Amount) {
 	h.once.Do(func() {
