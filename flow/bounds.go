@@ -151,7 +151,7 @@ func most(s *Scope) int {
 		calls = added(calls, times(n.many(), visits))
 		largest = max(largest, n.many())
 	}
-	return min(calls, times(largest, cmp.Or(s.MaxSteps, DefaultSteps)))
+	return min(calls, times(largest, s.mostSteps()))
 }
 
 func deepest(s *Scope) int {
@@ -181,11 +181,6 @@ func times(a, b int) int {
 		return manyCalls
 	}
 	return a * b
-}
-
-// components are the loops that go through no node with max_visits.
-func components(s *Scope) [][]string {
-	return loops(s, func(n *Node) bool { return n.Visits == 0 })
 }
 
 // loops are the groups of nodes that lead to each other, over such nodes alone (the strongly

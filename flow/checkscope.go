@@ -183,15 +183,15 @@ func leadsTo(next Next, ends map[string]bool) bool {
 
 // unbounded are the loops that go through no node with max_visits.
 func unbounded(s *Scope, reached map[string]bool) [][]string {
-	var loops [][]string
-	for _, part := range components(s) {
+	var found [][]string
+	for _, part := range loops(s, func(n *Node) bool { return n.Visits == 0 }) {
 		free := slices.DeleteFunc(part, func(name string) bool { return !reached[name] })
 		if len(free) > 0 {
 			slices.SortFunc(free, func(a, b string) int { return s.Nodes[a].Line - s.Nodes[b].Line })
-			loops = append(loops, free)
+			found = append(found, free)
 		}
 	}
-	return loops
+	return found
 }
 
 // edges holds the edges of a node against the actions by which it may end.

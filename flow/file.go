@@ -30,23 +30,36 @@ const (
 func Encode(value any) (json.RawMessage, error) { return strictjson.Encode(escaped(value)) }
 
 func escaped(value any) any {
+	out, _ := replaced(value, escapedKey, func(leaf any) (any, error) {
+		if f, ok := leaf.(File); ok {
+			leaf = map[string]any{fileKey: map[string]any{"name": f.Name, "size_bytes": f.SizeBytes, "sha256": f.SHA256}}
+		}
+		return leaf, nil
+	})
+	return out
+}
+
+// replaced copies a value with other keys of its objects, in their order, and other leaves.
+func replaced(value any, keyOf func(string) string, leaf func(any) (any, error)) (_ any, err error) {
 	switch v := value.(type) {
-	case File:
-		return map[string]any{fileKey: map[string]any{"name": v.Name, "size_bytes": v.SizeBytes, "sha256": v.SHA256}}
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for key, member := range v {
-			out[escapedKey(key)] = escaped(member)
+		for _, key := range sortedKeys(v) {
+			if out[keyOf(key)], err = replaced(v[key], keyOf, leaf); err != nil {
+				return nil, err
+			}
 		}
-		return out
+		return out, nil
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = escaped(item)
+			if out[i], err = replaced(item, keyOf, leaf); err != nil {
+				return nil, err
+			}
 		}
-		return out
+		return out, nil
 	}
-	return value
+	return leaf(value)
 }
 
 func escapedKey(key string) string {

@@ -2,9 +2,7 @@ package flow
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
@@ -32,37 +30,14 @@ func (n *Names) Has(name string) bool { return n.taken[name] }
 // Plain returns an object with the names of its files in their places. The error is an Input
 // fault: a file's name can't be made clean.
 func (n *Names) Plain(object map[string]any) (map[string]any, error) {
-	value, err := n.value(object)
+	value, err := replaced(object, func(key string) string { return key }, func(leaf any) (any, error) {
+		if f, ok := leaf.(File); ok {
+			return n.name(f)
+		}
+		return leaf, nil
+	})
 	plain, _ := value.(map[string]any)
 	return plain, err
-}
-
-func (n *Names) value(value any) (any, error) {
-	switch v := value.(type) {
-	case File:
-		return n.name(v)
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			member, err := n.value(v[key])
-			if err != nil {
-				return nil, err
-			}
-			out[key] = member
-		}
-		return out, nil
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			member, err := n.value(item)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = member
-		}
-		return out, nil
-	}
-	return value, nil
 }
 
 // name returns the name of a file, a new one for a file that was not met before.

@@ -46,19 +46,10 @@ func (f fields) wrong(key, expected string) {
 }
 
 func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
+	if value == nil {
 		return "empty"
-	case bool:
-		return "true or false"
-	case string:
-		return "a text"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
 	}
-	return "a number"
+	return nature(value)
 }
 
 func (f fields) object(key string) (map[string]any, bool) {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -142,12 +143,7 @@ func fitting(address string) error {
 	return failed(address[:MaxAddress], KindTooDeep, "the address of a step is longer than %d bytes", MaxAddress)
 }
 
-func (g *Scope) mostSteps() int {
-	if g.MaxSteps == 0 {
-		return DefaultSteps
-	}
-	return g.MaxSteps
-}
+func (g *Scope) mostSteps() int { return cmp.Or(g.MaxSteps, DefaultSteps) }
 
 // after returns where the walk goes on by an action; "" and End end the scope.
 func (n Next) after(action string) (target string, ok bool) {

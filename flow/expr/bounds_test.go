@@ -61,7 +61,7 @@ func TestCostsAreBounded(t *testing.T) {
 		"found again and again":   "filter(input.list, -1 in input.list)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			template, findings := Parse("${{ "+source+" }}", "/x")
+			template, findings := Source{}.Parse("${{ "+source+" }}", "/x")
 			if findings != nil {
 				t.Fatal(findings)
 			}
@@ -92,7 +92,7 @@ func TestTheEndOfAContextEndsAnEvaluation(t *testing.T) {
 	cause := errors.New("the run is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	template, _ := Parse("${{ 1 }}", "/x")
+	template, _ := Source{}.Parse("${{ 1 }}", "/x")
 	if _, err := template.Eval(ctx, nil); !errors.Is(err, cause) {
 		t.Error(err)
 	}
@@ -100,7 +100,7 @@ func TestTheEndOfAContextEndsAnEvaluation(t *testing.T) {
 
 func TestAKeyOfTheVariablesCantBeReached(t *testing.T) {
 	for _, source := range []string{"$env", "$env[' meter']", "get($env, ' meter')"} {
-		if _, findings := Parse("${{ "+source+" }}", "/x"); findings == nil {
+		if _, findings := (Source{}).Parse("${{ "+source+" }}", "/x"); findings == nil {
 			t.Errorf("%s is allowed", source)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAKeyOfTheVariablesCantBeReached(t *testing.T) {
 
 func TestValuesAreShared(t *testing.T) {
 	list := []any{int64(1), map[string]any{"a": "b"}}
-	template, _ := Parse("${{ input.list }}", "/x")
+	template, _ := Source{}.Parse("${{ input.list }}", "/x")
 	got, err := template.Eval(t.Context(), Vars{"input": map[string]any{"list": list}})
 	if err != nil || &got.([]any)[0] != &list[0] {
 		t.Errorf("%v: what needs no change is copied", err)
@@ -132,7 +132,7 @@ func FuzzExpressions(f *testing.F) {
 	}
 	vars := Vars{"input": map[string]any{"n": int64(3), "list": []any{int64(3), 1.5, int64(2)}, "text": "aab", "none": nil}, "state": map[string]any{}}
 	fuzzbound.Run(f, func(t *testing.T, text string) {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		template.References()
 		template.Outcomes()
 		value, err := template.Eval(t.Context(), vars)

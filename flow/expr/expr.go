@@ -57,11 +57,6 @@ type Source struct {
 	LineAt func(pointer string) int // nil: lines aren't known
 }
 
-// Parse reads a value of a source without a name.
-func Parse(value any, pointer string) (*Template, []fault.Finding) {
-	return Source{}.Parse(value, pointer)
-}
-
 // Parse reads a value of the file: JSON values, as strictyaml makes them. The findings have
 // pointers into the file, which begin with pointer, and say in the message at which column of
 // a text. The template is never nil, and fails at Eval where there were findings.
@@ -124,28 +119,13 @@ func (t *Template) Pointer() string { return t.pointer }
 
 // Literal returns the value of a template without expressions.
 func (t *Template) Literal() (value any, ok bool) {
-	f := t.form
-	switch {
-	case f.code != nil || f.parts != nil:
+	plain := true
+	t.each(func(*code) { plain = false })
+	if !plain {
 		return nil, false
-	case f.list != nil:
-		list := make([]any, len(f.list))
-		for i, item := range f.list {
-			if list[i], ok = item.Literal(); !ok {
-				return nil, false
-			}
-		}
-		return list, true
-	case f.object != nil:
-		object := make(map[string]any, len(f.object))
-		for key, member := range f.object {
-			if object[key], ok = member.Literal(); !ok {
-				return nil, false
-			}
-		}
-		return object, true
 	}
-	return f.literal, true
+	value, err := t.Eval(context.Background(), nil)
+	return value, err == nil
 }
 
 // Single reports whether the whole value is one expression, so that its type is that of the

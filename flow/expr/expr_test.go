@@ -18,7 +18,7 @@ var vars = Vars{
 
 func eval(t *testing.T, value any) (any, error) {
 	t.Helper()
-	template, findings := Parse(value, "/x")
+	template, findings := Source{}.Parse(value, "/x")
 	if findings != nil {
 		t.Fatalf("%v: %v", value, findings)
 	}
@@ -132,7 +132,7 @@ func TestWhatCantBeAnExpression(t *testing.T) {
 		"${{ " + strings.Repeat("1+", 700) + "1 }}":  "more than 1000 parts",
 		"${{ " + strings.Repeat("1 ", 4000) + "1 }}": "longer than 4096 bytes",
 	} {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		if len(findings) != 1 || !strings.Contains(findings[0].String(), want) {
 			t.Errorf("%.40q: %v, want %s", text, findings, want)
 			continue
@@ -184,7 +184,7 @@ func TestNoFailureQuotesAValue(t *testing.T) {
 		"${{ min(state.list) }}", "${{ fromBase64(state.word + '!') }}", "${{ fromPairs([state.list]) }}", "${{ state.word > 1 }}", "${{ 1 in state.word }}",
 		"${{ split(state.word, 1) }}", "${{ repeat(state.word, -1) }}", "${{ sum(state.list) }}", "${{ sort([1, state.word]) }}", "${{ -state.word }}", "${{ state.word() }}",
 	} {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		if findings != nil {
 			continue
 		}
@@ -206,7 +206,7 @@ func TestReferences(t *testing.T) {
 		"${{ filter(state.l, .ok) }}":             "state.l",
 		"plain":                                   "",
 	} {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		var got []string
 		for _, r := range template.References() {
 			guard := ""
@@ -231,7 +231,7 @@ func TestOutcomes(t *testing.T) {
 		`a${{ out.action }}`:               "[] false",
 		`${{ if x { "a" } else { "b" } }}`: "[a b] true",
 	} {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		values, all := template.Outcomes()
 		if got := fmt.Sprint(values, all); got != want || findings != nil {
 			t.Errorf("%s: %s, want %s %v", text, got, want, findings)

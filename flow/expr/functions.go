@@ -37,9 +37,9 @@ func init() {
 		"chunk":     {chunk, 2, 2, "chunk(list, n) gives lists of n items"},
 		"uniq":      {uniq, 1, 1, "uniq(list)"},
 		"flatten":   {flatten, 1, 1, "flatten(list)"},
-		"keys":      {keys, 1, 1, "keys(object), in the order of the alphabet"},
-		"values":    {values, 1, 1, "values(object), in the order of their keys"},
-		"toPairs":   {toPairs, 1, 1, "toPairs(object) gives lists of a key and a value"},
+		"keys":      {ofMembers("keys", func(key string, _ any) any { return key }), 1, 1, "keys(object), in the order of the alphabet"},
+		"values":    {ofMembers("values", func(_ string, value any) any { return value }), 1, 1, "values(object), in the order of their keys"},
+		"toPairs":   {ofMembers("toPairs", func(key string, value any) any { return []any{key, value} }), 1, 1, "toPairs(object) gives lists of a key and a value"},
 		"fromPairs": {fromPairs, 1, 1, "fromPairs(list) takes lists of a key and a value"},
 		"split":     {splitText, 2, 2, "split(text, separator)"},
 		"join":      {joinTexts, 1, 2, "join(list, separator)"},
@@ -49,10 +49,10 @@ func init() {
 		"string":    {text, 1, 1, "string(value)"},
 		"toJSON":    {toJSON, 1, 1, "toJSON(value)"},
 		"fromJSON":  {fromJSON, 1, 1, "fromJSON(text)"},
-		"min":       {least, 1, math.MaxInt, "min(list), or min(a, b, …)"},
-		"max":       {most, 1, math.MaxInt, "max(list), or max(a, b, …)"},
-		"mean":      {mean, 1, math.MaxInt, "mean(list), or mean(a, b, …)"},
-		"median":    {median, 1, math.MaxInt, "median(list), or median(a, b, …)"},
+		"min":       {ofNumbers("min", least), 1, math.MaxInt, "min(list), or min(a, b, …)"},
+		"max":       {ofNumbers("max", most), 1, math.MaxInt, "max(list), or max(a, b, …)"},
+		"mean":      {ofNumbers("mean", mean), 1, math.MaxInt, "mean(list), or mean(a, b, …)"},
+		"median":    {ofNumbers("median", median), 1, math.MaxInt, "median(list), or median(a, b, …)"},
 
 		" tick":       {call: passed},
 		" number":     {call: numberOnly},
@@ -211,40 +211,19 @@ func flatten(m *meter, args []any) (any, error) {
 	return flat, add(list, 0)
 }
 
-func keys(m *meter, args []any) (any, error) {
-	_, names, err := objectOf(m, "keys", args[0])
-	if err != nil {
-		return nil, err
+// ofMembers makes a list of an object's members, in the order of their keys.
+func ofMembers(name string, give func(key string, value any) any) func(m *meter, args []any) (any, error) {
+	return func(m *meter, args []any) (any, error) {
+		object, names, err := objectOf(m, name, args[0])
+		if err != nil {
+			return nil, err
+		}
+		list := make([]any, len(names))
+		for i, key := range names {
+			list[i] = give(key, object[key])
+		}
+		return list, nil
 	}
-	list := make([]any, len(names))
-	for i, name := range names {
-		list[i] = name
-	}
-	return list, nil
-}
-
-func values(m *meter, args []any) (any, error) {
-	object, names, err := objectOf(m, "values", args[0])
-	if err != nil {
-		return nil, err
-	}
-	list := make([]any, len(names))
-	for i, name := range names {
-		list[i] = object[name]
-	}
-	return list, nil
-}
-
-func toPairs(m *meter, args []any) (any, error) {
-	object, names, err := objectOf(m, "toPairs", args[0])
-	if err != nil {
-		return nil, err
-	}
-	list := make([]any, len(names))
-	for i, name := range names {
-		list[i] = []any{name, object[name]}
-	}
-	return list, nil
 }
 
 func fromPairs(m *meter, args []any) (any, error) {

@@ -131,46 +131,36 @@ func compare(a, b any) int {
 	return 0
 }
 
-func least(m *meter, args []any) (any, error) {
-	list, err := numbers(m, "min", args)
-	if err != nil || len(list) == 0 {
-		return nil, err
+// ofNumbers makes something of numbers, and nothing of none.
+func ofNumbers(name string, give func(list []any) any) func(m *meter, args []any) (any, error) {
+	return func(m *meter, args []any) (any, error) {
+		list, err := numbers(m, name, args)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		return give(list), nil
 	}
-	return slices.MinFunc(list, compare), nil
 }
 
-func most(m *meter, args []any) (any, error) {
-	list, err := numbers(m, "max", args)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return slices.MaxFunc(list, compare), nil
-}
+func least(list []any) any { return slices.MinFunc(list, compare) }
+func most(list []any) any  { return slices.MaxFunc(list, compare) }
 
-func mean(m *meter, args []any) (any, error) {
-	list, err := numbers(m, "mean", args)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
+func mean(list []any) any {
 	sum := 0.0
 	for _, item := range list {
 		_, x, _, _ := number(item)
 		sum += x
 	}
-	return sum / float64(len(list)), nil
+	return sum / float64(len(list))
 }
 
-func median(m *meter, args []any) (any, error) {
-	list, err := numbers(m, "median", args)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
+func median(list []any) any {
 	sorted := slices.SortedFunc(slices.Values(list), compare)
 	middle := len(sorted) / 2
 	_, high, _, _ := number(sorted[middle])
 	if len(sorted)%2 == 1 {
-		return high, nil
+		return high
 	}
 	_, low, _, _ := number(sorted[middle-1])
-	return (low + high) / 2, nil
+	return (low + high) / 2
 }

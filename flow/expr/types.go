@@ -121,13 +121,7 @@ func (t *Template) Type(vars map[string]*Type) *Type {
 	case f.parts != nil:
 		return &Type{Kinds: Text}
 	case f.list != nil:
-		list := &Type{Kinds: List}
-		for i, item := range f.list {
-			if list.Item = Join(list.Item, item.Type(vars)); i == 0 {
-				list.Item = item.Type(vars)
-			}
-		}
-		return list
+		return listType(f.list, func(item *Template) *Type { return item.Type(vars) })
 	case f.object != nil:
 		object := &Type{Kinds: Object, Closed: true, Fields: make(map[string]*Type, len(f.object))}
 		for name, member := range f.object {
@@ -182,7 +176,7 @@ func (vars inferring) of(n ast.Node) *Type {
 	case *ast.SequenceNode:
 		return vars.of(n.Nodes[len(n.Nodes)-1])
 	case *ast.ArrayNode:
-		return vars.list(n.Nodes)
+		return listType(n.Nodes, vars.of)
 	case *ast.MapNode:
 		return vars.object(n)
 	case *ast.BuiltinNode:
@@ -273,14 +267,15 @@ func (vars inferring) binary(n *ast.BinaryNode) *Type {
 	return &Type{Kinds: Bool}
 }
 
-func (vars inferring) list(nodes []ast.Node) *Type {
+// listType is the type of a list with these items.
+func listType[T any](items []T, of func(T) *Type) *Type {
 	list := &Type{Kinds: List}
-	for i, item := range nodes {
+	for i, item := range items {
 		if i == 0 {
-			list.Item = vars.of(item)
+			list.Item = of(item)
 			continue
 		}
-		list.Item = Join(list.Item, vars.of(item))
+		list.Item = Join(list.Item, of(item))
 	}
 	return list
 }

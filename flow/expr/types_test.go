@@ -15,7 +15,7 @@ func TestTypes(t *testing.T) {
 		"${{ chunk(input.l, 2)[0][0].t }}": Text, "${{ len(input.l) }}": Number, "${{ fromJSON('1') }}": 0, "${{ if true { 1 } else { nil } }}": Number | Null,
 		"${{ map(input.l, #index)[0] }}": Number, "${{ reduce(input.l, #acc, 0) }}": 0,
 	} {
-		template, findings := Parse(text, "/x")
+		template, findings := Source{}.Parse(text, "/x")
 		got := template.Type(vars)
 		kinds := Kind(0)
 		if got != nil {
