@@ -33,15 +33,7 @@ func (l *loop) endCalls(caller string, cause error) {
 
 // childrenOf returns the jobs of the runs that a run has called.
 func (l *loop) childrenOf(id string) []*job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var children []*job
-	for _, j := range l.live {
-		if j.Lineage.Parent == id {
-			children = append(children, j)
-		}
-	}
-	return children
+	return l.jobsOf(func(j *job) bool { return j.Lineage.Parent == id })
 }
 
 // callsOf lists the runs that a run asked for, as its record shows them.

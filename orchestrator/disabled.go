@@ -111,26 +111,14 @@ func (s *Service) statusOf(ctx context.Context, name string) (*api.UnitStatus, e
 // IdleUnit returns a unit when nothing of it runs or waits, or as it stands when ctx ends.
 func (s *Service) IdleUnit(ctx context.Context, name string) (api.Unit, error) {
 	for ctx.Err() == nil {
-		j := s.oneOf(name)
-		if j == nil {
+		going := s.jobsOf(func(j *job) bool { return j.Unit.Name == name })
+		if len(going) == 0 {
 			break
 		}
 		select {
-		case <-j.gone:
+		case <-going[0].gone:
 		case <-ctx.Done():
 		}
 	}
 	return s.Unit(context.WithoutCancel(ctx), name)
-}
-
-// oneOf returns a run of a unit that goes on or waits; nil: there is none.
-func (l *loop) oneOf(name string) *job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, j := range l.live {
-		if j.Unit.Name == name {
-			return j
-		}
-	}
-	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,6 +101,13 @@ func (l *loop) job(id string) *job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live[id]
+}
+
+// jobsOf returns the jobs that are such.
+func (l *loop) jobsOf(such func(*job) bool) []*job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Values(l.live)), func(j *job) bool { return !such(j) })
 }
 
 // isLive reports whether this process has a job for a run, or a session of that id.

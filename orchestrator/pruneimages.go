@@ -27,22 +27,10 @@ func (s *Service) pruneImages(ctx context.Context, dryRun bool) (total int, err 
 
 // unitsInUse returns the units that can be run, and those of live runs, in their versions.
 func (s *Service) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
-	s.mu.Lock()
 	var all []*unit.Unit
-	for _, j := range s.live {
-		if j.Unit.Definition != nil { // else it can't go on after a restart
-			all = append(all, j.Unit)
-		}
+	for _, j := range s.jobsOf(func(j *job) bool { return j.Unit.Definition != nil }) { // else it can't go on after a restart
+		all = append(all, j.Unit)
 	}
-	s.mu.Unlock()
-	listed, err := s.units.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range listed {
-		if l.Unit != nil {
-			all = append(all, l.Unit)
-		}
-	}
-	return all, nil
+	usable, err := s.usableUnits(ctx)
+	return append(all, usable...), err
 }

@@ -187,17 +187,20 @@ func (s *Service) meetUnits(ctx context.Context) {
 type world struct{ *Service }
 
 // Units implements run.World.
-func (w world) Units(ctx context.Context) (all []*unit.Unit) {
-	listed, err := w.units.List(ctx)
-	if err != nil {
-		return nil // with ctx
-	}
+func (w world) Units(ctx context.Context) []*unit.Unit {
+	all, _ := w.usableUnits(ctx) // an error comes with the end of ctx
+	return all
+}
+
+// usableUnits lists the units that can be run.
+func (s *Service) usableUnits(ctx context.Context) (all []*unit.Unit, err error) {
+	listed, err := s.units.List(ctx)
 	for _, l := range listed {
 		if l.Unit != nil {
 			all = append(all, l.Unit)
 		}
 	}
-	return all
+	return all, err
 }
 
 // Unit implements run.World.

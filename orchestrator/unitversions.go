@@ -67,13 +67,9 @@ const hasRunsHint = "wait until they have ended, or cancel them; `aod units rm -
 
 // runsOf returns the ids of a unit's runs that go on or wait, the oldest first.
 func (l *loop) runsOf(name string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var ids []string
-	for _, j := range l.live {
-		if j.Unit.Name == name {
-			ids = append(ids, j.ID)
-		}
+	for _, j := range l.jobsOf(func(j *job) bool { return j.Unit.Name == name }) {
+		ids = append(ids, j.ID)
 	}
 	slices.Sort(ids) // they begin with the time
 	return ids
