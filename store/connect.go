@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // busyTime is the longest wait for another process's write.
@@ -48,17 +49,7 @@ func makeFile(path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+	return errors.Join(safefs.Sync(dir), safefs.Sync(filepath.Dir(dir)))
 }
 
 // prepare returns the writer's database. Without an error it is checked, and migrated to this
