@@ -34,9 +34,6 @@ type AUResult struct {
 // an Input fault for input that the unit refuses, Capsule for a unit that failed; RunOf
 // returns the id of its run. If ctx ends first, the run goes on.
 func (c *Client) RunAU(ctx context.Context, call AUCall) (AUResult, error) {
-	if err := api.CheckUnitName(call.Unit); err != nil {
-		return AUResult{}, err
-	}
 	response, err := c.ask(ctx, call.request())
 	if err != nil {
 		return AUResult{}, err
@@ -50,11 +47,10 @@ func (c *Client) RunAU(ctx context.Context, call AUCall) (AUResult, error) {
 }
 
 func (call AUCall) request() request {
-	r := request{
-		method: http.MethodPost, path: []string{"v1", "au", call.Unit}, query: url.Values{},
-		header: map[string]string{"Content-Type": "application/octet-stream", "Idempotency-Key": keyOr(call.Key)},
-		slow:   true,
-	}
+	r := to(http.MethodPost, "au", call.Unit)
+	r.err = api.CheckUnitName(call.Unit)
+	r.query, r.slow = url.Values{}, true
+	r.header["Content-Type"], r.header["Idempotency-Key"] = "application/octet-stream", keyOr(call.Key)
 	if call.Prompt != "" {
 		r.query.Set("prompt", call.Prompt)
 	}

@@ -15,10 +15,7 @@ const maxChanges = 128 << 20
 // Changes returns what a run made of the files of its workspace, as JSON that nobody has read:
 // see workspace.ReadChanges. A NotFound fault says that it changed none.
 func (c *Client) Changes(ctx context.Context, id string) ([]byte, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	response, err := c.ask(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "changes"}, slow: true})
+	response, err := c.ask(ctx, toRun(http.MethodGet, id, "changes"))
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +36,7 @@ func (c *Client) readChanges(ctx context.Context, body io.Reader) ([]byte, error
 
 // Patch writes what a run made of the files of its workspace to w, as a patch in git's format.
 func (c *Client) Patch(ctx context.Context, id string, w io.Writer) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
-	response, err := c.ask(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "changes.patch"}, slow: true})
+	response, err := c.ask(ctx, toRun(http.MethodGet, id, "changes.patch"))
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,6 @@ const silence = time.Minute
 // don't know.
 func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		if err := checkID(id); err != nil {
-			yield(api.Event{}, err)
-			return
-		}
 		f := follower{client: c, id: id, after: after, retries: c.newRetrier()}
 		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
 		for {
@@ -62,10 +58,9 @@ type follower struct {
 
 // connection reads one connection to its end. over is true when the caller wants no more.
 func (f *follower) connection(ctx context.Context) (over bool, err error) {
-	s, err := f.client.openStream(ctx, request{
-		method: http.MethodGet, path: []string{"v1", "runs", f.id, "events"},
-		header: map[string]string{"Accept": httpwire.TypeEvents, "Last-Event-ID": strconv.FormatInt(f.after, 10)},
-	}, silence)
+	r := toRun(http.MethodGet, f.id, "events")
+	r.header["Accept"], r.header["Last-Event-ID"] = httpwire.TypeEvents, strconv.FormatInt(f.after, 10)
+	s, err := f.client.openStream(ctx, r, silence)
 	if err != nil {
 		return false, err
 	}

@@ -19,13 +19,7 @@ import (
 
 // Files lists the output files of a run. Names and sizes are the server's claims.
 func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	var list struct {
-		Files []api.File `json:"files"`
-	}
-	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "files"}}, &list)
+	list, err := got[struct{ Files []api.File }](ctx, c, toRun(http.MethodGet, id, "files"))
 	return list.Files, err
 }
 
@@ -45,10 +39,7 @@ func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer
 
 // download is file for a name that was checked.
 func (c *Client) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
-	d := download{client: c, place: append([]string{"v1", "runs", id}, place...), file: file, w: w, sum: sha256.New()}
+	d := download{client: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...), file: file, w: w, sum: sha256.New()}
 	retries := c.newRetrier()
 	for {
 		before := d.got
@@ -71,7 +62,7 @@ func (c *Client) download(ctx context.Context, id string, file api.File, w io.Wr
 // download is a file in transfer.
 type download struct {
 	client *Client
-	place  []string // the address that the file's name follows
+	from   request // of the whole file
 	file   api.File
 	w      io.Writer
 	sum    hash.Hash
@@ -106,7 +97,7 @@ func (d *download) connection(ctx context.Context) error {
 }
 
 func (d *download) request() request {
-	r := request{method: http.MethodGet, path: slices.Concat(d.place, strings.Split(d.file.Name, "/"))}
+	r := d.from
 	if d.got > 0 {
 		r.header = map[string]string{"Range": fmt.Sprintf("bytes=%d-", d.got), "If-Range": `"` + d.file.SHA256 + `"`}
 	}

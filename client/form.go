@@ -27,9 +27,8 @@ type field struct{ name, text string }
 // formOpener opens a form anew for every try, with its length, or -1 if that isn't known.
 type formOpener func() (io.ReadCloser, int64, error)
 
-// form returns the submission as a multipart body, and its media type. The body reads its
-// files while it is read.
-func (s Submission) form() (open formOpener, contentType string, err error) {
+// texts are what a form has of a submission beside its files.
+func (s Submission) texts() []field {
 	document := s.json()
 	texts := []field{{"unit", document.Unit}, {"input", string(document.Input)}}
 	if document.Session != "" {
@@ -55,10 +54,11 @@ func (s Submission) form() (open formOpener, contentType string, err error) {
 		raw, _ := json.Marshal(document.Env) // texts can't fail
 		texts = append(texts, field{"env", string(raw)})
 	}
-	return formOf(texts, s.Files, s.Project)
+	return texts
 }
 
-// formOf makes a form of texts, files, and the tar that a project writes, if it isn't nil.
+// formOf makes a multipart body of texts, files, and the tar that a project writes, if it isn't nil,
+// and returns its media type. The body reads the files while it is read.
 func formOf(texts []field, files []InputFile, project func(io.Writer) error) (open formOpener, contentType string, err error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)

@@ -14,10 +14,6 @@ import (
 // end. A lost connection is made again and continues after the last line, as with Events.
 func (c *Client) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
-		if err := checkID(id); err != nil {
-			yield(api.LogEntry{}, err)
-			return
-		}
 		l := logReader{client: c, id: id, follow: follow, retries: c.newRetrier(), yield: yield}
 		if err := l.read(ctx); err != nil {
 			yield(api.LogEntry{}, err)
@@ -67,10 +63,12 @@ func (l *logReader) ended(ctx context.Context) (bool, error) {
 }
 
 func (l *logReader) connection(ctx context.Context) error {
-	s, err := l.client.openStream(ctx, request{
-		method: http.MethodGet, path: []string{"v1", "runs", l.id, "logs"}, query: l.query(),
-		header: map[string]string{"Accept": "application/x-ndjson"},
-	}, 0)
+	r := toRun(http.MethodGet, l.id, "logs")
+	r.header["Accept"] = "application/x-ndjson"
+	if l.follow {
+		r.query = url.Values{"follow": {"true"}}
+	}
+	s, err := l.client.openStream(ctx, r, 0)
 	if err != nil {
 		return err
 	}
@@ -93,13 +91,6 @@ func (l *logReader) connection(ctx context.Context) error {
 	}
 	if err := lines.Err(); err != nil {
 		return l.client.streamFault(ctx, err)
-	}
-	return nil
-}
-
-func (l *logReader) query() url.Values {
-	if l.follow {
-		return url.Values{"follow": {"true"}}
 	}
 	return nil
 }

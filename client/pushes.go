@@ -9,12 +9,6 @@ import (
 
 // Pushes lists the receivers that are told of a run, the oldest first.
 func (c *Client) Pushes(ctx context.Context, id string) ([]api.Push, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	var list struct {
-		Pushes []api.Push `json:"pushes"`
-	}
-	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "pushes"}}, &list)
+	list, err := got[struct{ Pushes []api.Push }](ctx, c, toRun(http.MethodGet, id, "pushes"))
 	return list.Pushes, err
 }

@@ -28,67 +28,29 @@ func checkID(id string) error {
 
 // Run returns the record of a run as it is now.
 func (c *Client) Run(ctx context.Context, id string) (api.Record, error) {
-	if err := checkID(id); err != nil {
-		return api.Record{}, err
-	}
-	return c.record(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id}})
+	return c.record(ctx, toRun(http.MethodGet, id))
 }
 
 // Output returns the result of a run that succeeded: a JSON object. A Conflict fault says
 // that the run goes on, NotFound that it has no result.
 func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	var output json.RawMessage
-	_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs", id, "output"}}, &output)
-	return output, err
+	return got[json.RawMessage](ctx, c, toRun(http.MethodGet, id, "output"))
 }
 
 // Cancel requests the end of a run and doesn't wait for it. The reason may be empty. A
 // Conflict fault says that the run has ended already.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
-	if err := checkID(id); err != nil {
-		return api.Record{}, err
-	}
-	body, err := jsonBody(struct {
+	return c.record(ctx, toRun(http.MethodPost, id, "cancel").with(struct {
 		Reason string `json:"reason,omitempty"`
-	}{reason})
-	if err != nil {
-		return api.Record{}, err
-	}
-	return c.record(ctx, request{
-		method: http.MethodPost, path: []string{"v1", "runs", id, "cancel"}, body: body,
-		header: map[string]string{"Content-Type": "application/json"},
-	})
+	}{reason}))
 }
 
 // Runs lists the runs that match the filter, newest first. It requests pages of
 // Filter.Limit runs as they are needed, until there are no more. It ends after an error.
 func (c *Client) Runs(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
-	return func(yield func(api.Summary, error) bool) {
-		for {
-			var page api.Page
-			_, err := c.call(ctx, request{method: http.MethodGet, path: []string{"v1", "runs"}, query: queryOf(f)}, &page)
-			if err != nil {
-				yield(api.Summary{}, err)
-				return
-			}
-			for _, run := range page.Runs {
-				if !yield(run, nil) {
-					return
-				}
-			}
-			if page.Next == nil {
-				return
-			}
-			if *page.Next == f.Cursor || len(page.Runs) == 0 {
-				yield(api.Summary{}, c.strange(errNoProgress))
-				return
-			}
-			f.Cursor = *page.Next
-		}
-	}
+	r := to(http.MethodGet, "runs")
+	r.query = queryOf(f)
+	return pages(ctx, c, r, "cursor", func(p api.Page) ([]api.Summary, *string) { return p.Runs, p.Next })
 }
 
 // queryOf encodes a filter. It omits zero fields.
@@ -137,8 +99,8 @@ func timeText(t time.Time) string {
 
 // record sends a request whose answer is a run's record.
 func (c *Client) record(ctx context.Context, r request) (api.Record, error) {
-	var record api.Record
-	if _, err := c.call(ctx, r, &record); err != nil {
+	record, err := got[api.Record](ctx, c, r)
+	if err != nil {
 		return api.Record{}, err
 	}
 	if err := checkID(record.ID); err != nil {

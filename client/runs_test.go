@@ -136,3 +136,26 @@ func TestThePoolIsRead(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAListIsReadAnewEachTime(t *testing.T) {
+	var queries []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		queries = append(queries, r.URL.RawQuery)
+		next := "null"
+		if !r.URL.Query().Has("after") {
+			next = "7"
+		}
+		_, _ = fmt.Fprintf(w, `{"steps":[{"address":"a"}],"next":%s}`, next)
+	})
+	steps := c.Steps(t.Context(), runID)
+	for range 2 {
+		for _, err := range steps {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"limit=1000", "after=7&limit=1000", "limit=1000", "after=7&limit=1000"}, queries); diff != "" {
+		t.Error(diff)
+	}
+}

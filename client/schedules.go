@@ -17,141 +17,73 @@ import (
 // Each of its runs gets the files, which are sent as those of a Submission; without files it has
 // none, whatever it had before.
 func (c *Client) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
-	if err := api.CheckScheduleName(name); err != nil {
-		return schedule, false, err
-	}
-	r := request{method: http.MethodPut, path: []string{"v1", "schedules", name}, header: map[string]string{}, slow: len(files) > 0}
-	if len(files) > 0 {
-		r.body, r.header["Content-Type"], err = scheduleForm(spec, files)
+	r := toSchedule(http.MethodPut, name)
+	if len(files) == 0 {
+		r = r.with(spec)
 	} else {
-		r.header["Content-Type"] = "application/json"
-		r.body, err = jsonBody(spec)
-	}
-	if err != nil {
-		return schedule, false, err
+		raw, err := json.Marshal(spec)
+		if err != nil {
+			return schedule, false, fault.Wrap(fault.Input, err, "the schedule can't be written as JSON")
+		}
+		r = r.withForm([]field{{"schedule", string(raw)}}, files, nil)
 	}
 	status, err := c.call(ctx, r, &schedule)
 	return schedule, err == nil && status == http.StatusCreated, err
 }
 
-func scheduleForm(spec api.ScheduleSpec, files []InputFile) (open formOpener, contentType string, err error) {
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		return nil, "", fault.Wrap(fault.Input, err, "the schedule can't be written as JSON")
-	}
-	return formOf([]field{{"schedule", string(raw)}}, files, nil)
-}
-
 // Schedule returns a schedule as it is now, or a NotFound fault.
 func (c *Client) Schedule(ctx context.Context, name string) (api.Schedule, error) {
-	return c.schedule(ctx, http.MethodGet, name)
+	return got[api.Schedule](ctx, c, toSchedule(http.MethodGet, name))
 }
 
 // PauseSchedule pauses a schedule: it has no occurrences until ResumeSchedule. Its runs go on.
 func (c *Client) PauseSchedule(ctx context.Context, name string) (api.Schedule, error) {
-	return c.schedule(ctx, http.MethodPost, name, "pause")
+	return got[api.Schedule](ctx, c, toSchedule(http.MethodPost, name, "pause"))
 }
 
 // ResumeSchedule has a paused schedule go on.
 func (c *Client) ResumeSchedule(ctx context.Context, name string) (api.Schedule, error) {
-	return c.schedule(ctx, http.MethodPost, name, "resume")
-}
-
-func (c *Client) schedule(ctx context.Context, method, name string, verb ...string) (schedule api.Schedule, err error) {
-	if err := api.CheckScheduleName(name); err != nil {
-		return schedule, err
-	}
-	_, err = c.call(ctx, request{method: method, path: append([]string{"v1", "schedules", name}, verb...)}, &schedule)
-	return schedule, err
+	return got[api.Schedule](ctx, c, toSchedule(http.MethodPost, name, "resume"))
 }
 
 // DeleteSchedule removes a schedule with its history. Its runs stay, and those that go on do so.
 func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
-	if err := api.CheckScheduleName(name); err != nil {
-		return err
-	}
-	_, err := c.call(ctx, request{method: http.MethodDelete, path: []string{"v1", "schedules", name}}, nil)
+	_, err := c.call(ctx, toSchedule(http.MethodDelete, name), nil)
 	return err
 }
 
 // RunSchedule starts a run of a schedule now, whatever its times are, and returns the run's record
 // as it is then. After a lost connection it may have started all the same.
 func (c *Client) RunSchedule(ctx context.Context, name string) (api.Record, error) {
-	if err := api.CheckScheduleName(name); err != nil {
-		return api.Record{}, err
-	}
-	return c.record(ctx, request{method: http.MethodPost, path: []string{"v1", "schedules", name, "run"}, once: true})
+	r := toSchedule(http.MethodPost, name, "run")
+	r.once = true
+	return c.record(ctx, r)
 }
 
 // NextTimes returns the next times of a schedule, at most n of 1 to 100.
 func (c *Client) NextTimes(ctx context.Context, name string, n int) ([]time.Time, error) {
-	if err := api.CheckScheduleName(name); err != nil {
-		return nil, err
-	}
-	return c.times(ctx, request{method: http.MethodGet, path: []string{"v1", "schedules", name, "next"}}, n)
+	return c.times(ctx, toSchedule(http.MethodGet, name, "next"), n)
 }
 
 // PreviewTimes returns the next times that a schedule would have, at most n of 1 to 100. What else
 // the specification says isn't looked at.
 func (c *Client) PreviewTimes(ctx context.Context, spec api.ScheduleSpec, n int) ([]time.Time, error) {
-	body, err := jsonBody(spec)
-	if err != nil {
-		return nil, err
-	}
-	return c.times(ctx, request{
-		method: http.MethodPost, path: []string{"v1", "schedules", "preview"}, body: body,
-		header: map[string]string{"Content-Type": "application/json"},
-	}, n)
+	return c.times(ctx, to(http.MethodPost, "schedules", "preview").with(spec), n)
 }
 
 func (c *Client) times(ctx context.Context, r request, n int) ([]time.Time, error) {
-	var next api.ScheduledTimes
 	r.query = url.Values{"n": {strconv.Itoa(n)}}
-	_, err := c.call(ctx, r, &next)
+	next, err := got[api.ScheduledTimes](ctx, c, r)
 	return next.Times, err
 }
 
 // Schedules lists schedules, the newest first. It requests pages of them as they are wanted. After
 // an error it yields no more.
 func (c *Client) Schedules(ctx context.Context) iter.Seq2[api.Schedule, error] {
-	return pages(func(after int64) ([]api.Schedule, *int64, error) {
-		var page api.SchedulePage
-		_, err := c.call(ctx, pageOf(after, nil, "v1", "schedules"), &page)
-		return page.Schedules, page.Next, err
-	})
+	return numbered(ctx, c, to(http.MethodGet, "schedules"), 1000, func(p api.SchedulePage) ([]api.Schedule, *int64) { return p.Schedules, p.Next })
 }
 
 // Occurrences lists the history of a schedule, the youngest first, as Schedules does.
 func (c *Client) Occurrences(ctx context.Context, name string) iter.Seq2[api.Occurrence, error] {
-	return pages(func(after int64) ([]api.Occurrence, *int64, error) {
-		if err := api.CheckScheduleName(name); err != nil {
-			return nil, nil, err
-		}
-		var page api.OccurrencePage
-		_, err := c.call(ctx, pageOf(after, nil, "v1", "schedules", name, "occurrences"), &page)
-		return page.Occurrences, page.Next, err
-	})
-}
-
-// pages yields what is in the pages of a list that is read from its end: each next is lower.
-func pages[T any](read func(after int64) ([]T, *int64, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for after := int64(0); ; {
-			items, next, err := read(after)
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if next == nil || after > 0 && *next >= after {
-				return
-			}
-			after = *next
-		}
-	}
+	return numbered(ctx, c, toSchedule(http.MethodGet, name, "occurrences"), 1000, func(p api.OccurrencePage) ([]api.Occurrence, *int64) { return p.Occurrences, p.Next })
 }

@@ -53,46 +53,27 @@ type InputFile struct {
 // accept the run, and for the run's end only as long as Wait says: see Events. If ctx ends before Submit returns, the
 // run may have started all the same.
 func (c *Client) Submit(ctx context.Context, s Submission) (api.Record, error) {
-	r := request{
-		method: http.MethodPost, path: []string{"v1", "runs"},
-		header: map[string]string{"Idempotency-Key": keyOr(s.Key)},
-		slow:   s.isForm(),
-	}
+	r := to(http.MethodPost, "runs")
+	r.header["Idempotency-Key"] = keyOr(s.Key)
 	if s.Wait > 0 {
 		r.query = url.Values{"wait": {s.Wait.String()}}
 	}
 	if s.TraceParent != "" {
 		r.header["Traceparent"] = s.TraceParent
 	}
-	var err error
-	if s.isForm() {
-		r.body, r.header["Content-Type"], err = s.form()
-	} else {
-		r.header["Content-Type"] = "application/json"
-		r.body, err = jsonBody(s.json())
+	if len(s.Files) > 0 || s.Project != nil {
+		return c.record(ctx, r.withForm(s.texts(), s.Files, s.Project))
 	}
-	if err != nil {
-		return api.Record{}, err
-	}
-	return c.record(ctx, r)
+	return c.record(ctx, r.with(s.json()))
 }
 
 // Rerun starts a run again, with the same input and files, and returns the new run's record.
 // A flow may begin with the steps of the old run; see api.Rerun.
 func (c *Client) Rerun(ctx context.Context, id string, from api.Rerun) (api.Record, error) {
-	if err := checkID(id); err != nil {
-		return api.Record{}, err
-	}
-	r := request{
-		method: http.MethodPost, path: []string{"v1", "runs", id, "rerun"},
-		header: map[string]string{"Idempotency-Key": keyOr("")},
-	}
+	r := toRun(http.MethodPost, id, "rerun")
+	r.header["Idempotency-Key"] = keyOr("")
 	if from.From != "" {
-		var err error
-		if r.body, err = jsonBody(from); err != nil {
-			return api.Record{}, err
-		}
-		r.header["Content-Type"] = "application/json"
+		r = r.with(from)
 	}
 	return c.record(ctx, r)
 }
@@ -104,8 +85,6 @@ func keyOr(key string) string {
 	}
 	return key
 }
-
-func (s Submission) isForm() bool { return len(s.Files) > 0 || s.Project != nil }
 
 func (s Submission) json() api.Submission {
 	document := api.Submission{Unit: s.Unit, Session: s.Session, Input: s.Input, Metadata: s.Metadata, Unattended: s.Unattended, Context: s.Context, Env: s.Env, Dir: s.Dir}
