@@ -9,7 +9,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -42,87 +41,52 @@ const (
 
 // settings is the table of the block a2a. It can be set in the file only.
 func (a *A2AConfig) settings() []setting {
-	return append([]setting{
+	return []setting{
 		{"enabled", boolean{&a.Enabled}, "true", "every unit is an agent of the Agent2Agent protocol"},
-		{"root", unitName{&a.Root}, "", "the unit whose card stands at the server's origin; an agent of all units by default"},
+		{"root", unitName(&a.Root), "", "the unit whose card stands at the server's origin; an agent of all units by default"},
 		{"auth", word{&a.Auth, []string{AuthBearer, AuthAPIKey}}, AuthBearer, "where requests have the server's token: bearer is the header Authorization, api_key the auth_header"},
-		{"auth_header", headerName{&a.AuthHeader}, "X-API-Key", "the header that has the token with auth: api_key"},
+		{"auth_header", headerName(&a.AuthHeader), "X-API-Key", "the header that has the token with auth: api_key"},
 		{"rate", integer{&a.Rate, 0, 1_000_000}, "0", "messages that a unit takes in a minute; 0 is no bound"},
-		{"public_url", origin{&a.PublicURL}, "", "the server's address as clients reach it, which cards and links name; as a request has it by default"},
+		{"public_url", origin(&a.PublicURL), "", "the server's address as clients reach it, which cards and links name; as a request has it by default"},
 		{"cards", word{&a.Cards, []string{CardsOpen, CardsPrivate}}, CardsOpen, "who may read the cards of units: open is everybody, private those with a token"},
-		{"grpc", optionalAddress{&a.GRPC}, "", "where gRPC listens; off by default"},
-	}, a.pushSettings()...)
+		{"grpc", optionalAddress(&a.GRPC), "", "where gRPC listens; off by default"},
+		{"push", boolean{&a.Push}, "true", "let clients name receivers that are told of their tasks by HTTP requests, to public addresses by https; false sends none"},
+		{"push_private", egressExceptions(&a.PushPrivate), "", "hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a name, or name=address, where the name is looked up no more"},
+	}
 }
 
 // unitName is the name of a unit, or nothing.
-type unitName struct{ into *string }
-
-func (v unitName) kind() string   { return "name" }
-func (v unitName) String() string { return *v.into }
-func (v unitName) hint() string   { return "write the name of a unit, such as hello" }
-
-func (v unitName) set(text string) error {
-	if text != "" {
-		if err := api.CheckUnitName(text); err != nil {
-			return err
-		}
-	}
-	*v.into = text
-	return nil
+func unitName(into *string) single {
+	return single{into, "name", "write the name of a unit, such as hello", optional(checkUnitName)}
 }
-
-// headerName is the name of a header of HTTP.
-type headerName struct{ into *string }
 
 var headerRule = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
-func (v headerName) kind() string   { return "header" }
-func (v headerName) String() string { return *v.into }
-func (v headerName) hint() string   { return "write letters and digits, joined by -, such as X-API-Key" }
-
-func (v headerName) set(text string) error {
-	if len(text) > 63 || !headerRule.MatchString(text) {
-		return fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
-	}
-	*v.into = text
-	return nil
+// headerName is the name of a header of HTTP.
+func headerName(into *string) single {
+	return single{into, "header", "write letters and digits, joined by -, such as X-API-Key", func(text string) (string, error) {
+		if len(text) > 63 || !headerRule.MatchString(text) {
+			return "", fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
+		}
+		return text, nil
+	}}
 }
 
 // origin is the scheme, host and port of an address, or nothing.
-type origin struct{ into *string }
-
-func (v origin) kind() string   { return "URL" }
-func (v origin) String() string { return *v.into }
-func (v origin) hint() string {
-	return "write SCHEME://HOST or SCHEME://HOST:PORT, such as https://aod.example.com"
-}
-
-func (v origin) set(text string) error {
-	if text != "" {
+func origin(into *string) single {
+	const advice = "write SCHEME://HOST or SCHEME://HOST:PORT, such as https://aod.example.com"
+	return single{into, "URL", advice, optional(func(text string) (string, error) {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || text != u.Scheme+"://"+u.Host {
-			return errors.New(fault.Quote(text) + " is more or less than scheme, host and port")
+			return "", errors.New(fault.Quote(text) + " is more or less than scheme, host and port")
 		}
-	}
-	*v.into = strings.ToLower(text)
-	return nil
+		return strings.ToLower(text), nil
+	})}
 }
 
 // optionalAddress is an address to listen on, or nothing.
-type optionalAddress struct{ into *string }
-
-func (v optionalAddress) kind() string   { return address(v).kind() }
-func (v optionalAddress) String() string { return *v.into }
-func (v optionalAddress) hint() string {
-	return "write HOST:PORT, such as 127.0.0.1:7071, or leave it out"
-}
-
-func (v optionalAddress) set(text string) error {
-	if text == "" {
-		*v.into = ""
-		return nil
-	}
-	return address(v).set(text)
+func optionalAddress(into *string) single {
+	return single{into, addressKind, "write HOST:PORT, such as 127.0.0.1:7071, or leave it out", optional(checkAddress)}
 }
 
 // a2a reads the block "a2a".

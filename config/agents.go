@@ -34,17 +34,12 @@ func (a *AgentsConfig) settings() []setting {
 		{"require", fieldNames(&a.Require), "", "optional fields of the contract that every request must have"},
 		{"modes", labels(&a.Modes, "[DEMO]"), "", "modes that are taken; a request without one is of the mode DEMO; all by default"},
 		{"risk_tiers", labels(&a.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that are taken, and a request must have one then; all by default"},
-		{"task_types", taskTypes{&a.TaskTypes}, "", "units by the task types that stand for them, before any unit's own name does"},
+		{"task_types", taskTypes(&a.TaskTypes), "", "units by the task types that stand for them, before any unit's own name does"},
 	}
 }
 
 func fieldNames(into *[]string) list {
-	return list{into, "fields", "write a list of " + strings.Join(contractFields, ", "), ",", func(name string) (string, error) {
-		if !slices.Contains(contractFields, name) {
-			return "", fmt.Errorf("%s isn't an optional field of the contract", fault.Quote(name))
-		}
-		return name, nil
-	}}
+	return words(into, "fields", contractFields, "an optional field of the contract")
 }
 
 // labels is a list of labels that requests may have.
@@ -67,22 +62,19 @@ func checkLabel(text string) (string, error) {
 	return text, nil
 }
 
-// mapping is a value that maps texts to texts: a map in the file.
-type mapping interface {
-	value
-	takes(n *yaml.Node) bool // reports whether a value has the right type
-	add(key, text string) error
+// mapping maps texts to texts: a map in the file.
+type mapping struct {
+	into   *map[string]string
+	name   string
+	advice string
+	takes  func(n *yaml.Node) bool      // reports whether a value has the right type
+	check  func(key, text string) error // of an entry
 }
 
-// taskTypes maps task types to names of units.
-type taskTypes struct{ into *map[string]string }
+func (v mapping) kind() string { return v.name }
+func (v mapping) hint() string { return v.advice }
 
-func (v taskTypes) kind() string { return "names by types" }
-func (v taskTypes) hint() string {
-	return "write task types of up to 200 bytes with units' names, such as {LIT_RETRIEVAL: literature}"
-}
-
-func (v taskTypes) String() string {
+func (v mapping) String() string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(*v.into)) {
 		all = append(all, key+"="+(*v.into)[key])
@@ -90,25 +82,33 @@ func (v taskTypes) String() string {
 	return strings.Join(all, ",")
 }
 
-func (v taskTypes) takes(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
-}
-
 // set refuses any text: the map has no flag and no variable.
-func (v taskTypes) set(string) error { return errors.New("it isn't a map of names") }
+func (v mapping) set(string) error { return errors.New("it isn't a map of names") }
 
-func (v taskTypes) add(key, name string) error {
-	if _, err := checkLabel(key); err != nil {
-		return fmt.Errorf("the task type: %w", err)
-	}
-	if err := api.CheckUnitName(name); err != nil {
+func (v mapping) add(key, text string) error {
+	if err := v.check(key, text); err != nil {
 		return err
 	}
 	if *v.into == nil {
 		*v.into = map[string]string{}
 	}
-	(*v.into)[key] = name
+	(*v.into)[key] = text
 	return nil
+}
+
+// taskTypes maps task types to names of units.
+func taskTypes(into *map[string]string) mapping {
+	return mapping{
+		into: into, name: "names by types",
+		advice: "write task types of up to 200 bytes with units' names, such as {LIT_RETRIEVAL: literature}",
+		takes:  func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" },
+		check: func(key, name string) error {
+			if _, err := checkLabel(key); err != nil {
+				return fmt.Errorf("the task type: %w", err)
+			}
+			return api.CheckUnitName(name)
+		},
+	}
 }
 
 // agents reads the block "agents".

@@ -1,12 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,29 +20,19 @@ const (
 
 var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// environment is a map of environment variables.
-type environment struct{ into *map[string]string }
-
-func (v environment) kind() string { return "texts by names" }
-func (v environment) hint() string {
-	return "write names with their values, such as {MODEL_URL: http://127.0.0.1:7070/v1}; names that begin with AOD_ are AOD's own"
-}
-
-func (v environment) String() string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(*v.into)) {
-		all = append(all, name+"="+(*v.into)[name])
+// environment is a map of environment variables. It takes numbers and truth values, which become
+// texts as they are written.
+func environment(into *map[string]string) mapping {
+	return mapping{
+		into: into, name: "texts by names",
+		advice: "write names with their values, such as {MODEL_URL: http://127.0.0.1:7070/v1}; names that begin with AOD_ are AOD's own",
+		takes:  func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && !isNull(n) },
+		check:  func(name, text string) error { return checkVariable(name, text, len(*into)) },
 	}
-	return strings.Join(all, ",")
 }
 
-// set refuses any text: the map has no flag and no variable.
-func (v environment) set(string) error { return errors.New("it isn't a map of names") }
-
-// takes allows numbers and truth values, which become texts as they are written.
-func (v environment) takes(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && !isNull(n) }
-
-func (v environment) add(name, text string) error {
+// checkVariable checks a variable that comes after some others.
+func checkVariable(name, text string, others int) error {
 	switch {
 	case !variableRule.MatchString(name):
 		return fmt.Errorf("%s can't be the name of a variable", fault.Quote(name))
@@ -55,13 +42,9 @@ func (v environment) add(name, text string) error {
 		return fmt.Errorf("the value of %s has more than %d bytes", name, maxVariableBytes)
 	case strings.ContainsRune(text, 0):
 		return fmt.Errorf("the value of %s has a zero byte in it", name)
-	case len(*v.into) >= maxVariables:
+	case others >= maxVariables:
 		return fmt.Errorf("there are more than %d variables", maxVariables)
 	}
-	if *v.into == nil {
-		*v.into = map[string]string{}
-	}
-	(*v.into)[name] = text
 	return nil
 }
 
@@ -98,26 +81,6 @@ func (v cores) set(text string) error {
 	return nil
 }
 
-// networks is a list of networks.
-func networks(into *[]string) list {
-	return list{into, "networks", "write a list of " + strings.Join(networkWords, ", "), ",", func(name string) (string, error) {
-		if !slices.Contains(networkWords, name) {
-			return "", fmt.Errorf("%s isn't a network here", fault.Quote(name))
-		}
-		return name, nil
-	}}
-}
-
-// buildNetworks is a list of networks of builds.
-func buildNetworks(into *[]string) list {
-	return list{into, "networks", "write a list of " + strings.Join(buildWords, ", "), ",", func(name string) (string, error) {
-		if !slices.Contains(buildWords, name) {
-			return "", fmt.Errorf("%s isn't a network of builds", fault.Quote(name))
-		}
-		return name, nil
-	}}
-}
-
 var runtimeRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 // runtimes is a list of the engine's names of isolation runtimes.
@@ -133,18 +96,6 @@ func checkRuntime(name string) (string, error) {
 }
 
 // runtimeName is the engine's name of an isolation runtime.
-type runtimeName struct{ into *string }
-
-func (v runtimeName) kind() string   { return "runtime" }
-func (v runtimeName) String() string { return *v.into }
-func (v runtimeName) hint() string {
-	return "write the engine's name of a runtime, such as runsc"
-}
-
-func (v runtimeName) set(text string) error {
-	name, err := checkRuntime(text)
-	if err == nil {
-		*v.into = name
-	}
-	return err
+func runtimeName(into *string) single {
+	return single{into, "runtime", "write the engine's name of a runtime, such as runsc", checkRuntime}
 }

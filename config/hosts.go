@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
@@ -9,52 +10,46 @@ import (
 
 // egressRules is a list of hosts that may be reached by name.
 func egressRules(into *[]string) list {
-	return list{into, "hosts", "write a list of hosts, such as [api.example.com, \"*.example.org\"]", ",", func(text string) (string, error) {
-		r, err := egress.ParseRule(text)
-		if err != nil {
-			return "", publicText(err)
-		}
-		return r.String(), nil
-	}}
+	return hostList(into, "write a list of hosts, such as [api.example.com, \"*.example.org\"]", egress.ParseRule)
 }
 
 // egressExceptions is a list of hosts that may be at addresses which aren't public.
 func egressExceptions(into *[]string) list {
-	return list{into, "hosts", "write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]", ",", func(text string) (string, error) {
-		e, err := egress.ParseException(text)
+	return hostList(into, "write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]", egress.ParseException)
+}
+
+func hostList[T fmt.Stringer](into *[]string, advice string, parse func(string) (T, error)) list {
+	return list{into, "hosts", advice, ",", func(text string) (string, error) {
+		host, err := parse(text)
 		if err != nil {
-			return "", publicText(err)
+			return "", errors.New(fault.Public(err).Msg)
 		}
-		return e.String(), nil
+		return host.String(), nil
 	}}
 }
 
-func publicText(err error) error { return errors.New(fault.Public(err).Msg) }
-
-// rulesOf reads what egressRules has checked.
-func rulesOf(texts []string) egress.List {
-	rules := make(egress.List, 0, len(texts))
+// hostsOf reads what a hostList has checked.
+func hostsOf[T any](texts []string, parse func(string) (T, error)) []T {
+	all := make([]T, 0, len(texts))
 	for _, text := range texts {
-		if r, err := egress.ParseRule(text); err == nil {
-			rules = append(rules, r)
+		if host, err := parse(text); err == nil {
+			all = append(all, host)
 		}
 	}
-	return rules
+	return all
 }
 
 // EgressRules returns the hosts that the policy lets units reach; never nil.
 func (p PolicyConfig) EgressRules() egress.List { return rulesOf(p.Egress) }
 
-// EgressExceptions returns the hosts that may be at addresses which aren't public.
-func (c *Config) EgressExceptions() []egress.Exception { return exceptionsOf(c.EgressPrivate) }
+func rulesOf(texts []string) egress.List { return hostsOf(texts, egress.ParseRule) }
 
-// exceptionsOf reads what egressExceptions has checked.
-func exceptionsOf(texts []string) []egress.Exception {
-	var all []egress.Exception
-	for _, text := range texts {
-		if e, err := egress.ParseException(text); err == nil { // it was checked
-			all = append(all, e)
-		}
-	}
-	return all
+// EgressExceptions returns the hosts that may be at addresses which aren't public.
+func (c *Config) EgressExceptions() []egress.Exception {
+	return hostsOf(c.EgressPrivate, egress.ParseException)
+}
+
+// PushExceptions returns the hosts of receivers that may be at addresses which aren't public.
+func (a A2AConfig) PushExceptions() []egress.Exception {
+	return hostsOf(a.PushPrivate, egress.ParseException)
 }

@@ -75,10 +75,10 @@ func (v paths) root(base string) {
 
 // unitNames is a list of names of units.
 func unitNames(into *[]string) list {
-	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", func(name string) (string, error) {
-		return name, api.CheckUnitName(name)
-	}}
+	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", checkUnitName}
 }
+
+func checkUnitName(name string) (string, error) { return name, api.CheckUnitName(name) }
 
 // modelNames is a list of names of models.
 func modelNames(into *[]string) list {
@@ -99,6 +99,16 @@ func secretNames(into *[]string) list {
 	return list{into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",", func(name string) (string, error) {
 		if !secrets.NameRule.MatchString(name) {
 			return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
+		}
+		return name, nil
+	}}
+}
+
+// words is a list of some of a few words. what is said of each of them.
+func words(into *[]string, kind string, known []string, what string) list {
+	return list{into, kind, "write a list of " + strings.Join(known, ", "), ",", func(name string) (string, error) {
+		if !slices.Contains(known, name) {
+			return "", fmt.Errorf("%s isn't %s", fault.Quote(name), what)
 		}
 		return name, nil
 	}}

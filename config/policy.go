@@ -82,7 +82,7 @@ func (p *PolicyConfig) own() []setting { return p.table(nil) }
 
 func (p *PolicyConfig) table(fallback map[string]string) []setting {
 	rows := []setting{
-		{"networks", networks(&p.Networks), "", "networks that a unit may have"},
+		{"networks", words(&p.Networks, "networks", networkWords, "a network here"), "", "networks that a unit may have"},
 		{"egress", egressRules(&p.Egress), "", "hosts that a unit may reach by name, of which its agent.yaml lists some: host, *.host, host:port, http://host"},
 		{"memory", size{&p.Memory, leastMemory, 16 * quantity.TiB}, "", "the most that limits.memory may be"},
 		{"cpus", cores{&p.CPUs}, "", "the most that limits.cpus may be"},
@@ -91,11 +91,11 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		{"timeout", duration{&p.Timeout, time.Millisecond, 7 * day}, "", "the longest that a run may take; max_timeout holds besides"},
 		{"retries", integer{&p.Retries, 0, 100}, "", "the most further attempts after an error that may pass"},
 		{"runtimes", runtimes(&p.Runtimes), "", "isolation runtimes that a unit may ask for; any is all of them"},
-		{"runtime", runtimeName{&p.Runtime}, "", "the isolation runtime that all units have, whatever they ask for"},
+		{"runtime", runtimeName(&p.Runtime), "", "the isolation runtime that all units have, whatever they ask for"},
 		{"read_only", boolean{&p.ReadOnly}, "", "refuse units with read_only: false, whose runs may write their root file system"},
 		{"reuse", integer{&p.Reuse, 1, 10_000}, "", "the most runs that one container may serve"},
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
-		{"build_networks", buildNetworks(&p.BuildNetworks), "", "networks that the build of a unit's image may have, of which build_network chooses"},
+		{"build_networks", words(&p.BuildNetworks, "networks", buildWords, "a network of builds"), "", "networks that the build of a unit's image may have, of which build_network chooses"},
 		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
 		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
 		{"secrets", secretNames(&p.Secrets), "", "secrets that a unit's program may get in its environment; any is all of them"},

@@ -232,16 +232,19 @@ func typeOf(v value) object {
 		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
 	case cores:
 		return object{{"type", "number"}, {"minimum", leastCores}, {"maximum", mostCores}}
-	case runtimeName:
-		return object{{"type", "string"}, {"pattern", runtimeRule.String()}}
-	case environment:
-		return object{
-			{"type", "object"},
-			{"maxProperties", maxVariables},
-			{"propertyNames", object{{"pattern", variableRule.String()}, {"not", object{{"pattern", "^AOD_"}}}}},
-			{"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}, {"maxLength", maxVariableBytes}}},
+	case single:
+		if v.name == "runtime" {
+			return object{{"type", "string"}, {"pattern", runtimeRule.String()}}
 		}
 	case mapping:
+		if v.name == "texts by names" {
+			return object{
+				{"type", "object"},
+				{"maxProperties", maxVariables},
+				{"propertyNames", object{{"pattern", variableRule.String()}, {"not", object{{"pattern", "^AOD_"}}}}},
+				{"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}, {"maxLength", maxVariableBytes}}},
+			}
+		}
 		return object{
 			{"type", "object"},
 			{"propertyNames", object{{"minLength", 1}, {"maxLength", maxLabel}}},

@@ -88,24 +88,47 @@ func (v word) set(text string) error {
 	return nil
 }
 
-// path is the name of a file or a directory, which may be missing.
-type path struct{ into *string }
+// single is a text of one form.
+type single struct {
+	into   *string
+	name   string
+	advice string
+	form   func(text string) (string, error) // returns the text in its normal form
+}
 
-// maxPath is the kernel's bound, in bytes.
-const maxPath = 4096
+func (v single) kind() string   { return v.name }
+func (v single) hint() string   { return v.advice }
+func (v single) String() string { return *v.into }
 
-func (v path) kind() string     { return "path" }
-func (v path) String() string   { return *v.into }
-func (v path) hint() string     { return "write a path; neither ~ nor a variable is expanded" }
-func (v path) root(base string) { *v.into = absolute(base, *v.into) }
-
-func (v path) set(text string) error {
-	text, err := checkPath(text)
+func (v single) set(text string) error {
+	text, err := v.form(text)
 	if err == nil {
 		*v.into = text
 	}
 	return err
 }
+
+// optional is a form that takes no text as well.
+func optional(form func(string) (string, error)) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		return form(text)
+	}
+}
+
+// path is the name of a file or a directory, which may be missing.
+type path struct{ single }
+
+func pathOf(into *string) path {
+	return path{single{into, "path", "write a path; neither ~ nor a variable is expanded", checkPath}}
+}
+
+func (v path) root(base string) { *v.into = absolute(base, *v.into) }
+
+// maxPath is the kernel's bound, in bytes.
+const maxPath = 4096
 
 func checkPath(text string) (string, error) {
 	switch {

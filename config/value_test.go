@@ -30,7 +30,7 @@ func TestValuesReadAndWriteThemselves(t *testing.T) {
 		}},
 		{"a truth value", boolean{&b}, map[string]string{"true": "true", "False": "false", "1": "true", "0": "false", "yes": refused, "": refused}},
 		{"a word", word{&s, []string{"text", "json"}}, map[string]string{"json": "json", "JSON": refused, "": refused}},
-		{"a path", path{&s}, map[string]string{"/a b": "/a b", "a/../b": "a/../b", "": refused, "~": refused, "~user": "~user", "a\nb": refused, strings.Repeat("a", maxPath+1): refused}},
+		{"a path", pathOf(&s), map[string]string{"/a b": "/a b", "a/../b": "a/../b", "": refused, "~": refused, "~user": "~user", "a\nb": refused, strings.Repeat("a", maxPath+1): refused}},
 		{"a duration", duration{&d, 0, 168 * time.Hour}, map[string]string{
 			"30s": "30s", "90s": "1m30s", "1h30m": "1h30m", "0.5s": "500ms", "168h": "168h", "0": "0s",
 			"168h1s": refused, "5": refused, "-5s": refused, "5 s": refused, "1d": refused, "": refused, "1µs": refused, strings.Repeat("9", 80) + "h": refused,
@@ -39,7 +39,7 @@ func TestValuesReadAndWriteThemselves(t *testing.T) {
 			"512MiB": "512MiB", "512m": "512MiB", "512 MB": "512MiB", "1.5g": "1536MiB", "100": "100B", "0": "0B", "1t": "1TiB", "1025": "1025B",
 			"2t": refused, "-1": refused, "1e3": refused, "": refused, "1p": refused, "1GiBi": refused, "NaN": refused,
 		}},
-		{"an address", address{&s}, map[string]string{
+		{"an address", address(&s), map[string]string{
 			"127.0.0.1:7070": "127.0.0.1:7070", ":0": ":0", "[::1]:65535": "[::1]:65535", "localhost:1": "localhost:1",
 			"127.0.0.1": refused, "a:65536": refused, "a:http": refused, "a:": refused, "a:+1": refused, "a:007": refused, "http://a:1": refused, "a b:1": refused, "": refused,
 		}},

@@ -13,28 +13,27 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
+const addressKind = "HOST:PORT"
+
 // address is the server's listen address: HOST:PORT, where no host means every interface.
-type address struct{ into *string }
+func address(into *string) single {
+	return single{into, addressKind, "write HOST:PORT, such as 127.0.0.1:7070", checkAddress}
+}
 
-func (v address) kind() string   { return "HOST:PORT" }
-func (v address) String() string { return *v.into }
-func (v address) hint() string   { return "write HOST:PORT, such as 127.0.0.1:7070" }
-
-func (v address) set(text string) error {
+func checkAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s isn't a host and a port", fault.Quote(text))
+		return "", fmt.Errorf("%s isn't a host and a port", fault.Quote(text))
 	}
 	if err := checkPort(port); err != nil {
-		return err
+		return "", err
 	}
 	if host != "" {
 		if _, err := checkHost(host); err != nil {
-			return err
+			return "", err
 		}
 	}
-	*v.into = text
-	return nil
+	return text, nil
 }
 
 func checkPort(text string) error {
