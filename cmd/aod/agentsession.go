@@ -40,13 +40,7 @@ func (a *app) runTurn(ctx context.Context, unit, message string, flags agentRunF
 	if err != nil {
 		return err
 	}
-	f := follower{server: server, id: record.ID, view: newView(a.stderr, printable(unit), a.quiet), quiet: a.quiet}
-	err = f.watch(ctx)
-	f.view.close()
-	if err != nil {
-		return err
-	}
-	if record, err = server.Run(context.WithoutCancel(ctx), record.ID); err != nil {
+	if record, err = a.ended(ctx, server, record.ID, unit); err != nil {
 		return err
 	}
 	flags.text = true
@@ -77,24 +71,17 @@ func (a *app) agentSessionsCommand() *cobra.Command {
 		Long:    "List the sessions with agents on a server, the newest first.",
 		Example: "  aod agent sessions\n  aod agent sessions --unit reviewer --all\n  aod agent sessions close 0198c0de-…",
 		Args:    exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.agentSessions(cmd.Context(), client.SessionFilter{Unit: unit, Open: !all}, asJSON)
-		},
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
+			sessions := server.Sessions(ctx, client.SessionFilter{Unit: unit, Open: !all})
+			_, err := listed(a, sessions, asJSON, "there are no sessions", a.showSession)
+			return err
+		}),
 	}
 	cmd.Flags().StringVar(&unit, "unit", "", "only those of this unit")
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are closed, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each session as a JSON object on a line")
 	cmd.AddCommand(a.agentCloseCommand())
 	return cmd
-}
-
-func (a *app) agentSessions(ctx context.Context, filter client.SessionFilter, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
-	_, err = listed(a, server.Sessions(ctx, filter), asJSON, "there are no sessions", a.showSession)
-	return err
 }
 
 func (a *app) showSession(s api.Session) {
@@ -115,17 +102,13 @@ func (a *app) agentCloseCommand() *cobra.Command {
 		Long:    "End a session with an agent on a server: its turns are cancelled, its container and its files go.\nIts runs stay.",
 		Example: "  aod agent sessions close 0198c0de-…",
 		Args:    exactly(1, "the id of a session"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			session, err := server.CloseSession(cmd.Context(), args[0])
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			session, err := server.CloseSession(ctx, args[0])
 			if err == nil {
 				a.note("session %s of %s is closed", session.ID, printable(session.Unit))
 			}
 			return err
-		},
+		}),
 	}
 }
 

@@ -84,7 +84,8 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 		if err != nil {
 			return err
 		}
-		return a.showAUReport(auReport{Unit: c.Name, Report: report}, flags.json)
+		told := auReport{Unit: c.Name, Report: report}
+		return a.judged(told, told.Failed(), flags.json, func() { _ = told.table().WriteTable(a.stdout) }) // the reader may have gone
 	})
 }
 
@@ -150,20 +151,6 @@ func readSample(name string) ([]byte, error) {
 type auReport struct {
 	Unit string `json:"unit"`
 	check.Report
-}
-
-func (a *app) showAUReport(report auReport, asJSON bool) error {
-	if asJSON {
-		if err := a.stdout.json(report); err != nil {
-			return err
-		}
-	} else {
-		_ = report.table().WriteTable(a.stdout) // the reader may have gone
-	}
-	if report.Failed() {
-		return exitFindings
-	}
-	return nil
 }
 
 // table is the report in the form of all conformance reports. It gives a reason only if a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,24 +153,12 @@ func readInputs(path string) (agentapi.Object, error) {
 }
 
 func (a *app) showReports(reports []check.Report, asJSON bool) error {
-	failed := false
-	for i, report := range reports {
-		failed = failed || report.Failed()
-		if asJSON {
-			continue
+	return a.judged(reports, slices.ContainsFunc(reports, check.Report.Failed), asJSON, func() {
+		for i, report := range reports {
+			if i > 0 {
+				a.stdout.line("")
+			}
+			_ = report.WriteTable(a.stdout) // the reader may have gone
 		}
-		if i > 0 {
-			a.stdout.line("")
-		}
-		_ = report.WriteTable(a.stdout) // the reader may have gone
-	}
-	if asJSON {
-		if err := a.stdout.json(reports); err != nil {
-			return err
-		}
-	}
-	if failed {
-		return exitFindings
-	}
-	return nil
+	})
 }

@@ -47,13 +47,7 @@ and an example call. A directory needs no engine and no server; a name is that o
 		Args:    exactly(1, "one directory or name of a unit"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, err := a.describe(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.stdout.json(about)
-			}
-			return about.show(a.stdout)
+			return shown(a, about, err, asJSON, func(about description) error { return about.show(a.stdout) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

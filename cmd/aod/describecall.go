@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func fromCase(command string, test capsule.Case, schema *contract.Schema) *examp
 		return generated(command, schema)
 	}
 	call.Command += inputText(input, schema)
-	for _, field := range sortedKeys(test.Files) {
+	for _, field := range slices.Sorted(maps.Keys(test.Files)) {
 		call.give(field, relative(test.Files[field]))
 	}
 	return call
@@ -86,7 +87,7 @@ func inputText(input contract.Payload, schema *contract.Schema) string {
 		return ""
 	}
 	var flags strings.Builder
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		text, ok := setText(schema, key, object[key])
 		if !ok {
 			return " --input " + quoted(string(input.JSON()))
@@ -130,13 +131,4 @@ func quoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -52,19 +52,15 @@ type changesOf struct {
 
 // changes finds a run on this machine, or a run or a session on a server.
 func (a *app) changes(ctx context.Context, id string) (changesOf, error) {
-	past, here, err := a.past(id)
+	past, server, err := a.past(id)
 	switch {
 	case err != nil:
 		return changesOf{}, err
-	case here && past.Record.Changes == nil:
+	case server == nil && past.Record.Changes == nil:
 		return changesOf{}, fault.New(fault.NotFound, "the run %s has no changes", id).
 			WithHint("it has them if it got --workspace, and its agent.yaml says access: read-write, or workspace.write: true")
-	case here:
+	case server == nil:
 		return changesOf{id: id, dir: a.history().ChangesDir(id)}, nil
-	}
-	server, err := a.connectFor(id)
-	if err != nil {
-		return changesOf{}, err
 	}
 	if _, err := server.Session(ctx, id); err != nil { // then it is a run, or the server says what is wrong
 		return changesOf{id: id, server: server}, nil //nolint:nilerr // the next request has the same error
@@ -142,7 +138,8 @@ func (a *app) diff(ctx context.Context, id string, flags diffFlags) error {
 	if !flags.stat {
 		a.showMinds(found)
 		for _, c := range found.Changes {
-			a.stdout.line("%s %s%s", a.stdout.style(colorOf(c.Op), signOf(c.Op)), nameText(c.Path), a.stdout.style(dim, detailOf(c)))
+			mark := changeMarks[c.Op]
+			a.stdout.line("%s %s%s", a.stdout.style(mark.colour, mark.sign), nameText(c.Path), a.stdout.style(dim, detailOf(c)))
 		}
 	}
 	a.stdout.line("%s", sumOfChanges(found))
@@ -166,24 +163,9 @@ func (a *app) showMinds(found api.Changes) {
 	}
 }
 
-func signOf(op string) string {
-	switch op {
-	case api.OpAdd:
-		return "A"
-	case api.OpDelete:
-		return "D"
-	}
-	return "M"
-}
-
-func colorOf(op string) string {
-	switch op {
-	case api.OpAdd:
-		return green
-	case api.OpDelete:
-		return red
-	}
-	return yellow
+// changeMarks are how the ways of changing a file are shown.
+var changeMarks = map[string]struct{ colour, sign string }{
+	api.OpAdd: {green, "A"}, api.OpModify: {yellow, "M"}, api.OpDelete: {red, "D"},
 }
 
 func detailOf(c api.Change) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,19 +58,8 @@ func (a *app) doctorCommand() *cobra.Command {
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	checkups := append(examineEngine(ctx), examineData(a.data))
-	if asJSON {
-		if err := a.stdout.json(checkups); err != nil {
-			return err
-		}
-	} else {
-		a.showCheckups(checkups)
-	}
-	for _, c := range checkups {
-		if c.Health == broken {
-			return exitFindings
-		}
-	}
-	return nil
+	failed := slices.ContainsFunc(checkups, func(c checkup) bool { return c.Health == broken })
+	return a.judged(checkups, failed, asJSON, func() { a.showCheckups(checkups) })
 }
 
 func (a *app) showCheckups(checkups []checkup) {

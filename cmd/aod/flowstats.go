@@ -32,15 +32,10 @@ func (a *app) flowStats(ctx context.Context, unit string, last int) error {
 		return err
 	}
 	stats := nodeStats{}
-	runs := 0
-	for summary, err := range server.Runs(ctx, api.Filter{Unit: unit, Limit: min(last, 1000)}) {
+	for summary, err := range firstOf(last, server.Runs(ctx, api.Filter{Unit: unit, Limit: min(last, 1000)})) {
 		if err != nil {
 			return err
 		}
-		if runs == last {
-			break
-		}
-		runs++
 		for step, err := range server.Steps(ctx, summary.ID) {
 			if err != nil {
 				return err

@@ -27,14 +27,10 @@ func (a *app) flowSteps(ctx context.Context, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	table := newTable(a.stdout, "NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR")
-	_, err = listed(a, server.Steps(ctx, id), asJSON, "", func(step api.Step) {
-		row(table, step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run, stepErrorText(step))
+	titles := []string{"NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR"}
+	return tabled(a, server.Steps(ctx, id), asJSON, "", titles, func(step api.Step) []string {
+		return []string{step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run, stepErrorText(step)}
 	})
-	if asJSON || err != nil {
-		return err
-	}
-	return table.Flush()
 }
 
 func stepStateText(s api.Step) string {

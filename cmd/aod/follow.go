@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"sync"
@@ -23,20 +24,11 @@ const (
 
 // follow shows a run on a server to its end and reports it like a local run.
 func (a *app) follow(ctx context.Context, server *client.Client, run api.Record, flags runFlags) error {
-	f := follower{server: server, id: run.ID, view: newView(a.stderr, printable(run.Unit), a.quiet), quiet: a.quiet}
-	err := f.watch(ctx)
-	f.view.close()
+	record, err := a.ended(ctx, server, run.ID, run.Unit)
 	if err != nil {
 		return err
 	}
-	record, err := server.Run(context.WithoutCancel(ctx), run.ID)
-	if err != nil {
-		return err
-	}
-	out := flags.out
-	if out == "" {
-		out = filepath.Join("aod-output", record.ID)
-	}
+	out := cmp.Or(flags.out, filepath.Join("aod-output", record.ID))
 	if record.Files, err = server.Download(ctx, run.ID, record.Files, out); err != nil {
 		return err
 	}
@@ -44,6 +36,17 @@ func (a *app) follow(ctx context.Context, server *client.Client, run api.Record,
 		record.Files = []api.File{} // as in the JSON of a record
 	}
 	return a.report(record, "", flags.form(), nil)
+}
+
+// ended shows a run of a unit on a server to its end, and returns its record.
+func (a *app) ended(ctx context.Context, server *client.Client, id, unit string) (api.Record, error) {
+	f := follower{server: server, id: id, view: newView(a.stderr, printable(unit), a.quiet), quiet: a.quiet}
+	err := f.watch(ctx)
+	f.view.close()
+	if err != nil {
+		return api.Record{}, err
+	}
+	return server.Run(context.WithoutCancel(ctx), id)
 }
 
 // follower shows the events of a run on a server.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -46,16 +47,15 @@ func (f *historyFlag) check() error {
 // history is that of the data directory, to look at.
 func (a *app) history() *orchestrator.History { return orchestrator.NewHistory(a.data, maxHistory) }
 
-// past returns a kept run of this machine; ok is false where a server has to be asked.
-func (a *app) past(id string) (past orchestrator.Past, ok bool, err error) {
-	if a.server != "" {
-		return past, false, nil
+// past returns a kept run of this machine; where server isn't nil, the run is to be asked for there.
+func (a *app) past(id string) (past orchestrator.Past, server *client.Client, err error) {
+	if a.server == "" {
+		if past, err = a.history().Get(id); !fault.Is(err, fault.NotFound) {
+			return past, nil, err
+		}
 	}
-	past, err = a.history().Get(id)
-	if fault.Is(err, fault.NotFound) {
-		return past, false, nil
-	}
-	return past, err == nil, err
+	server, err = a.connectFor(id)
+	return past, server, err
 }
 
 // remember makes a run one that is kept.

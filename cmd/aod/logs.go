@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
-
-	"github.com/agent-on-demand/aod/api"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -26,9 +23,13 @@ func (a *app) logsCommand() *cobra.Command {
 }
 
 func (a *app) logs(ctx context.Context, id string, follow bool) error {
-	log, err := a.logOf(ctx, id, follow)
+	_, server, err := a.past(id)
 	if err != nil {
 		return err
+	}
+	log := a.history().Log(id)
+	if server != nil {
+		log = server.Log(ctx, id, follow)
 	}
 	for entry, err := range log {
 		if err != nil {
@@ -39,20 +40,4 @@ func (a *app) logs(ctx context.Context, id string, follow bool) error {
 		}
 	}
 	return nil
-}
-
-// logOf returns the log of a kept run, or of one on a server.
-func (a *app) logOf(ctx context.Context, id string, follow bool) (iter.Seq2[api.LogEntry, error], error) {
-	_, here, err := a.past(id)
-	if err != nil {
-		return nil, err
-	}
-	if here {
-		return a.history().Log(id), nil
-	}
-	server, err := a.connectFor(id)
-	if err != nil {
-		return nil, err
-	}
-	return server.Log(ctx, id, follow), nil
 }

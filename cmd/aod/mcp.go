@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -142,21 +143,36 @@ func (a *app) speakMCP(ctx context.Context, svc mcp.Service, opts mcp.Options) e
 }
 
 // readerPause is how often it is looked whether the reader of stdout is there.
-const readerPause = 500 * time.Millisecond
+const readerPause = 200 * time.Millisecond
 
-// whileRead returns a context that ends when the reader of a pipe has gone: a client that was
-// killed says nothing.
+// waitUnread returns true when a pipe or socket has lost its reader, and false when done is
+// closed or that can't be told.
+func waitUnread(fd int, done <-chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return false
+		default:
+		}
+		if gone, err := readerGone(fd, readerPause); gone || err != nil {
+			return gone && err == nil
+		}
+	}
+}
+
+// whileRead returns a context that ends when the reader of a pipe has gone, or nobody could tell: a
+// client that was killed says nothing.
 func whileRead(ctx context.Context, out *output) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return ctx, until(cancel, func() {
 		defer cancel()
-		for ctx.Err() == nil {
-			if gone, _ := readerGone(out.fd, readerPause); gone { // or nobody could tell
-				return
-			}
-		}
-	}()
-	return ctx, func() { cancel(); <-done }
+		waitUnread(out.fd, ctx.Done())
+	})
+}
+
+// until does something beside its caller, who stops it and waits for its end.
+func until(cancel func(), do func()) (stop func()) {
+	var done sync.WaitGroup
+	done.Go(do)
+	return func() { cancel(); done.Wait() }
 }

@@ -23,18 +23,9 @@ func (a *app) mcpCallCommand() *cobra.Command {
 result. The server is gone after that. Without a tool its tools are listed. The exit code is 1
 where the tool fails.`,
 		Example: "  aod mcp call ./memory\n  aod mcp call ./memory search_nodes --set query=ferry",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > 2 {
-				return fault.New(fault.Input, "%s takes a directory or the name of a unit, and a tool", cmd.CommandPath()).WithHint("see %s --help", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    between(1, 2, "a directory or the name of a unit, and a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tool := ""
-			if len(args) == 2 {
-				tool = args[1]
-			}
-			return a.mcpCall(cmd.Context(), args[0], tool, flags)
+			return a.mcpCall(cmd.Context(), args[0], strings.Join(args[1:], ""), flags)
 		},
 	}
 	cmd.Flags().StringVarP(&flags.input, "input", "i", "", "the arguments: a JSON object, @FILE, or - for stdin")

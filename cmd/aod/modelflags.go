@@ -103,7 +103,7 @@ func (f *modelFlags) catalog(a *app, names []string) (catalog.Catalog, keyReader
 }
 
 func readCatalog(path string) (catalog.Catalog, error) {
-	raw, err := readModels(path)
+	raw, err := readTable(path)
 	if err != nil {
 		return catalog.Catalog{}, fault.Wrap(fault.Input, err, "the models in %q can't be read", path).WithHint("name a YAML file with providers and models")
 	}
@@ -115,16 +115,16 @@ func readCatalog(path string) (catalog.Catalog, error) {
 	return known.Under(dir), err
 }
 
-// maxModels bounds a file of models, in bytes.
-const maxModels = 1 << 20
+// maxTable bounds a file of models or of upstreams, in bytes.
+const maxTable = 1 << 20
 
-func readModels(path string) ([]byte, error) {
+func readTable(path string) ([]byte, error) {
 	file, _, err := safefs.OpenNamed(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // read only
-	return io.ReadAll(io.LimitReader(file, maxModels))
+	return io.ReadAll(io.LimitReader(file, maxTable))
 }
 
 // ownProviders are those whose key a person has in the environment.

@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -28,13 +26,7 @@ and prices are those of a million tokens. Keys are never shown, but what is wron
 		Args:    exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			models, err := a.knownModels(cmd.Context(), flags)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.stdout.json(models)
-			}
-			return a.modelTable(models)
+			return shown(a, models, err, asJSON, a.modelTable)
 		},
 	}
 	cmd.Flags().StringVar(&flags.given, "models", "", "a YAML file with providers and models, instead of a server")
@@ -82,61 +74,23 @@ func (a *app) modelTable(models []api.Model) error {
 	return table.Flush()
 }
 
-// modelCalls are the places where the model calls of a run are kept.
-type modelCalls struct {
-	history *orchestrator.History // nil: server has them
-	server  *client.Client
-	id      string
-}
-
-func (m modelCalls) list(ctx context.Context) ([]api.ModelCall, error) {
-	if m.history != nil {
-		return m.history.ModelCalls(m.id)
-	}
-	return m.server.ModelCalls(ctx, m.id)
-}
-
-func (m modelCalls) exchange(ctx context.Context, n int64) (api.ModelExchange, error) {
-	if m.history != nil {
-		return m.history.ModelExchange(m.id, n)
-	}
-	return m.server.ModelExchange(ctx, m.id, n)
-}
-
-// modelCallsOf finds the place that has a run's.
-func (a *app) modelCallsOf(id string) (modelCalls, error) {
-	_, here, err := a.past(id)
-	if err != nil {
-		return modelCalls{}, err
-	}
-	if here {
-		return modelCalls{history: a.history(), id: id}, nil
-	}
-	server, err := a.connectFor(id)
-	return modelCalls{server: server, id: id}, err
-}
-
 // showModels prints the model calls of a run, or one of them whole.
 func (a *app) showModels(ctx context.Context, id string, n int64, asJSON bool) error {
-	calls, err := a.modelCallsOf(id)
+	_, server, err := a.past(id)
 	if err != nil {
 		return err
+	}
+	calls, exchange := a.history().ModelCalls, a.history().ModelExchange
+	if server != nil {
+		calls = func(id string) ([]api.ModelCall, error) { return server.ModelCalls(ctx, id) }
+		exchange = func(id string, n int64) (api.ModelExchange, error) { return server.ModelExchange(ctx, id, n) }
 	}
 	if n != 0 {
-		exchange, err := calls.exchange(ctx, n)
-		if err != nil {
-			return err
-		}
-		return a.stdout.json(exchange)
+		one, err := exchange(id, n)
+		return shown(a, one, err, true, nil)
 	}
-	list, err := calls.list(ctx)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return a.stdout.json(list)
-	}
-	return a.callTable(list)
+	list, err := calls(id)
+	return shown(a, list, err, asJSON, a.callTable)
 }
 
 func (a *app) callTable(calls []api.ModelCall) error {

@@ -104,13 +104,11 @@ func (a *app) serverRuns(ctx context.Context, filter api.Filter, most int) ([]ap
 		return nil, err
 	}
 	var runs []api.Summary
-	for run, err := range server.Runs(ctx, filter) {
+	for run, err := range firstOf(most, server.Runs(ctx, filter)) {
 		if err != nil {
 			return nil, err
 		}
-		if runs = append(runs, run); len(runs) == most {
-			break
-		}
+		runs = append(runs, run)
 	}
 	return runs, nil
 }
@@ -162,21 +160,14 @@ func statesOf(names []string) ([]api.State, error) {
 }
 
 func (a *app) showRuns(runs []api.Summary, asJSON bool) error {
-	if asJSON {
-		for _, run := range runs {
-			if err := a.stdout.json(run); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	table := newTable(a.stdout, "ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR")
 	now := time.Now()
-	for _, run := range runs {
-		row(table, run.ID, run.Unit, string(run.State.Status()), fmt.Sprint(run.Retries),
-			ageText(now.Sub(run.CreatedAt)), durationText(run.StartedAt, run.FinishedAt, now), errorKind(run.Error))
-	}
-	return table.Flush()
+	titles := []string{"ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR"}
+	return tabled(a, allOf(runs), asJSON, "", titles, func(run api.Summary) []string {
+		return []string{
+			run.ID, run.Unit, string(run.State.Status()), fmt.Sprint(run.Retries),
+			ageText(now.Sub(run.CreatedAt)), durationText(run.StartedAt, run.FinishedAt, now), errorKind(run.Error),
+		}
+	})
 }
 
 func newTable(w io.Writer, titles ...string) *tabwriter.Writer {

@@ -28,19 +28,13 @@ func (a *app) questionsCommand() *cobra.Command {
 		Long:    "List the questions that runs on a server have open, the oldest first. A flow that waits for an\nanswer has no container and no slot, a capsule keeps its container and lends its slot to others.",
 		Example: "  aod questions\n  aod questions --json | jq -r .id",
 		Args:    exactly(0, "no arguments"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.questions(cmd.Context(), asJSON) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
+			_, err := listed(a, server.Questions(ctx, ""), asJSON, "nothing is asked", a.showQuestion)
+			return err
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each question as a JSON object on a line")
 	return cmd
-}
-
-func (a *app) questions(ctx context.Context, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
-	_, err = listed(a, server.Questions(ctx, ""), asJSON, "nothing is asked", a.showQuestion)
-	return err
 }
 
 // showQuestion prints a question with the command that answers it.

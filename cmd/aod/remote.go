@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/spf13/cobra"
 )
 
 // maxSmallFile bounds an address or a token in bytes.
@@ -29,6 +31,17 @@ func (a *app) connect() (*client.Client, error) {
 		}
 	}
 	return client.New(client.Options{Server: server, TokenFrom: func() (string, error) { return a.token(server) }})
+}
+
+// onServer is a command that asks a server.
+func (a *app) onServer(do func(ctx context.Context, server *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		server, err := a.connect()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), server, args)
+	}
 }
 
 // connectFor is connect for a run that isn't kept on this machine.

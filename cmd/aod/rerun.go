@@ -69,19 +69,15 @@ func (a *app) rerun(ctx context.Context, id string, flags runFlags, again rerunF
 	if err != nil {
 		return err
 	}
-	past, here, err := a.past(id)
+	past, server, err := a.past(id)
 	if err != nil {
 		return err
 	}
-	if here && from.From != "" {
+	if server == nil && from.From != "" {
 		return fault.New(fault.Input, "%s was run here, and only a server keeps the steps of flows", id).WithHint("run it again without --from")
 	}
-	if here {
+	if server == nil {
 		return a.rerunHere(ctx, past, flags)
-	}
-	server, err := a.connectFor(id)
-	if err != nil {
-		return err
 	}
 	return a.start(ctx, server, flags, func(ctx context.Context) (api.Record, error) {
 		return server.Rerun(ctx, id, from)

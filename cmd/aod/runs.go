@@ -47,26 +47,15 @@ server, as aod ps -a, and without --server the last ones of aod run on this mach
 }
 
 // atMostOne accepts one argument or none.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) <= 1 {
-			return nil
-		}
-		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).WithHint("see %s --help", cmd.CommandPath())
-	}
-}
+func atMostOne(what string) cobra.PositionalArgs { return between(0, 1, what) }
 
 func (a *app) showRun(ctx context.Context, id string, asJSON, tree bool) error {
-	past, here, err := a.past(id)
+	past, server, err := a.past(id)
 	if err != nil {
 		return err
 	}
 	record := past.Record
-	var server *client.Client // which an ended run needs no more
-	if !here {
-		if server, err = a.connectFor(id); err != nil {
-			return err
-		}
+	if server != nil {
 		if record, err = server.Run(ctx, id); err != nil {
 			return err
 		}

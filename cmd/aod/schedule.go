@@ -68,25 +68,15 @@ func (a *app) scheduleListCommand() *cobra.Command {
 		Long:    "List the schedules of a server, the newest first.",
 		Example: "  aod schedule list\n  aod schedule list --json | jq -r .name",
 		Args:    exactly(0, "nothing but flags"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listSchedules(cmd.Context(), asJSON) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
+			titles := []string{"NAME", "UNIT", "WHEN", "STATE", "NEXT", "LAST", "PROBLEM"}
+			return tabled(a, server.Schedules(ctx), asJSON, "there are no schedules", titles, func(s api.Schedule) []string {
+				return []string{s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s), lastText(s.Last), s.Problem}
+			})
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a schedule")
 	return cmd
-}
-
-func (a *app) listSchedules(ctx context.Context, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
-	table := newTable(a.stdout, "NAME", "UNIT", "WHEN", "STATE", "NEXT", "LAST", "PROBLEM")
-	n, err := listed(a, server.Schedules(ctx), asJSON, "there are no schedules", func(s api.Schedule) {
-		row(table, s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s), lastText(s.Last), s.Problem)
-	})
-	if err != nil || n == 0 || asJSON {
-		return err
-	}
-	return table.Flush()
 }
 
 // whenText says when a schedule is due.
@@ -134,27 +124,16 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 		Short:   "Show all that is known of a schedule",
 		Example: "  aod schedule show nightly\n  aod schedule show nightly --json | jq .next",
 		Args:    exactly(1, "the name of a schedule"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			s, err := server.Schedule(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.stdout.json(s)
-			}
-			a.schedulePage(s)
-			return nil
-		},
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			s, err := server.Schedule(ctx, args[0])
+			return shown(a, s, err, asJSON, a.schedulePage)
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the schedule as a JSON object")
 	return cmd
 }
 
-func (a *app) schedulePage(s api.Schedule) {
+func (a *app) schedulePage(s api.Schedule) error {
 	page := runPage{out: a.stdout}
 	page.field("schedule", joined(s.Name, string(s.State)))
 	page.field("unit", s.Unit)
@@ -192,6 +171,7 @@ func (a *app) schedulePage(s api.Schedule) {
 	page.field("fired", plural(s.Fired, "time"))
 	page.field("created", timeText(s.CreatedAt))
 	page.field("changed", timeText(s.ChangedAt))
+	return nil
 }
 
 func outcomeText(o api.Occurrence) string {
@@ -292,31 +272,11 @@ func (a *app) scheduleHistory(ctx context.Context, name string, limit int, asJSO
 	if err != nil {
 		return err
 	}
-	table := newTable(a.stdout, "PLANNED", "LATE", "OUTCOME", "RUN", "REASON")
-	shown := 0
-	for o, err := range server.Occurrences(ctx, name) {
-		if err != nil {
-			return err
-		}
-		if shown++; shown > limit {
-			break
-		}
-		if asJSON {
-			if err := a.stdout.json(o); err != nil {
-				return err
-			}
-			continue
-		}
+	titles := []string{"PLANNED", "LATE", "OUTCOME", "RUN", "REASON"}
+	return tabled(a, firstOf(limit, server.Occurrences(ctx, name)), asJSON, "there was none yet", titles, func(o api.Occurrence) []string {
 		late := roundTime(time.Duration(o.LateMS) * time.Millisecond)
-		row(table, placeTime(o.Planned, s.Timezone), late.String(), outcomeText(o), o.Run, o.Reason)
-	}
-	switch {
-	case shown == 0:
-		a.note("there was none yet")
-	case !asJSON:
-		return table.Flush()
-	}
-	return nil
+		return []string{placeTime(o.Planned, s.Timezone), late.String(), outcomeText(o), o.Run, o.Reason}
+	})
 }
 
 func (a *app) scheduleRunCommand() *cobra.Command {
@@ -328,15 +288,11 @@ func (a *app) scheduleRunCommand() *cobra.Command {
 aod run does: stdout is the result, and the exit code is the run's.`,
 		Example: "  aod schedule run nightly\n  aod schedule run nightly --detach",
 		Args:    exactly(1, "the name of a schedule"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			return a.start(cmd.Context(), server, flags, func(ctx context.Context) (api.Record, error) {
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.start(ctx, server, flags, func(ctx context.Context) (api.Record, error) {
 				return server.RunSchedule(ctx, args[0])
 			})
-		},
+		}),
 	}
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
@@ -351,17 +307,13 @@ func (a *app) scheduleRmCommand() *cobra.Command {
 		Long:    "Remove a schedule with its history. Its runs stay, and those that go on do so.",
 		Example: "  aod schedule rm nightly",
 		Args:    exactly(1, "the name of a schedule"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			if err := server.DeleteSchedule(cmd.Context(), args[0]); err != nil {
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			if err := server.DeleteSchedule(ctx, args[0]); err != nil {
 				return err
 			}
 			a.note("%s is gone", args[0])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -373,17 +325,13 @@ func (a *app) schedulePauseCommand(verb, short string, do func(*client.Client, c
 		Long:    short + ".\nRuns that go on aren't touched. What is due while it is paused is left out.",
 		Example: "  aod schedule " + verb + " nightly",
 		Args:    exactly(1, "the name of a schedule"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			s, err := do(server, cmd.Context(), args[0])
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			s, err := do(server, ctx, args[0])
 			if err == nil {
 				a.note("%s is %s%s", printable(s.Name), s.State, nextText(s))
 			}
 			return err
-		},
+		}),
 	}
 }
 

@@ -121,9 +121,7 @@ func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *conf
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.
 func watchTools(ctx context.Context, tools *mcp.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); tools.Watch(ctx) }()
-	return func() { cancel(); <-done }
+	return until(cancel, func() { tools.Watch(ctx) })
 }
 
 // agentMounts are the addresses of the agent HTTP contract, and of sessions with MCP servers.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -96,7 +97,7 @@ func (a *app) console() (console *runtime.Console, restore func()) {
 	if !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(a.stdout.fd) {
 		return console, func() {}
 	}
-	console.Command = append([]string{"/bin/sh", "-c", "export TERM=$0; " + findShell[2]}, terminalName())
+	console.Command = append([]string{"/bin/sh", "-c", "export TERM=$0; " + findShell[2]}, cmp.Or(os.Getenv("TERM"), "xterm"))
 	console.Terminal = true
 	console.Size = func() runtime.TerminalSize { return sizeOf(a.stdout.fd) }
 	resized, stop := resizes()
@@ -109,13 +110,6 @@ func (a *app) console() (console *runtime.Console, restore func()) {
 			_ = term.Restore(int(in.Fd()), before)
 		}
 	})
-}
-
-func terminalName() string {
-	if name := os.Getenv("TERM"); name != "" {
-		return name
-	}
-	return "xterm"
 }
 
 func sizeOf(fd int) runtime.TerminalSize {

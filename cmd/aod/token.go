@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,19 +73,13 @@ func (a *app) tokenListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				for _, token := range all {
-					if err := a.stdout.json(listedToken{token.Name, token.Scopes, token.Created.Format("2006-01-02T15:04:05Z07:00")}); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			table := newTable(a.stdout, "NAME", "SCOPES", "CREATED")
+			var tokens []listedToken
 			for _, token := range all {
-				row(table, token.Name, scopesText(token.Scopes), timeText(token.Created))
+				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Created})
 			}
-			return table.Flush()
+			return tabled(a, allOf(tokens), asJSON, "", []string{"NAME", "SCOPES", "CREATED"}, func(t listedToken) []string {
+				return []string{t.Name, scopesText(t.Scopes), timeText(t.Created)}
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a token")
@@ -95,7 +90,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 type listedToken struct {
 	Name    string         `json:"name"`
 	Scopes  []access.Scope `json:"scopes"`
-	Created string         `json:"created_at"`
+	Created time.Time      `json:"created_at"`
 }
 
 func scopesText(scopes []access.Scope) string {

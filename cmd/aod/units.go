@@ -45,17 +45,13 @@ func (a *app) switchCommand(verb, short string, do func(*client.Client, context.
 		Long:    short + ".\nRuns that go on or wait are not touched. The server remembers it.",
 		Example: "  aod units " + verb + " hello",
 		Args:    exactly(1, "the name of a unit"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := a.connect()
-			if err != nil {
-				return err
-			}
-			unit, err := do(server, cmd.Context(), args[0])
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			unit, err := do(server, ctx, args[0])
 			if err == nil {
 				a.note("%s is %sd", printable(unit.Name), verb)
 			}
 			return err
-		},
+		}),
 	}
 }
 
@@ -68,24 +64,17 @@ func (a *app) listUnits(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		for _, unit := range units {
-			if err := a.stdout.json(unit); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	table := newTable(a.stdout, "NAME", "KIND", "VERSION", "SOURCE", "TIMEOUT", "MEMORY", "NETWORK", "PROBLEM", "DESCRIPTION")
-	for _, unit := range units {
+	titles := []string{"NAME", "KIND", "VERSION", "SOURCE", "TIMEOUT", "MEMORY", "NETWORK", "PROBLEM", "DESCRIPTION"}
+	return tabled(a, allOf(units), asJSON, "", titles, func(unit api.Unit) []string {
 		var holds api.UnitPolicy
 		if unit.Policy != nil {
 			holds = *unit.Policy
 		}
-		row(table, unit.Name, unit.Kind, short(unit.Version), unit.Source,
-			holds.Timeout, sizeText(holds.MemoryBytes), holds.Network, problemText(unit), unit.Description)
-	}
-	return table.Flush()
+		return []string{
+			unit.Name, unit.Kind, short(unit.Version), unit.Source,
+			holds.Timeout, sizeText(holds.MemoryBytes), holds.Network, problemText(unit), unit.Description,
+		}
+	})
 }
 
 func problemText(unit api.Unit) string {

@@ -2,18 +2,13 @@ package main
 
 import (
 	"cmp"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/upstream"
 )
-
-// maxUpstreams bounds a file of upstreams, in bytes.
-const maxUpstreams = 1 << 20
 
 // readUpstreams reads the table of a file, else that of AOD_UPSTREAMS; without both it is empty.
 func readUpstreams(given string) (upstream.Table, error) {
@@ -21,12 +16,7 @@ func readUpstreams(given string) (upstream.Table, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the upstreams in %q can't be read", path).WithHint("name a YAML file with upstreams")
-	}
-	defer func() { _ = file.Close() }() // read only
-	raw, err := io.ReadAll(io.LimitReader(file, maxUpstreams))
+	raw, err := readTable(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the upstreams in %q can't be read", path).WithHint("name a YAML file with upstreams")
 	}

@@ -55,17 +55,7 @@ func (a *app) validate(ctx context.Context, dirs []string, asJSON bool) error {
 		failed = failed || !v.Valid
 		verdicts = append(verdicts, v)
 	}
-	if asJSON {
-		if err := a.stdout.json(verdicts); err != nil {
-			return err
-		}
-	} else {
-		a.showVerdicts(verdicts)
-	}
-	if failed {
-		return exitFindings
-	}
-	return nil
+	return a.judged(verdicts, failed, asJSON, func() { a.showVerdicts(verdicts) })
 }
 
 // validated loads a directory as a run would, with its test cases, and looks for what a run
