@@ -48,41 +48,30 @@ type EventData interface {
 // that isn't known here: servers may be newer than their readers. The error is for data
 // that its type doesn't have.
 func (e Event) Decode() (EventData, error) {
-	switch e.Type {
-	case EventState:
-		return decodeAs[Transition](e)
-	case EventWarning:
-		return decodeAs[WarningEvent](e)
-	case EventBuild:
-		return decodeAs[BuildEvent](e)
-	case EventAttempt:
-		return decodeAs[AttemptEvent](e)
-	case EventCall:
-		return decodeAs[Call](e)
-	case EventProgress:
-		return decodeAs[ProgressEvent](e)
-	case EventModel:
-		return decodeAs[ModelCall](e)
-	case EventUpstream:
-		return decodeAs[UpstreamEvent](e)
-	case EventCancel:
-		return decodeAs[CancelEvent](e)
-	case EventNode:
-		return decodeAs[NodeEvent](e)
-	case EventQuestion:
-		return decodeAs[QuestionEvent](e)
-	case EventAgent:
-		return decodeAs[AgentEvent](e)
-	case EventEgress:
-		return decodeAs[EgressEvent](e)
-	case EventMessage:
-		return decodeAs[MessageEvent](e)
-	case EventArtifact:
-		return decodeAs[ArtifactEvent](e)
-	case EventEnd:
-		return decodeAs[EndEvent](e)
+	if decode := decoders[e.Type]; decode != nil {
+		return decode(e)
 	}
 	return nil, nil
+}
+
+// decoders read the data of the types that are known here.
+var decoders = map[EventType]func(Event) (EventData, error){
+	EventState:    decodeAs[Transition],
+	EventWarning:  decodeAs[WarningEvent],
+	EventBuild:    decodeAs[BuildEvent],
+	EventAttempt:  decodeAs[AttemptEvent],
+	EventCall:     decodeAs[Call],
+	EventProgress: decodeAs[ProgressEvent],
+	EventModel:    decodeAs[ModelCall],
+	EventUpstream: decodeAs[UpstreamEvent],
+	EventCancel:   decodeAs[CancelEvent],
+	EventNode:     decodeAs[NodeEvent],
+	EventQuestion: decodeAs[QuestionEvent],
+	EventAgent:    decodeAs[AgentEvent],
+	EventEgress:   decodeAs[EgressEvent],
+	EventMessage:  decodeAs[MessageEvent],
+	EventArtifact: decodeAs[ArtifactEvent],
+	EventEnd:      decodeAs[EndEvent],
 }
 
 func decodeAs[T EventData](e Event) (EventData, error) {

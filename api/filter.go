@@ -19,3 +19,49 @@ type Filter struct {
 	Limit    int    // 1 to 1000; 0 is 50
 	Cursor   string // Page.Next of the page before
 }
+
+// Page is a part of a list of runs, newest first.
+type Page struct {
+	Runs []Summary `json:"runs"`
+	Next *string   `json:"next"` // nil: that was the last
+}
+
+// Summary is what a list tells of a run.
+type Summary struct {
+	ID         string            `json:"id"`
+	Unit       string            `json:"unit"`
+	Kind       string            `json:"kind"`
+	Parent     string            `json:"parent,omitempty"`
+	Root       string            `json:"root"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	State      State             `json:"state"`
+	Status     Status            `json:"status,omitempty"` // as in a Record
+	Outcome    Outcome           `json:"outcome"`
+	ExitCode   *int              `json:"exit_code"`
+	Error      *RunError         `json:"error"`
+	Retries    int               `json:"retries"`
+	Timings    Timings           `json:"timings"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  *time.Time        `json:"started_at"`
+	FinishedAt *time.Time        `json:"finished_at"`
+}
+
+// ChangedFilter chooses runs that nobody called, by their last transition. Zero fields choose all.
+type ChangedFilter struct {
+	Unit    string
+	Units   []string // any of these and Unit; at most 32
+	Context string   // to which their clients count them; "": any
+	States  []State  // any of them, at the time of the first page
+	Since   time.Time
+	Limit   int    // 1 to 100; 0 is 50
+	Cursor  string // ChangedPage.Next of the page before
+}
+
+// ChangedPage is a part of a list of runs by their last transition, the latest first. All pages
+// are of the moment of the first one: a run that changes meanwhile keeps its place, and new ones
+// aren't shown.
+type ChangedPage struct {
+	Runs  []Record `json:"runs"`  // as they are now, without Input and Output
+	Next  string   `json:"next"`  // "": that was the last
+	Total int      `json:"total"` // of all pages
+}

@@ -73,3 +73,81 @@ type Container struct {
 	WaitedMS float64 `json:"waited_ms,omitempty"` // how long it had waited, started, for a run; 0: it was made for this one
 	Served   int     `json:"served,omitempty"`    // the number of this run among those that it served; 0: it serves one
 }
+
+// Attempt is a try that failed and was made again.
+type Attempt struct {
+	Number     int       `json:"number"` // from 1
+	Outcome    Outcome   `json:"outcome"`
+	ExitCode   *int      `json:"exit_code"`
+	Error      *RunError `json:"error"`
+	Usage      *Usage    `json:"usage,omitempty"`
+	FinishedAt time.Time `json:"finished_at"`
+}
+
+// Call is a run that another one asked for, with those that it asked for in turn.
+type Call struct {
+	ID         string     `json:"id"`
+	Unit       string     `json:"unit"`
+	Step       string     `json:"step,omitempty"` // of the flow that asked for it, by its address
+	State      State      `json:"state"`
+	Outcome    Outcome    `json:"outcome"`
+	ErrorKind  string     `json:"error_kind,omitempty"`
+	Files      int        `json:"files"` // how many it gave
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	TotalMS    float64    `json:"total_ms"`
+	Calls      []Call     `json:"calls,omitempty"`
+}
+
+// File is an output file where it was delivered.
+type File struct {
+	Name      string  `json:"name"`           // relative to /io/output
+	Path      string  `json:"path,omitempty"` // on this machine
+	SizeBytes int64   `json:"size_bytes"`
+	SHA256    string  `json:"sha256"`
+	Pointer   *string `json:"pointer,omitempty"` // the field of the output that names it
+}
+
+// Timings say where the time went, in milliseconds of wall time.
+type Timings struct {
+	Queue   float64 `json:"queue_ms,omitempty"`  // waiting for a slot
+	Build   float64 `json:"build_ms,omitempty"`  // finding or making the image
+	Create  float64 `json:"create_ms,omitempty"` // of the container
+	Start   float64 `json:"start_ms,omitempty"`  // until the engine says that it runs
+	Run     float64 `json:"run_ms"`              // from there to its end
+	Collect float64 `json:"collect_ms"`          // reading, checking and delivering the result
+	Total   float64 `json:"total_ms"`
+}
+
+// Usage is what a run took, as the sandbox's init read it from the kernel.
+type Usage struct {
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	CPUPercent      float64 `json:"cpu_percent,omitempty"` // of one processor, on average while the program ran; 0: it was too short
+	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
+	// nil where the kernel doesn't tell.
+	MemoryBytes    *int64 `json:"memory_bytes,omitempty"`    // at the end
+	DiskReadBytes  *int64 `json:"disk_read_bytes,omitempty"` // what the page cache had isn't read
+	DiskWriteBytes *int64 `json:"disk_write_bytes,omitempty"`
+}
+
+// LogStats say how much was kept of what the capsule wrote to stdout and stderr.
+type LogStats struct {
+	Bytes     int64 `json:"bytes"`
+	Truncated bool  `json:"truncated"`
+}
+
+// ToolCall is a call of a tool in a session with an MCP server.
+type ToolCall struct {
+	Tool  string  `json:"tool"`
+	MS    float64 `json:"ms"`
+	Error bool    `json:"error,omitempty"`
+}
+
+// LogEntry is one line that a unit wrote. Its text is the unit's own: whoever shows it
+// on a terminal has to take out control characters.
+type LogEntry struct {
+	Time    time.Time `json:"time"`
+	Stream  string    `json:"stream"` // "stdout" or "stderr"
+	Text    string    `json:"text"`
+	Attempt int       `json:"attempt"`
+}
