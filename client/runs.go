@@ -108,3 +108,9 @@ func (c *Client) record(ctx context.Context, r request) (api.Record, error) {
 	}
 	return record, nil
 }
+
+// Pushes lists the receivers that are told of a run, the oldest first.
+func (c *Client) Pushes(ctx context.Context, id string) ([]api.Push, error) {
+	list, err := got[struct{ Pushes []api.Push }](ctx, c, toRun(http.MethodGet, id, "pushes"))
+	return list.Pushes, err
+}

@@ -180,34 +180,47 @@ func (a *app) runAU(ctx context.Context, target string, args []string, flags auR
 		return err
 	}
 	return a.withLocal(ctx, func(l *local) error {
-		req, done, err := flags.request(c, args, a)
+		req, err := flags.request(c, args, a)
 		if err != nil {
 			return err
 		}
-		defer done()
+		dir, err := os.MkdirTemp("", "aod-stdin-")
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory of ours
+		stdin, err := a.receiveOnce(flags, filepath.Join(dir, "stdin"))
+		if err != nil {
+			return err
+		}
+		req.Files = stdinFiles(stdin)
 		return a.runRequest(ctx, l, req, runFlags{json: flags.json})
 	})
 }
 
-func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orchestrator.Request, done func(), err error) {
+func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orchestrator.Request, err error) {
 	u := unit.Of(c)
 	req = orchestrator.Request{Request: run.Request{Unit: u, Timeout: f.timeout}, Find: a.callees(u, c)}
 	extra := container.Extra{}
 	if extra.StdinBytes, err = f.stdinBytes(); err != nil {
-		return req, nil, err
+		return req, err
 	}
 	if extra.ModelPath, err = modelFile(f.model); err != nil {
-		return req, nil, err
+		return req, err
 	}
 	if req.Input, err = f.call(args); err != nil {
-		return req, nil, err
+		return req, err
 	}
 	req.Extra = extra
-	stdin, done, err := f.stdinFile(a, extra.StdinBytes)
-	if err == nil && stdin != "" {
-		req.Files = []run.InputFile{{Field: "stdin", Path: stdin, Name: "stdin"}}
+	return req, nil
+}
+
+// stdinFiles are the file that a unit reads; "" is none.
+func stdinFiles(path string) []run.InputFile {
+	if path == "" {
+		return nil
 	}
-	return req, done, err
+	return []run.InputFile{{Field: "stdin", Path: path, Name: "stdin"}}
 }
 
 // stdinBytes is the largest stdin of a unit.
@@ -245,26 +258,20 @@ func (f auRunFlags) call(args []string) (contract.Payload, error) {
 	return contract.NewPayload(call)
 }
 
-// stdinFile returns the file that the unit reads; "" is none. Our own stdin is first stored
-// on disk: more than the unit accepts is refused before it starts.
-func (f auRunFlags) stdinFile(a *app, limit int64) (name string, done func(), err error) {
-	if f.stdin != "-" {
-		return f.stdin, func() {}, nil
+// receiveOnce stores our own stdin in a file, which several units may read: more than they accept is
+// refused before they start. It returns the file that is read; "" is none.
+func (a *app) receiveOnce(flags auRunFlags, name string) (string, error) {
+	if flags.stdin != "-" {
+		return flags.stdin, nil
 	}
 	if a.stdinIsTerminal() {
-		return "", func() {}, nil
+		return "", nil
 	}
-	dir, err := os.MkdirTemp("", "aod-stdin-")
+	limit, err := flags.stdinBytes()
 	if err != nil {
-		return "", nil, fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+		return "", err
 	}
-	done = func() { _ = os.RemoveAll(dir) } // a temporary directory of ours
-	name = filepath.Join(dir, "stdin")
-	if err := receive(name, a.stdin, limit); err != nil {
-		done()
-		return "", nil, err
-	}
-	return name, done, nil
+	return name, receive(name, a.stdin, limit)
 }
 
 // stdinIsTerminal reports whether a person would have to type the input.

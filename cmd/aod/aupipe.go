@@ -144,9 +144,9 @@ func (r auRunner) Prepare(ctx context.Context, task pipe.Task, stdin string) (pi
 		return nil, ofUnit(c.Name, err)
 	}
 	flags := r.flags
-	flags.prompt, flags.stdin, flags.timeout = task.Prompt, stdin, cmp.Or(task.Timeout, flags.timeout)
-	req, _, err := flags.request(c, task.Args, r.a)
-	req.Observe = r.watch(c.Name)
+	flags.prompt, flags.timeout = task.Prompt, cmp.Or(task.Timeout, flags.timeout)
+	req, err := flags.request(c, task.Args, r.a)
+	req.Observe, req.Files = r.watch(c.Name), stdinFiles(stdin)
 	return auUnit{local: r.local, req: req}, err
 }
 
@@ -184,19 +184,4 @@ func (u auUnit) Run(ctx context.Context, join pipe.Join) (api.Record, error) {
 	}
 	ended, err := u.local.Run(ctx, u.req)
 	return ended.Record, err
-}
-
-// receiveOnce stores our own stdin in a file, which several tasks may read.
-func (a *app) receiveOnce(flags auRunFlags, name string) (string, error) {
-	if flags.stdin != "-" {
-		return flags.stdin, nil
-	}
-	if a.stdinIsTerminal() {
-		return "", nil
-	}
-	limit, err := flags.stdinBytes()
-	if err != nil {
-		return "", err
-	}
-	return name, receive(name, a.stdin, limit)
 }

@@ -59,7 +59,10 @@ func (a *app) mcpArgs(flags mcpFlags) ([]string, error) {
 		return nil, err
 	}
 	args := []string{"mcp"}
-	paths := append([][2]string{{"--files", opts.Files}, {"--out", opts.Out}}, named("--units", a.units)...)
+	paths := [][2]string{{"--files", opts.Files}, {"--out", opts.Out}}
+	for _, units := range a.units {
+		paths = append(paths, [2]string{"--units", units})
+	}
 	if a.data != defaultData() {
 		paths = append(paths, [2]string{"--data", a.data})
 	}
@@ -80,11 +83,4 @@ func (a *app) mcpArgs(flags mcpFlags) ([]string, error) {
 		args = append(args, "--unit", unit)
 	}
 	return args, nil
-}
-
-func named(flag string, values []string) (pairs [][2]string) {
-	for _, value := range values {
-		pairs = append(pairs, [2]string{flag, value})
-	}
-	return pairs
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
 )
 
 func (a *app) poolCommand() *cobra.Command {
@@ -21,24 +22,16 @@ the server's start: runs that got one (HITS), runs that started one of their own
 containers that were started to wait (REFILLS).`,
 		Example: "  aod pool\n  aod pool --json | jq '.units[] | {unit, hits, misses}'",
 		Args:    exactly(0, "nothing but flags"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showPool(cmd.Context(), asJSON) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
+			pool, err := server.Pool(ctx)
+			return shown(a, pool, err, asJSON, a.showPool)
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with every container")
 	return cmd
 }
 
-func (a *app) showPool(ctx context.Context, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pool, err := server.Pool(ctx)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return a.stdout.json(pool)
-	}
+func (a *app) showPool(pool api.PoolStats) error {
 	if pool.Size == 0 {
 		a.stdout.line("no container ever waits here: the setting pool is 0, or the engine is elsewhere")
 		return nil

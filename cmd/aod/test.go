@@ -170,9 +170,6 @@ func submitCase(ctx context.Context, l *local, req orchestrator.Request, test ca
 	return ended.Record, err
 }
 
-// invalidInput is the outcome that a case may expect for a refused input.
-const invalidInput = api.InvalidInput
-
 func refused(err error) api.Record {
 	public := fault.Public(err)
 	lines := []string{public.Msg}
@@ -181,8 +178,8 @@ func refused(err error) api.Record {
 	}
 	code := fault.ExitCode(err)
 	return api.Record{
-		Outcome: invalidInput, ExitCode: &code,
-		Error: &api.RunError{Kind: string(invalidInput), Type: "ContractError", Message: strings.Join(lines, "\n")},
+		Outcome: api.InvalidInput, ExitCode: &code,
+		Error: &api.RunError{Kind: string(api.InvalidInput), Type: "ContractError", Message: strings.Join(lines, "\n")},
 	}
 }
 
