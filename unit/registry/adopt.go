@@ -43,11 +43,11 @@ func (r *Registry) serve(ctx context.Context, f found) (*unit.Unit, error) {
 func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *unit.Unit, changed bool, err error) {
 	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
-	gate := r.writing.of(rec.Name)
-	if err := enter(ctx, gate); err != nil {
+	leave, err := r.writing.enter(ctx, rec.Name)
+	if err != nil {
 		return nil, false, err
 	}
-	defer gate.Release(1)
+	defer leave()
 	if u, err = r.ensureStored(files, rec); err != nil {
 		return nil, false, err
 	}

@@ -185,8 +185,6 @@ func (f *content) writeBesideAgain(w io.Writer) error {
 	return nil
 }
 
-func readUpTo(r io.Reader, most int64) ([]byte, error) { return io.ReadAll(io.LimitReader(r, most)) }
-
 // moved is the fault for a directory that changed while it was read.
 func moved(err error) *fault.Error {
 	return fault.Wrap(fault.Capsule, err, "the capsule changed while it was read").WithHint("try again when nothing writes into its directory")

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -120,7 +121,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readUpTo(f, smallFile)
+	return io.ReadAll(io.LimitReader(f, smallFile))
 }
 
 // report logs a reading. It is called once for each reading, not for each look.

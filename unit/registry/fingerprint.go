@@ -1,13 +1,11 @@
 package registry
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -51,9 +49,8 @@ func hasExceptions(dir string) bool {
 		if err != nil {
 			continue
 		}
-		lines := bufio.NewScanner(bytes.NewReader(raw))
-		for lines.Scan() {
-			if strings.HasPrefix(strings.TrimSpace(lines.Text()), "!") {
+		for line := range bytes.Lines(raw) {
+			if bytes.HasPrefix(bytes.TrimSpace(line), []byte("!")) {
 				return true
 			}
 		}

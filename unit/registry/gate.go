@@ -12,7 +12,7 @@ import (
 // waiting goroutine give up.
 func newGate() *semaphore.Weighted { return semaphore.NewWeighted(1) }
 
-// enter waits for a gate. Whoever has entered has to Release(1).
+// enter waits for a gate. Whoever has entered has to leave it by Release(1).
 func enter(ctx context.Context, gate *semaphore.Weighted) error {
 	if err := gate.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("wait for unit: %w", err)
@@ -21,19 +21,11 @@ func enter(ctx context.Context, gate *semaphore.Weighted) error {
 }
 
 // gates are one gate for each unit.
-type gates struct {
-	mu     sync.Mutex
-	byName map[string]*semaphore.Weighted
-}
+type gates struct{ byName sync.Map }
 
-func (g *gates) of(name string) *semaphore.Weighted {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.byName == nil {
-		g.byName = map[string]*semaphore.Weighted{}
-	}
-	if _, ok := g.byName[name]; !ok {
-		g.byName[name] = newGate()
-	}
-	return g.byName[name]
+// enter waits for the gate of a unit, until leave.
+func (g *gates) enter(ctx context.Context, name string) (leave func(), err error) {
+	gate, _ := g.byName.LoadOrStore(name, newGate())
+	one := gate.(*semaphore.Weighted)
+	return func() { one.Release(1) }, enter(ctx, one)
 }

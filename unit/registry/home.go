@@ -54,7 +54,11 @@ func openHome(path string) (*home, error) {
 	return h, h.sweep()
 }
 
-func unwritable(err error) *fault.Error {
+// unwritable is the fault of a home that can't be written, or nil without an error.
+func unwritable(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fault.Wrap(fault.Unavailable, err, "the unit can't be stored").
 		WithHint("is the server's disk full, or its data directory somebody else's?")
 }
@@ -79,10 +83,7 @@ func (h *home) sweep() error {
 // temp makes a temporary directory in the home; remove it with os.RemoveAll.
 func (h *home) temp() (string, error) {
 	dir, err := os.MkdirTemp(h.path, safefs.TempPrefix)
-	if err != nil {
-		return "", unwritable(err)
-	}
-	return dir, nil
+	return dir, unwritable(err)
 }
 
 func (h *home) unit(name string) string { return filepath.Join(h.path, name) }
@@ -201,10 +202,7 @@ func (h *home) moveIn(dir string, rec record) error {
 	if err == nil {
 		err = errors.Join(safefs.Sync(filepath.Dir(target)), safefs.Sync(h.path))
 	}
-	if err != nil {
-		return unwritable(err)
-	}
-	return nil
+	return unwritable(err)
 }
 
 // discard removes a version. Readers lose it at once.
@@ -213,18 +211,12 @@ func (h *home) discard(name, version string) error {
 	if err != nil {
 		return err
 	}
-	err = os.Rename(h.version(name, version), filepath.Join(dir, version))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err = safefs.IgnoreMissing(os.Rename(h.version(name, version), filepath.Join(dir, version)))
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // replace writes a file atomically: after a crash, too, it is either the old file or the
 // whole new one.
 func replace(path string, raw []byte) error {
-	if err := safefs.Replace(path, raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
-		return unwritable(err)
-	}
-	return nil
+	return unwritable(safefs.Replace(path, raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}))
 }

@@ -53,11 +53,11 @@ func (r *Registry) waysBack(name string) map[string]bool {
 }
 
 func (r *Registry) pruneVersion(ctx context.Context, name, version string) (gone bool, err error) {
-	gate := r.writing.of(name)
-	if err := enter(ctx, gate); err != nil {
+	leave, err := r.writing.enter(ctx, name)
+	if err != nil {
 		return false, err
 	}
-	defer gate.Release(1)
+	defer leave()
 	current, err := r.home.current(name)
 	if fault.Is(err, fault.NotFound) {
 		err = nil

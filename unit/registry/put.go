@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -22,9 +21,6 @@ import (
 // Capsule with every problem of the capsule, Conflict if a directory has the name. A
 // refused upload leaves nothing behind.
 func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *unit.Unit, created bool, err error) {
-	if err := api.CheckUnitName(name); err != nil {
-		return nil, false, err
-	}
 	if err := r.mayPut(ctx, name); err != nil {
 		return nil, false, err
 	}
@@ -46,17 +42,12 @@ func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *
 
 // mayPut refuses the names of directories: the next Get would replace the upload.
 func (r *Registry) mayPut(ctx context.Context, name string) error {
-	found, err := r.lookFor(ctx, name)
-	if err != nil {
-		return err
+	here, _, err := r.find(ctx, name)
+	if err == nil && here != nil {
+		err = fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded", name).
+			WithHint("change it there, or upload under another name")
 	}
-	for _, f := range found {
-		if f.name == name {
-			return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded", name).
-				WithHint("change it there, or upload under another name")
-		}
-	}
-	return nil
+	return err
 }
 
 // unpack writes an archive below a directory and returns the capsule's directory. That has
@@ -82,11 +73,7 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 	if err := u.makeLinks(insideOf(top, r.limits)); err != nil {
 		return "", err
 	}
-	err = errors.Join(os.Mkdir(filepath.Dir(capsuleDir), 0o700), os.Rename(filepath.Join(in, top), capsuleDir))
-	if err != nil {
-		return "", unwritable(err)
-	}
-	return capsuleDir, nil
+	return capsuleDir, unwritable(errors.Join(os.Mkdir(filepath.Dir(capsuleDir), 0o700), os.Rename(filepath.Join(in, top), capsuleDir)))
 }
 
 // readUpload reads an unpacked capsule. The capsule must have the requested name and pass

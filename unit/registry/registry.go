@@ -98,19 +98,13 @@ func sourceDir(source string) (string, error) {
 // similar name is known; Input for an invalid name; or the Capsule fault of a directory
 // that never had a good version.
 func (r *Registry) Get(ctx context.Context, name string) (*unit.Unit, error) {
-	if err := api.CheckUnitName(name); err != nil {
+	here, found, err := r.find(ctx, name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	found, err := r.lookFor(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range found {
-		if f.name == name {
-			return r.serve(ctx, f)
-		}
-	}
-	if r.isUpload(name) {
+	case here != nil:
+		return r.serve(ctx, *here)
+	case r.isUpload(name):
 		return r.current(name)
 	}
 	return nil, r.noUnit(name, found)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -31,6 +33,21 @@ func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
 		all = append(all, found{path: d.path, reading: what})
 	}
 	return all, nil
+}
+
+// find returns the directory that has the unit of a name, nil if there is none, and all that
+// lookFor found. The error is Input for an invalid name.
+func (r *Registry) find(ctx context.Context, name string) (here *found, all []found, err error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, nil, err
+	}
+	if all, err = r.lookFor(ctx, name); err != nil {
+		return nil, nil, err
+	}
+	if i := slices.IndexFunc(all, func(f found) bool { return f.name == name }); i >= 0 {
+		here = &all[i]
+	}
+	return here, all, nil
 }
 
 // survey returns the directories that exist now, and forgets the readings of all others.

@@ -220,10 +220,7 @@ func (u *unpacker) makeLinks(allowed func(link) error) error {
 
 // made explains why a name could not be made.
 func (u *unpacker) made(name string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EILSEQ):
+	if errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ) {
 		return refused(name, "no file can have this name", "give it a shorter one")
 	}
 	return unwritable(err)

@@ -1,5 +1,7 @@
 package registry
 
+import "strings"
+
 // versionDigits is how much of a digest names a version.
 const versionDigits = 16
 
@@ -9,11 +11,4 @@ func isVersion(s string) bool { return len(s) == versionDigits && isHex(s) }
 
 func isDigest(s string) bool { return len(s) == 64 && isHex(s) }
 
-func isHex(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

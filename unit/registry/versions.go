@@ -70,20 +70,17 @@ func (r *Registry) kept(name string) ([]Stored, error) {
 // removed. It is held against Options.Accept as an upload is. The error is NotFound for a
 // version that isn't kept, Conflict if a directory has the name.
 func (r *Registry) Rollback(ctx context.Context, name, version string) (*unit.Unit, error) {
-	if err := api.CheckUnitName(name); err != nil {
-		return nil, err
-	}
 	if err := r.mayPut(ctx, name); err != nil {
 		return nil, err
 	}
 	if err := r.mayRollback(ctx, name, version); err != nil {
 		return nil, err
 	}
-	gate := r.writing.of(name)
-	if err := enter(ctx, gate); err != nil {
+	leave, err := r.writing.enter(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	defer gate.Release(1)
+	defer leave()
 	return r.setBack(name, version)
 }
 
@@ -136,12 +133,12 @@ func (r *Registry) Remove(ctx context.Context, name string) error {
 	if err := r.Removable(ctx, name); err != nil {
 		return err
 	}
-	gate := r.writing.of(name)
-	if err := enter(ctx, gate); err != nil {
+	leave, err := r.writing.enter(ctx, name)
+	if err != nil {
 		return err
 	}
-	defer gate.Release(1)
-	err := os.Remove(filepath.Join(r.home.unit(name), currentFile))
+	defer leave()
+	err = os.Remove(filepath.Join(r.home.unit(name), currentFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // somebody else has removed it
 	}
@@ -154,18 +151,13 @@ func (r *Registry) Remove(ctx context.Context, name string) error {
 
 // Removable returns what Remove would refuse.
 func (r *Registry) Removable(ctx context.Context, name string) error {
-	if err := api.CheckUnitName(name); err != nil {
-		return err
-	}
-	found, err := r.lookFor(ctx, name)
+	here, found, err := r.find(ctx, name)
 	if err != nil {
 		return err
 	}
-	for _, f := range found {
-		if f.name == name {
-			return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, %s", name, f.path).
-				WithHint("remove that directory; `aod units disable %s` refuses its runs and leaves it there", name)
-		}
+	if here != nil {
+		return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, %s", name, here.path).
+			WithHint("remove that directory; `aod units disable %s` refuses its runs and leaves it there", name)
 	}
 	version, err := r.home.current(name)
 	if fault.Is(err, fault.NotFound) {
