@@ -129,13 +129,10 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
 }
 
-// place prepares the attempt's directory: /io with the input and its files.
+// place prepares the attempt's directory: /io with the input and its files. If a dead process left
+// one, nothing was started in it.
 func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
-	initFile, err := x.containers.initFile(image.Arch)
-	if err != nil {
-		return runtime.Layout{}, err
-	}
-	layout, err := runtime.NewLayoutWith(x.AttemptDir(), initFile, x.InputDir())
+	layout, err := x.containers.newLayout(x.AttemptDir(), image, x.InputDir())
 	if err != nil {
 		return layout, err
 	}

@@ -117,7 +117,7 @@ func (b *builds) enter(ctx context.Context, ref string, build buildFunc) (*share
 		}
 		shared = b.begin(ctx, ref, build)
 	}
-	me := newFollower()
+	me := &follower{events: make(chan runtime.BuildEvent, 64), gone: make(chan struct{})}
 	shared.followers[me] = true
 	return shared, me, nil
 }
@@ -132,7 +132,9 @@ func (b *builds) begin(ctx context.Context, ref string, build buildFunc) *shared
 	b.tasks.Go(func() {
 		defer cancel(nil)
 		shared.image, shared.err = b.carryOut(ctx, shared, build)
+		b.mu.Lock()
 		b.forget(shared)
+		b.mu.Unlock()
 		close(shared.ended)
 	})
 	return shared
@@ -187,15 +189,12 @@ func (b *builds) leave(shared *sharedBuild, me *follower) {
 	delete(shared.followers, me)
 	if len(shared.followers) == 0 {
 		shared.cancel(errNobodyWaits)
-		if b.going[shared.ref] == shared {
-			delete(b.going, shared.ref)
-		}
+		b.forget(shared)
 	}
 }
 
+// forget is called with the lock held.
 func (b *builds) forget(shared *sharedBuild) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.going[shared.ref] == shared {
 		delete(b.going, shared.ref)
 	}
@@ -204,15 +203,12 @@ func (b *builds) forget(shared *sharedBuild) {
 // tell passes an event on to all who wait.
 func (b *builds) tell(shared *sharedBuild, event runtime.BuildEvent) {
 	b.mu.Lock()
-	followers := make([]*follower, 0, len(shared.followers))
-	for each := range shared.followers {
-		followers = append(followers, each)
-	}
+	followers := slices.Collect(maps.Keys(shared.followers))
 	b.mu.Unlock()
 	for _, each := range followers {
-		each.take(event)
+		select { // it waits for one who is slow
+		case each.events <- event:
+		case <-each.gone:
+		}
 	}
 }
-
-// close waits for the builds to end, for which nobody waits any more.
-func (b *builds) close() { b.tasks.Wait() }

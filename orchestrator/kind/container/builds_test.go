@@ -132,7 +132,7 @@ func TestABuildEndsWithTheLastWhoWaits(t *testing.T) {
 		if err := <-second; !errors.Is(err, because) {
 			t.Errorf("the last one: %v", err)
 		}
-		y.builds.close()
+		y.builds.tasks.Wait()
 		if y.ended.Load() != 1 {
 			t.Error("the build goes on for nobody")
 		}

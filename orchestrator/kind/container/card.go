@@ -46,7 +46,7 @@ func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, e
 	}
 	card, err := c.Describe(ctx, u, nil)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
-		c.images.forget(pool.Key(u))
+		c.images.Delete(pool.Key(u))
 		card, err = c.Describe(ctx, u, nil)
 	}
 	if err != nil {
@@ -144,10 +144,7 @@ func (c *Containers) remember(name string, raw []byte) error {
 	if err == nil {
 		err = safefs.Replace(name, raw, safefs.ReplaceOptions{Mode: 0o600})
 	}
-	if err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
+	return run.StorageFault(err)
 }
 
 // askForCard runs the unit with --describe, in a sandbox beside that of the run.

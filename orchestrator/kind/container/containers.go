@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,13 +64,13 @@ type Containers struct {
 	placed atomic.Bool         // the engine's disk is among home.Disks
 	starts *semaphore.Weighted // containers started at once
 	inits  initbin.Installer
-	images *imageCache
+	images sync.Map // of foundImage, by unit and version, so that a run needn't ask the engine again
 	builds *builds
-	asked  asked
+	asked  sync.Map // by reference, when this process was asked for an image: an upload has its image before it is a unit
 	pool   *pool.Pool
 	users  users
 
-	livings livings // of sessions
+	livings sync.Map // of *living, by session
 
 	confined atomic.Bool // as NeedSeccomp asks, when the engine answered last
 
@@ -94,8 +95,8 @@ func New(engine Engine, opts Options) *Containers {
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
 	c := &Containers{
-		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)), images: newImageCache(), builds: newBuilds(opts.Builds),
-		describing: semaphore.NewWeighted(1),
+		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)),
+		builds: newBuilds(opts.Builds), describing: semaphore.NewWeighted(1),
 	}
 	c.pool = pool.New(source{c}, opts.Pool, opts.Logger)
 	return c
@@ -119,8 +120,11 @@ func (c *Containers) Close() error {
 	if c.end != nil {
 		c.end()
 	}
-	c.livings.release()
-	c.builds.close()
+	for _, v := range c.livings.Range {
+		v.(*living).release()
+	}
+	c.livings.Clear()
+	c.builds.tasks.Wait() // nobody waits for what they build any more
 	return nil
 }
 
@@ -159,7 +163,7 @@ func (c *Containers) Execution(r *run.Run) run.Execution {
 		c.pool.Claimed(id)
 	}
 	if config := talksWith(r); config != nil {
-		return newTurn(x, config)
+		return &turn{execution: x, config: config}
 	}
 	return x
 }
@@ -215,7 +219,7 @@ func (c *Containers) SweepRun(ctx context.Context, id string) error {
 
 // SweepStrays implements run.Sweeper: it waits until the engine answers.
 func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool) error {
-	if err := c.awaitEngine(ctx); err != nil {
+	if _, err := c.awaitEngine(ctx); err != nil {
 		return err
 	}
 	if err := acquire(ctx, c.describing); err != nil { // for which there is no run

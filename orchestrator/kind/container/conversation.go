@@ -52,11 +52,11 @@ func resumes(config *agent.Config) bool {
 
 // EndSession implements run.Conversant. The program gets a SIGTERM first.
 func (c *Containers) EndSession(ctx context.Context, id string) error {
-	v := c.livings.take(id)
-	if v == nil {
+	v, lives := c.livings.LoadAndDelete(id)
+	if !lives {
 		return runtime.RemoveAll(ctx, c.engine, id, c.home.Owner)
 	}
-	if err := v.remove(ctx); err != nil {
+	if err := v.(*living).remove(ctx); err != nil {
 		return errors.Join(err, runtime.RemoveAll(ctx, c.engine, id, c.home.Owner))
 	}
 	return nil

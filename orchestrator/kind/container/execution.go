@@ -192,18 +192,17 @@ func (x *execution) forget() {
 // probeTime bounds one check of whether the engine answers.
 const probeTime = 5 * time.Second
 
-// awaitEngine returns nil when the engine answers, or the cause when ctx ends.
-func (c *Containers) awaitEngine(ctx context.Context) error {
+// awaitEngine returns what the engine says of itself when it answers, or the cause when ctx ends.
+func (c *Containers) awaitEngine(ctx context.Context) (runtime.EngineInfo, error) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval, delays.RandomizationFactor = lookAgain, time.Second, 0
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	info, err := backoff.Retry(ctx, func() (runtime.EngineInfo, error) {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
-		_, err := c.probe(probe)
-		return struct{}{}, err
+		return c.probe(probe)
 	}, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0))
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return info, context.Cause(ctx)
 	}
-	return err
+	return info, err
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -55,14 +58,19 @@ func (c *Containers) ensureImage(ctx context.Context, r *run.Run) (runtime.Image
 // that was read from a directory has no version and may have changed, so it is not remembered.
 func (c *Containers) findImage(ctx context.Context, r *run.Run) (foundImage, error) {
 	key := pool.Key(r.Unit)
-	if found, ok := c.images.get(key); ok && r.Unit.Version != "" {
-		return found, nil
+	if found, ok := c.images.Load(key); ok && r.Unit.Version != "" {
+		return found.(foundImage), nil
 	}
 	found, _, err := c.build(ctx, r.Unit, r.Built, r.Aside)
 	if err == nil && r.Unit.Version != "" {
-		c.images.put(key, found)
+		c.images.Store(key, found)
 	}
 	return found, err
+}
+
+type foundImage struct {
+	image runtime.Image
+	ref   string
 }
 
 // Build returns the capsule's image, its reference, and whether it had to be built.
@@ -87,7 +95,7 @@ func (c *Containers) build(ctx context.Context, u *unit.Unit, progress func(runt
 		return foundImage{}, false, err
 	}
 	found.ref = recipe.Tag()
-	c.asked.note(found.ref)
+	c.asked.Store(found.ref, time.Now())
 	found.image, err = c.engine.Image(ctx, found.ref)
 	if err == nil {
 		return found, false, nil
@@ -215,10 +223,18 @@ func (c *Containers) ensureDebian(ctx context.Context) error {
 	return nil
 }
 
-// initFile returns the path of the init for an architecture, in a directory from which runs
-// can link to it.
-func (c *Containers) initFile(arch string) (string, error) {
-	return c.inits.Install(c.home.Bin, arch)
+// newLayout makes an empty directory and lays it out for a sandbox of the image, whose input files
+// lie in a directory of their own; "" is none.
+func (c *Containers) newLayout(dir string, image runtime.Image, input string) (runtime.Layout, error) {
+	layout := runtime.OpenLayout(dir, input)
+	initFile, err := c.inits.Install(c.home.Bin, image.Arch) // from where runs can link to it
+	if err != nil {
+		return layout, err
+	}
+	if err := errors.Join(safefs.RemoveTree(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return layout, run.StorageFault(err)
+	}
+	return runtime.NewLayoutWith(dir, initFile, input)
 }
 
 // spec returns the part of a spec that all sandboxes of a unit share.

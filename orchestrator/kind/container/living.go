@@ -12,7 +12,6 @@ import (
 
 // living is the container of a session whose program lives on between its turns.
 type living struct {
-	session string
 	sandbox *runtime.Sandbox
 	layout  runtime.Layout
 	log     *runtime.Log
@@ -102,45 +101,4 @@ func (v *living) release() {
 func (v *living) hangUp() {
 	v.wire.cut()
 	v.dialog.Close()
-}
-
-// livings are the containers of the sessions that this process has.
-type livings struct {
-	mu    sync.Mutex
-	known map[string]*living
-}
-
-func (l *livings) get(id string) *living {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.known[id]
-}
-
-func (l *livings) put(v *living) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.known == nil {
-		l.known = map[string]*living{}
-	}
-	l.known[v.session] = v
-}
-
-// take returns a container that the caller ends; nil: there is none.
-func (l *livings) take(id string) *living {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	v := l.known[id]
-	delete(l.known, id)
-	return v
-}
-
-// release leaves all of them to the next process.
-func (l *livings) release() {
-	l.mu.Lock()
-	all := l.known
-	l.known = nil
-	l.mu.Unlock()
-	for _, v := range all {
-		v.release()
-	}
 }

@@ -44,7 +44,7 @@ func (c *Containers) Tools(ctx context.Context, u *unit.Unit, observe func(run.E
 
 // askForTools starts the server in a sandbox beside those of runs.
 func (c *Containers) askForTools(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (tools []relay.Tool, err error) {
-	layout, err := c.trialLayout(spec, dir)
+	layout, err := c.newLayout(dir, spec.Image, "")
 	if err != nil {
 		return nil, err
 	}

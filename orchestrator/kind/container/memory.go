@@ -4,10 +4,7 @@ import "context"
 
 // Memory implements run.Measurer: it waits until the engine answers.
 func (c *Containers) Memory(ctx context.Context) int64 {
-	if c.awaitEngine(ctx) != nil {
-		return 0
-	}
-	info, err := c.engine.Probe(ctx)
+	info, err := c.awaitEngine(ctx)
 	if err != nil {
 		return 0
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // lookAgain is the wait between two requests to an engine for the same answer.
@@ -124,7 +123,7 @@ func (x *execution) launchCold(ctx context.Context) error {
 	}
 	err := x.launchNew(ctx)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image
-		x.containers.images.forget(pool.Key(x.Unit))
+		x.containers.images.Delete(pool.Key(x.Unit))
 		x.containers.opts.Patches.forget(x.Unit.Name)
 		err = x.launchNew(ctx)
 	}
@@ -136,9 +135,7 @@ func (x *execution) launchNew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := x.makeDir(); err != nil {
-		return err
-	}
+	x.begun = true
 	x.attempt, err = x.start(ctx, image)
 	return err
 }
@@ -161,25 +158,12 @@ func (x *execution) awaitNamed(ctx context.Context) (container string, err error
 	}
 }
 
-// makeDir makes an empty directory for the attempt. If a dead process left one, nothing was
-// started in it.
-func (x *execution) makeDir() error {
-	x.begun = true
-	if err := safefs.RemoveTree(x.AttemptDir()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(x.AttemptDir(), 0o700); err != nil {
-		return run.StorageFault(err)
-	}
-	return nil
-}
-
 // reconcile waits for the engine, returns the container of this attempt if there is one, and
 // removes those of earlier attempts.
 func (x *execution) reconcile(ctx context.Context) (container string, err error) {
 	waiting, stop := x.Waiting(ctx)
 	defer stop()
-	if err := x.containers.awaitEngine(waiting); err != nil {
+	if _, err := x.containers.awaitEngine(waiting); err != nil {
 		return "", err
 	}
 	refs, err := runtime.Find(ctx, x.containers.engine, x.ID, x.containers.home.Owner)

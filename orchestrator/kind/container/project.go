@@ -81,7 +81,7 @@ func (x *execution) checkStartDir(dir string) error {
 // makeKept copies the project for the first turn of a session. It is whole, or not there.
 func (x *execution) makeKept(ctx context.Context, kept string) error {
 	if _, err := os.Lstat(kept); !errors.Is(err, fs.ErrNotExist) {
-		return storageFault(err)
+		return run.StorageFault(err)
 	}
 	begun := kept + ".begun"
 	if err := safefs.RemoveTree(begun); err != nil {
@@ -95,7 +95,7 @@ func (x *execution) makeKept(ctx context.Context, kept string) error {
 			return run.StorageFault(err)
 		}
 	}
-	return storageFault(os.Rename(begun, kept))
+	return run.StorageFault(os.Rename(begun, kept))
 }
 
 // cloneProject copies the project for the user of a sandbox: that of a session, or of a run.
@@ -106,13 +106,6 @@ func (x *execution) cloneProject(ctx context.Context, sandbox, to string) error 
 	err := workspace.Clone(ctx, x.BaseDir(), to, own)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	return storageFault(err)
-}
-
-func storageFault(err error) error {
-	if err == nil {
-		return nil
 	}
 	return run.StorageFault(err)
 }

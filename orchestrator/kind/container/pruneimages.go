@@ -5,44 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
 )
-
-// asked is when this process was asked for images, by their references. An upload has its
-// image before it is a unit.
-type asked struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-func (a *asked) note(ref string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.at == nil {
-		a.at = map[string]time.Time{}
-	}
-	a.at[ref] = time.Now()
-}
-
-// lately returns the references of the last while, and forgets the others.
-func (a *asked) lately(while time.Duration) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var refs []string
-	for ref, at := range a.at {
-		if time.Since(at) > while {
-			delete(a.at, ref)
-			continue
-		}
-		refs = append(refs, ref)
-	}
-	return refs
-}
 
 // PruneImages implements run.ImagePruner. It removes images with the label of this home alone,
 // and none that a container of anybody has.
@@ -69,7 +37,14 @@ func (c *Containers) PruneImages(ctx context.Context, units func() ([]*unit.Unit
 // neededImages returns the references of what units, waiting sandboxes and builds need.
 func (c *Containers) neededImages(units func() ([]*unit.Unit, error)) (map[string]bool, error) {
 	needed := map[string]bool{}
-	for _, ref := range append(c.asked.lately(c.builds.opts.Settle), c.builds.references()...) { // before the units are asked for
+	for ref, at := range c.asked.Range { // before the units are asked for
+		if time.Since(at.(time.Time)) > c.builds.opts.Settle {
+			c.asked.CompareAndDelete(ref, at)
+			continue
+		}
+		needed[ref.(string)] = true
+	}
+	for _, ref := range c.builds.references() {
 		needed[ref] = true
 	}
 	for _, waiting := range c.pool.Waiting() {
@@ -110,7 +85,11 @@ func (c *Containers) removeImage(ctx context.Context, image runtime.Image) bool 
 			c.logger.Warn("image not removed", "image", name, fault.LogAttr(err))
 			return false
 		}
-		c.images.forgetRef(name)
+		for key, found := range c.images.Range {
+			if found.(foundImage).ref == name {
+				c.images.Delete(key)
+			}
+		}
 	}
 	return true
 }

@@ -23,18 +23,6 @@ type follower struct {
 	gone   chan struct{} // closed when it waits no more
 }
 
-func newFollower() *follower {
-	return &follower{events: make(chan runtime.BuildEvent, 64), gone: make(chan struct{})}
-}
-
-// take hands the follower an event. It waits for one who is slow.
-func (f *follower) take(event runtime.BuildEvent) {
-	select {
-	case f.events <- event:
-	case <-f.gone:
-	}
-}
-
 // rest passes on the events that are left when the build has ended.
 func (f *follower) rest(progress func(runtime.BuildEvent)) {
 	for {

@@ -3,7 +3,6 @@ package container
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -49,7 +48,7 @@ func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool)
 	if err := programOf(u).waiting(s.Containers, u, &waiting.Spec); err != nil {
 		return nil, err
 	}
-	if err := s.place(waiting, image); err != nil {
+	if waiting.Layout, err = s.newLayout(filepath.Join(s.poolDir(), id), image, ""); err != nil {
 		return nil, errors.Join(err, safefs.RemoveTree(waiting.Layout.Dir))
 	}
 	return waiting, waiting.Start(ctx, s.life, s.startSandbox, s.logger)
@@ -58,7 +57,7 @@ func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool)
 // readyImage returns the image of the unit if there is one. It has a missing one built beside
 // the pool, which goes on with other units.
 func (s source) readyImage(ctx context.Context, r *run.Run) (runtime.Image, error) {
-	if _, known := s.images.get(pool.Key(r.Unit)); known {
+	if _, known := s.images.Load(pool.Key(r.Unit)); known {
 		return s.ensureImage(ctx, r)
 	}
 	recipe, err := s.recipeOf(r.Unit)
@@ -82,19 +81,6 @@ func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
 			s.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
 		}
 	})
-}
-
-func (s source) place(waiting *pool.Sandbox, image runtime.Image) error {
-	waiting.Layout = runtime.OpenLayout(filepath.Join(s.poolDir(), waiting.ID), "")
-	if err := os.MkdirAll(waiting.Layout.Dir, 0o700); err != nil {
-		return run.StorageFault(err)
-	}
-	initFile, err := s.initFile(image.Arch)
-	if err != nil {
-		return err
-	}
-	waiting.Layout, err = runtime.NewLayout(waiting.Layout.Dir, initFile)
-	return err
 }
 
 // Remove implements pool.Source.

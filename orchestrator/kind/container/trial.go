@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -55,7 +54,7 @@ func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen O
 
 // try makes a trial in a directory of its own, which it removes.
 func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir string, trial Trial) (seen Observed, err error) {
-	layout, err := c.trialLayout(spec, dir)
+	layout, err := c.newLayout(dir, spec.Image, "")
 	if err != nil {
 		return seen, err
 	}
@@ -98,17 +97,6 @@ func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout r
 		_, _ = sandbox.AwaitExit(context.WithoutCancel(ctx)) // the program's end is known
 	}
 	return end, errors.Join(err, sandbox.Remove(ctx), endedByOthers(end))
-}
-
-func (c *Containers) trialLayout(spec runtime.Spec, dir string) (runtime.Layout, error) {
-	initFile, err := c.initFile(spec.Image.Arch)
-	if err != nil {
-		return runtime.Layout{}, err
-	}
-	if err := errors.Join(safefs.RemoveTree(dir), os.MkdirAll(dir, 0o700)); err != nil {
-		return runtime.Layout{}, run.StorageFault(err)
-	}
-	return runtime.NewLayout(dir, initFile)
 }
 
 // trialSpec converts the spec of a run to that of a trial.

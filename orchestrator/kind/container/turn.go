@@ -3,7 +3,6 @@ package container
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // turn implements run.Execution for a turn of a session whose program is talked with.
@@ -47,13 +45,10 @@ func talksWith(r *run.Run) *agent.Config {
 	return nil
 }
 
-func newTurn(x *execution, config *agent.Config) *turn {
-	return &turn{execution: x, config: config}
-}
-
 // Attempt implements run.Execution.
 func (t *turn) Attempt(ctx context.Context) (run.Result, error) {
-	if err := t.recall(); err != nil {
+	var err error
+	if t.talk, err = t.savedTalk(); err != nil { // what was kept of the session
 		return run.Result{}, err
 	}
 	t.ctx = ctx
@@ -63,12 +58,6 @@ func (t *turn) Attempt(ctx context.Context) (run.Result, error) {
 // Resume implements run.Execution: what the session has kept says how far the turn is.
 func (t *turn) Resume(ctx context.Context) (run.Result, error) { return t.Attempt(ctx) }
 
-// recall reads what was kept of the session.
-func (t *turn) recall() (err error) {
-	t.talk, err = t.savedTalk()
-	return err
-}
-
 // keep stores what the session needs, with what the program told.
 func (t *turn) keep(told ...api.AgentEvent) error { return t.KeepSession(t.talk, told...) }
 
@@ -77,8 +66,8 @@ func (t *turn) carryOut(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	v, over, err := t.open(ctx)
-	if over != nil || err != nil {
-		return orResult(over), err
+	if v == nil || err != nil {
+		return over, err
 	}
 	server, err := t.openAPI(ctx, v.layout, t.limits())
 	if err != nil {
@@ -95,10 +84,17 @@ func (t *turn) start() error {
 	switch {
 	case t.State() == api.Starting || t.State() == api.Running:
 		return nil
-	case t.waits(t.containers.livings.get(t.Session.ID)):
+	case t.waits(t.living()):
 		return t.Pass(api.Starting)
 	}
 	return t.Enter(api.Starting, "")
+}
+
+// living returns the container of the session that this process has; nil: none.
+func (t *turn) living() *living {
+	v, _ := t.containers.livings.Load(t.Session.ID)
+	lives, _ := v.(*living)
+	return lives
 }
 
 // waits reports whether a program waits for its next message.
@@ -106,49 +102,40 @@ func (t *turn) waits(v *living) bool {
 	return v != nil && !v.hasEnded() && t.talk.Agent.Pending == ""
 }
 
-func orResult(r *run.Result) run.Result {
-	if r == nil {
-		return run.Result{}
-	}
-	return *r
-}
-
 // open returns the container of the session: the one that lives, one that an earlier process
 // left, or a new one. Without any the turn is over.
-func (t *turn) open(ctx context.Context) (v *living, over *run.Result, err error) {
+func (t *turn) open(ctx context.Context) (v *living, over run.Result, err error) {
 	pending := t.talk.Agent.Pending != ""
 	mine := t.talk.Told == t.Session.Turn
-	v = t.containers.livings.get(t.Session.ID)
-	if t.waits(v) {
+	if v = t.living(); t.waits(v) {
 		t.talk.Logged = v.hearBy(t)
-		return v, nil, t.brief(v)
+		return v, over, t.brief(v)
 	}
 	id := ""
 	if v == nil {
 		if id, err = t.find(ctx); err != nil {
-			return nil, nil, err
+			return nil, over, err
 		}
 	}
 	switch {
 	case id != "" && (!pending || mine):
 		v, err = t.takeOver(ctx, id)
 		if err != nil || !v.hasEnded() || mine && pending {
-			return v, nil, err
+			return v, over, err
 		}
 	case pending && mine:
-		return nil, nil, vanished(nil)
+		return nil, over, vanished(nil)
 	}
 	if t.talk.Container > 0 && t.talk.Agent.Next > 0 && !resumes(t.config) {
 		const reason = "its program has ended, and can't take up a session again"
 		t.Session.Over = reason
-		result := turnFailed("the session can't go on: "+reason, "begin a new session")
-		return nil, &result, nil
+		return nil, turnFailed("the session can't go on: "+reason, "begin a new session"), nil
 	}
 	if err := t.renew(ctx); err != nil {
-		return nil, nil, err
+		return nil, over, err
 	}
 	v, err = t.begin(ctx)
-	return v, nil, err
+	return v, over, err
 }
 
 // brief gives the living program the files of this turn, and takes away what is left of those of
@@ -172,7 +159,7 @@ func (t *turn) find(ctx context.Context) (id string, err error) {
 	waiting, stop := t.Waiting(ctx)
 	defer stop()
 	c := t.containers
-	if err := c.awaitEngine(waiting); err != nil {
+	if _, err := c.awaitEngine(waiting); err != nil {
 		return "", err
 	}
 	refs, err := runtime.Find(ctx, c.engine, t.Session.ID, c.home.Owner)
@@ -224,7 +211,7 @@ func (t *turn) begin(ctx context.Context) (*living, error) {
 	if err := t.keep(); err != nil {
 		return nil, err
 	}
-	v := &living{session: t.Session.ID, layout: layout}
+	v := &living{layout: layout}
 	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
 	v.hearBy(t)
 	if v.sandbox, err = t.containers.startSandbox(ctx, spec, layout, v.log); err != nil {
@@ -238,17 +225,7 @@ func (t *turn) begin(ctx context.Context) (*living, error) {
 
 // makeLayout makes the directories of a new container. What the session keeps stays.
 func (t *turn) makeLayout(image runtime.Image) (runtime.Layout, error) {
-	initFile, err := t.containers.initFile(image.Arch)
-	if err != nil {
-		return runtime.Layout{}, err
-	}
-	if err := safefs.RemoveTree(t.dir()); err != nil {
-		return runtime.Layout{}, err
-	}
-	if err := os.MkdirAll(t.dir(), 0o700); err != nil {
-		return runtime.Layout{}, run.StorageFault(err)
-	}
-	layout, err := runtime.NewLayout(t.dir(), initFile)
+	layout, err := t.containers.newLayout(t.dir(), image, "")
 	if err != nil {
 		return layout, err
 	}
@@ -300,7 +277,7 @@ func (t *turn) takeOver(ctx context.Context, id string) (*living, error) {
 	}
 	spec.Attempt = t.talk.Container
 	layout := t.withSession(runtime.OpenLayout(t.dir(), ""))
-	v := &living{session: t.Session.ID, layout: layout, lines: t.talk.Logged.Plus(t.Logged())}
+	v := &living{layout: layout, lines: t.talk.Logged.Plus(t.Logged())}
 	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
 	v.log.Skip(v.lines.Stdout, v.lines.Stderr)
 	v.log.OnSkipped(t.LogAgain)
@@ -336,7 +313,7 @@ func (t *turn) connect(v *living) error {
 	v.dialog, err = agent.NewDialog(t.config.Protocol, agent.Pipes{Stdin: v.wire, Stdout: tail}, t.talk.Agent, v.wire,
 		agent.Options{Dir: t.startDir(), RPC: t.config.RPC, Result: t.config.Result})
 	if err == nil {
-		t.containers.livings.put(v)
+		t.containers.livings.Store(t.Session.ID, v)
 	}
 	return err
 }

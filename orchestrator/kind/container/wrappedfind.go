@@ -22,7 +22,7 @@ func (c *Containers) FindProgram(ctx context.Context, u *unit.Unit, observe func
 		wrap(&spec, wrapped)
 		spec.Stdio, spec.Find = nil, true
 		spec.Purpose, spec.Network = "find", "none"
-		layout, err := c.trialLayout(spec, filepath.Join(dir, "find"))
+		layout, err := c.newLayout(filepath.Join(dir, "find"), spec.Image, "")
 		if err != nil {
 			return err
 		}
