@@ -36,9 +36,6 @@ func NewBroker(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *Br
 	if len(caller.Path) == 0 {
 		caller.Path = []Step{{Run: caller.Run, Unit: caller.Unit}}
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	return &Broker{
 		caller:   caller,
 		runs:     runs,
@@ -46,7 +43,7 @@ func NewBroker(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *Br
 		starting: make(chan struct{}, maxStarting),
 		keys:     keys{known: map[string]*key{}},
 		incoming: incoming{dir: caller.Incoming, journal: journal{caller.Placed}},
-		log:      logger.With("run", caller.Run),
+		log:      newResponder(logger).log.With("run", caller.Run),
 	}
 }
 

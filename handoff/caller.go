@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -66,19 +67,12 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Depth:       orDefault(l.Depth, 16),
-		Calls:       orDefault(l.Calls, 200),
-		FlowCalls:   orDefault(l.FlowCalls, 10_000),
-		ArgsBytes:   orDefault(l.ArgsBytes, 1<<20),
-		FileBytes:   orDefault(l.FileBytes, 1<<30),
-		Files:       orDefault(l.Files, 1000),
-		ResultBytes: orDefault(l.ResultBytes, 16<<20),
+		Depth:       cmp.Or(max(l.Depth, 0), 16),
+		Calls:       cmp.Or(max(l.Calls, 0), 200),
+		FlowCalls:   cmp.Or(max(l.FlowCalls, 0), 10_000),
+		ArgsBytes:   cmp.Or(max(l.ArgsBytes, 0), 1<<20),
+		FileBytes:   cmp.Or(max(l.FileBytes, 0), 1<<30),
+		Files:       cmp.Or(max(l.Files, 0), 1000),
+		ResultBytes: cmp.Or(max(l.ResultBytes, 0), 16<<20),
 	}
-}
-
-func orDefault[T int | int64](v, fallback T) T {
-	if v <= 0 {
-		return fallback
-	}
-	return v
 }

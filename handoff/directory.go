@@ -37,10 +37,8 @@ func openOwn(path string) (*os.Root, error) {
 		return nil, err
 	}
 	info, err := root.Stat(".")
-	if err == nil {
-		if othersOwn(info) {
-			err = errors.New("the directory has another owner")
-		}
+	if err == nil && othersOwn(info) {
+		err = errors.New("the directory has another owner")
 	}
 	if err != nil {
 		_ = root.Close() // holds no data

@@ -11,7 +11,7 @@ import (
 // postExecute makes a handoff, under the same rules, of a request in another format.
 func (h *Handler) postExecute(w http.ResponseWriter, r *http.Request) error {
 	var unreadable error
-	id, err := h.start(w, r, func(w http.ResponseWriter, r *http.Request) (asked Request, err error) {
+	id, err := h.broker.StartRead(r.Context(), func() (asked Request, err error) {
 		asked, unreadable = h.readExecution(w, r)
 		return asked, unreadable
 	})

@@ -15,15 +15,12 @@ type findings struct {
 }
 
 func (f *findings) add(pointer string, err error) {
-	if len(f.list) > contract.MaxFindings {
-		return
+	switch public := fault.Public(err); {
+	case len(f.list) < contract.MaxFindings:
+		f.list = append(f.list, fault.Finding{Pointer: pointer, Message: public.Msg, Hint: public.Hint})
+	case len(f.list) == contract.MaxFindings:
+		f.list = append(f.list, fault.Finding{Message: "there are more problems with files than these"})
 	}
-	public := fault.Public(err)
-	found := fault.Finding{Pointer: pointer, Message: public.Msg, Hint: public.Hint}
-	if len(f.list) == contract.MaxFindings {
-		found = fault.Finding{Message: "there are more problems with files than these"}
-	}
-	f.list = append(f.list, found)
 }
 
 // fault is an Input fault with the findings, or nil without any.

@@ -87,7 +87,6 @@ func (h *Handler) routes() *http.ServeMux {
 		"/capsules":               {http.MethodGet: h.getCapsules},
 		"/capsules/{name}/schema": {http.MethodGet: h.getSchema},
 		"/ask":                    {http.MethodPost: h.postAsk},
-		"/messages":               {http.MethodGet: h.getMessages},
 		"/artifact":               {http.MethodPost: h.postArtifact},
 		"/progress":               {http.MethodPost: h.postProgress},
 		"/run":                    {http.MethodGet: h.getRun},
@@ -95,12 +94,9 @@ func (h *Handler) routes() *http.ServeMux {
 		"/invocation/result":      {http.MethodPost: h.postResult},
 		"/health":                 {http.MethodGet: h.getHealth},
 	} {
-		if pattern == sharedPath {
-			mux.Handle("GET "+pattern, h.handlerOf(h.getMessages))
-			continue
-		}
 		mux.Handle(pattern, h.handlerOf(byMethod(methods)))
 	}
+	mux.Handle("GET "+sharedPath, h.handlerOf(h.getMessages))
 	mux.Handle("/", h.handlerOf(unknown))
 	return mux
 }

@@ -10,13 +10,21 @@ import (
 )
 
 func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
-	wait, recall, err := waitAndRecallOf(r, wait{untilEnd: true})
+	query, err := queryOf(r, "wait", "recall")
+	if err != nil {
+		return err
+	}
+	recall, err := recallIn(query)
+	if err != nil {
+		return err
+	}
+	wait, err := waitIn(query, wait{untilEnd: true})
 	if err != nil {
 		return err
 	}
 	var foreign bool
 	var unreadable error
-	id, err := h.start(w, r, func(w http.ResponseWriter, r *http.Request) (asked Request, err error) {
+	id, err := h.broker.StartRead(r.Context(), func() (asked Request, err error) {
 		asked, foreign, unreadable = h.readRequest(w, r)
 		if asked.Recall = recall; recall && asked.Key == "" && unreadable == nil {
 			unreadable = fault.New(fault.BadRequest, "a call can't be recalled without a key").WithHint("send the header Idempotency-Key")
@@ -33,7 +41,11 @@ func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) getHandoff(w http.ResponseWriter, r *http.Request) error {
-	wait, err := waitOf(r, wait{})
+	query, err := queryOf(r, "wait")
+	if err != nil {
+		return err
+	}
+	wait, err := waitIn(query, wait{})
 	if err != nil {
 		return err
 	}
@@ -73,11 +85,6 @@ type finished struct {
 	Error   *Failure        `json:"error"`
 }
 
-// start reads a request and starts its call.
-func (h *Handler) start(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request) (Request, error)) (id string, err error) {
-	return h.broker.StartRead(r.Context(), func() (Request, error) { return read(w, r) })
-}
-
 // await returns a call at its end. It returns the call as it stands when the time is up, the
 // server ends or the client has gone; the call goes on.
 func (h *Handler) await(ctx context.Context, id string, wait wait) (Result, error) {
@@ -100,23 +107,18 @@ func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, id string, 
 	case !result.Ended:
 		return h.reply(w, r, http.StatusAccepted, unfinished{id, result.State})
 	}
-	files, err := h.broker.Deliver(r.Context(), id, result.Files)
-	if err != nil {
+	answer := finished{ID: id, State: result.State, Success: result.Success, Error: result.Error}
+	if result.Success {
+		answer.Output = result.Output
+	}
+	if answer.Files, err = h.broker.Deliver(r.Context(), id, result.Files); err != nil {
 		return err
 	}
 	h.log.InfoContext(r.Context(), "handoff answered", "handoff", id, "state", result.State)
-	return h.reply(w, r, http.StatusOK, finishedWith(id, result, files))
+	return h.reply(w, r, http.StatusOK, answer)
 }
 
 func interrupted(id string) error {
 	return fault.New(fault.Unavailable, "the server ends before the call does").
 		WithHint("the call goes on; GET /handoff/%s tells how", id)
-}
-
-func finishedWith(id string, result Result, files []PlacedFile) finished {
-	answer := finished{ID: id, State: result.State, Success: result.Success, Files: files, Error: result.Error}
-	if result.Success {
-		answer.Output = result.Output
-	}
-	return answer
 }

@@ -65,7 +65,7 @@ func (in *incoming) deliverNew(id string, files []Output) ([]PlacedFile, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := in.journal.begin(p); err != nil {
+	if err := in.journal.write(placementFile, p); err != nil {
 		return nil, err
 	}
 	placed, err := p.place(root, files)
@@ -75,14 +75,14 @@ func (in *incoming) deliverNew(id string, files []Output) ([]PlacedFile, error) 
 	if err != nil {
 		return nil, errors.Join(err, in.undo(root))
 	}
-	in.journal.end() // what stays behind is seen to be done by the next undo
+	_ = in.journal.remove() // what stays behind is seen to be done by the next undo
 	return placed, nil
 }
 
 // undo removes the files of a placement that was interrupted.
 func (in *incoming) undo(root *os.Root) error {
-	p, ok, err := in.journal.begun()
-	if err != nil || !ok {
+	var p placement
+	if ok, err := in.journal.read(placementFile, &p); err != nil || !ok {
 		return err
 	}
 	if _, done, err := in.journal.recorded(p.ID); err != nil {

@@ -26,39 +26,26 @@ func (j journal) recorded(id string) ([]PlacedFile, bool, error) {
 
 func (j journal) record(id string, placed []PlacedFile) error { return j.write(id+".json", placed) }
 
-func (j journal) begun() (placement, bool, error) {
-	var p placement
-	ok, err := j.read(placementFile, &p)
-	return p, ok, err
-}
-
-func (j journal) begin(p placement) error { return j.write(placementFile, p) }
-
-// end is remove for a caller that needn't know whether it worked.
-func (j journal) end() { _ = j.remove() }
-
+// remove removes the placement.
 func (j journal) remove() error {
-	return j.within(func(root *os.Root) error {
-		if err := root.Remove(placementFile); err != nil && !isMissing(err) {
-			return err
-		}
-		return nil
-	})
+	if err := safefs.IgnoreMissing(os.Remove(filepath.Join(j.dir, placementFile))); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
 }
 
 func (j journal) read(name string, into any) (there bool, err error) {
-	err = j.within(func(root *os.Root) error {
-		raw, err := root.ReadFile(name)
-		if isMissing(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		there = true
-		return json.Unmarshal(raw, into)
-	})
-	return there, err
+	raw, err := os.ReadFile(filepath.Join(j.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return false, fmt.Errorf("journal: %w", err)
+	}
+	return true, nil
 }
 
 // write replaces the file as a whole.
@@ -68,18 +55,6 @@ func (j journal) write(name string, v any) error {
 		return fmt.Errorf("encode journal: %w", err)
 	}
 	if err := safefs.Replace(filepath.Join(j.dir, name), raw, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	return nil
-}
-
-func (j journal) within(do func(*os.Root) error) error {
-	root, err := os.OpenRoot(j.dir)
-	if err != nil {
-		return fmt.Errorf("open journal: %w", err)
-	}
-	defer func() { _ = root.Close() }() // holds no data
-	if err := do(root); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func openAttachment(root *os.Root, ref reference) (File, error) {
 		return File{}, fault.New(fault.Input, "names file %s, which was not given with the call", quote(ref.name)).
 			WithHint("the caller has no directory of files: open the file and give it")
 	}
-	return openFile(root, ref)
+	return openFile(root, ref.source, ref.name, stage{contract.StageOutgoing, "copy", "before the call", "call"})
 }
 
 func givenFile(ref reference) (File, error) {
@@ -103,30 +103,32 @@ func (b *Broker) filesHint() string {
 	return fmt.Sprintf("write each file to %s before the call, and name it relative to there", contract.StageOutgoing)
 }
 
-func openFile(root *os.Root, ref reference) (File, error) {
-	f, info, err := safefs.OpenRegular(root, ref.source)
-	if err != nil {
-		return File{}, unopened(ref.source, err)
-	}
-	return File{Name: ref.name, Open: f, Size: info.Size()}, nil
+// stage is a directory of the caller's with files that it hands over, in the words of messages.
+type stage struct {
+	dir        contract.Stage
+	copy, when string // how and when a file gets there
+	of         string // what its files belong to
 }
 
-// unopened is the fault of a file that can't be opened. It is an Input fault where the
+// openFile opens a file in a directory of the caller's. The error is an Input fault where the
 // caller made the mistake.
-func unopened(name string, err error) error {
+func openFile(root *os.Root, source, name string, s stage) (File, error) {
+	f, info, err := safefs.OpenRegular(root, source)
 	var special *safefs.Irregular
 	switch {
+	case err == nil:
+		return File{Name: name, Open: f, Size: info.Size()}, nil
 	case errors.As(err, &special):
-		return fault.New(fault.Input, "names file %s, %s", quote(name), describe(special)).
-			WithHint("copy the content into a regular file in %s", contract.StageOutgoing)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return fault.New(fault.Input, "names file %s, which is not in %s", quote(name), contract.StageOutgoing).
-			WithHint("write the file there before the call")
+		return File{}, fault.New(fault.Input, "names file %s, %s", quote(source), describe(special)).
+			WithHint("%s the content into a regular file in %s", s.copy, s.dir)
+	case isMissing(err):
+		return File{}, fault.New(fault.Input, "names file %s, which is not in %s", quote(source), s.dir).
+			WithHint("write the file there %s", s.when)
 	case errors.Is(err, fs.ErrPermission):
-		return fault.New(fault.Input, "names file %s, which can't be read", quote(name)).
+		return File{}, fault.New(fault.Input, "names file %s, which can't be read", quote(source)).
 			WithHint("check its permissions and those of its directory")
 	}
-	return fault.Wrap(fault.Unavailable, withoutName(err), "a file of the call can't be opened").WithHint("try again later")
+	return File{}, fault.Wrap(fault.Unavailable, withoutName(err), "a file of the %s can't be opened", s.of).WithHint("try again later")
 }
 
 // describe says what is in the place of a file of the call.

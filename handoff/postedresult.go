@@ -47,20 +47,15 @@ func (p postedResult) save(result []byte) error {
 	there, err := os.ReadFile(p.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p.write(result)
+		if err := safefs.Replace(p.file, result, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+			return fmt.Errorf("keep the result: %w", err)
+		}
+		return nil
 	case err != nil:
 		return fmt.Errorf("read the kept result: %w", err)
 	case !bytes.Equal(there, result):
 		return fault.New(fault.Conflict, "this run has posted another result already").
 			WithHint("the first one counts; post one result, when the work is done")
-	}
-	return nil
-}
-
-// write puts the file into place whole.
-func (p postedResult) write(result []byte) error {
-	if err := safefs.Replace(p.file, result, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
-		return fmt.Errorf("keep the result: %w", err)
 	}
 	return nil
 }

@@ -17,30 +17,15 @@ type wait struct {
 	time     time.Duration // else; 0 is not at all
 }
 
-// waitOf reads ?wait: true, false, or a duration.
-func waitOf(r *http.Request, fallback wait) (wait, error) {
-	values, err := queryOf(r, "wait")
-	if err != nil {
-		return wait{}, err
-	}
-	return waitIn(values, fallback)
-}
-
-// waitAndRecallOf reads ?wait and ?recall, which is true or false.
-func waitAndRecallOf(r *http.Request, fallback wait) (w wait, recall bool, err error) {
-	values, err := queryOf(r, "wait", "recall")
-	if err != nil {
-		return wait{}, false, err
-	}
+// recallIn reads ?recall, which is true or false.
+func recallIn(values url.Values) (recall bool, err error) {
 	switch values.Get("recall") {
 	case "", "false":
+		return false, nil
 	case "true":
-		recall = true
-	default:
-		return wait{}, false, fault.New(fault.BadRequest, `the query parameter "recall" is not valid`).WithHint("it is true or false")
+		return true, nil
 	}
-	w, err = waitIn(values, fallback)
-	return w, recall, err
+	return false, fault.New(fault.BadRequest, `the query parameter "recall" is not valid`).WithHint("it is true or false")
 }
 
 // queryOf returns the parameters of the address, each of which is known and there once.
@@ -58,6 +43,7 @@ func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	return values, nil
 }
 
+// waitIn reads ?wait: true, false, or a duration.
 func waitIn(values url.Values, fallback wait) (wait, error) {
 	switch text := values.Get("wait"); text {
 	case "":
@@ -67,17 +53,12 @@ func waitIn(values url.Values, fallback wait) (wait, error) {
 	case "false":
 		return wait{}, nil
 	default:
-		return waitTime(text)
+		if d, ok := httpwire.Wait(text); ok {
+			return wait{time: d}, nil
+		}
 	}
-}
-
-func waitTime(text string) (wait, error) {
-	d, ok := httpwire.Wait(text)
-	if !ok {
-		return wait{}, fault.New(fault.BadRequest, `the query parameter "wait" is not valid`).
-			WithHint("it is true, false, or a duration from 0s to 5m, such as 30s")
-	}
-	return wait{time: d}, nil
+	return wait{}, fault.New(fault.BadRequest, `the query parameter "wait" is not valid`).
+		WithHint("it is true, false, or a duration from 0s to 5m, such as 30s")
 }
 
 // handoffID returns the id in the request's path.

@@ -1,14 +1,9 @@
 package handoff
 
 import (
-	"errors"
-	"io/fs"
-	"syscall"
-
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Artifact is a part of what a run gives, told while it goes on.
@@ -35,26 +30,5 @@ func (b *Broker) openOutput(name string) (File, error) {
 			WithHint("leave the directories of /io where they are")
 	}
 	defer func() { _ = root.Close() }() // holds no data
-	f, info, err := safefs.OpenRegular(root, name)
-	if err != nil {
-		return File{}, unopenedOutput(name, err)
-	}
-	return File{Name: name, Open: f, Size: info.Size()}, nil
-}
-
-// unopenedOutput is the fault of a file of /io/output that can't be opened.
-func unopenedOutput(name string, err error) error {
-	var special *safefs.Irregular
-	switch {
-	case errors.As(err, &special):
-		return fault.New(fault.Input, "names file %s, %s", quote(name), describe(special)).
-			WithHint("write the content into a regular file in %s", contract.StageOutput)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return fault.New(fault.Input, "names file %s, which is not in %s", quote(name), contract.StageOutput).
-			WithHint("write the file there first")
-	case errors.Is(err, fs.ErrPermission):
-		return fault.New(fault.Input, "names file %s, which can't be read", quote(name)).
-			WithHint("check its permissions and those of its directory")
-	}
-	return fault.Wrap(fault.Unavailable, withoutName(err), "a file of the artifact can't be opened").WithHint("try again later")
+	return openFile(root, name, name, stage{contract.StageOutput, "write", "first", "artifact"})
 }
