@@ -48,7 +48,7 @@ func Apply(dir string, changes []api.Change, o ApplyOptions) error {
 		a.opts.step = func(string) {}
 	}
 	if o.Check {
-		return a.check()
+		return a.check(false)
 	}
 	return a.run()
 }
@@ -74,11 +74,10 @@ func (a *applying) run() (err error) {
 	} else if err := a.prepare(); err != nil {
 		return errors.Join(err, a.stage.end())
 	}
-	if err := a.checkAgain(); err != nil {
-		a.stage.close()
-		return err
+	if err = a.check(true); err == nil {
+		err = a.write()
 	}
-	if err := a.write(); err != nil {
+	if err != nil {
 		a.stage.close()
 		return err
 	}
@@ -88,7 +87,7 @@ func (a *applying) run() (err error) {
 
 // prepare checks the files, brings the new contents, and checks again: bringing takes a while.
 func (a *applying) prepare() error {
-	if err := a.check(); err != nil {
+	if err := a.check(false); err != nil {
 		return err
 	}
 	for n, c := range a.changes {
@@ -100,7 +99,7 @@ func (a *applying) prepare() error {
 			return err
 		}
 	}
-	if err := a.check(); err != nil {
+	if err := a.check(false); err != nil {
 		return err
 	}
 	a.opts.step("begin")
@@ -122,7 +121,7 @@ func (a *applying) bring(n int, c api.Change) error {
 		if why := linkProblem(c.Path, string(raw)); why != "" || digestOf(string(raw)) != c.After {
 			return notAnnounced(c)
 		}
-		return wrote(a.root.Symlink(string(raw), content(n)))
+		return notWritten(a.root.Symlink(string(raw), content(n)))
 	}
 	perm := permOf(c.Mode)
 	if info, err := a.root.Lstat(c.Path); err == nil && info.Mode().IsRegular() {
@@ -140,7 +139,7 @@ func (a *applying) bring(n int, c api.Change) error {
 	if err != nil || size != c.Size || staged.SHA256 != c.After {
 		return notAnnounced(c)
 	}
-	return wrote(a.root.Chmod(content(n), perm))
+	return notWritten(a.root.Chmod(content(n), perm))
 }
 
 // asExecutable returns the permissions that a file has, with or without those to execute.
@@ -155,29 +154,17 @@ func notAnnounced(c api.Change) error {
 	return fault.New(fault.Internal, "the new content of %s isn't the one that was announced", fault.Quote(c.Path)).WithHint("nothing was written; try again")
 }
 
-func wrote(err error) error {
-	if err == nil {
-		return nil
-	}
-	return notWritten(err)
-}
-
-// check finds the files that aren't any more what the run got.
-func (a *applying) check() error { return a.conflicts(false) }
-
-// checkAgain finds those that are neither that nor what the run made of them: a killed apply did
-// a part of its work.
-func (a *applying) checkAgain() error { return a.conflicts(true) }
-
-func (a *applying) conflicts(begun bool) error {
+// check finds the files that aren't any more what the run got. With begun it finds those that are
+// neither that nor what the run made of them: a killed apply did a part of its work.
+func (a *applying) check(begun bool) error {
 	var found []fault.Finding
 	done := 0
 	for _, c := range a.changes {
 		now, why := a.at(c)
-		if begun && now == after(c) && why == "" {
-			continue
-		}
 		if now == after(c) && why == "" {
+			if begun {
+				continue
+			}
 			if done++; a.opts.Further {
 				continue
 			}
@@ -281,7 +268,8 @@ func (a *applying) write() error {
 		if err := a.root.Remove(c.Path); err != nil {
 			return notWritten(err)
 		}
-		a.removeEmpty(path.Dir(c.Path))
+		for dir := path.Dir(c.Path); dir != "." && a.root.Remove(dir) == nil; dir = path.Dir(dir) { // as git does
+		}
 	}
 	dirs := map[string]bool{}
 	for n, c := range a.changes {
@@ -296,37 +284,33 @@ func (a *applying) write() error {
 	}
 	a.opts.step("sync")
 	for dir := range dirs {
-		if err := a.sync(dir); err != nil {
+		f, err := safefs.OpenDir(a.root, dir)
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
 			return notWritten(err)
 		}
 	}
 	return nil
 }
 
-// removeEmpty removes directories in which nothing is left, as git does.
-func (a *applying) removeEmpty(dir string) {
-	for ; dir != "." && a.root.Remove(dir) == nil; dir = path.Dir(dir) {
-	}
-}
-
 // rename puts a staged content in its place, whose directories are directories.
 func (a *applying) rename(staged, name string) error {
-	if dir := path.Dir(name); dir != "." {
-		if err := a.makeDirs(dir); err != nil {
-			return notWritten(err)
-		}
-		parent, err := safefs.Descend(a.root, dir)
-		if err != nil {
-			return notWritten(err)
-		}
-		_ = parent.Close() // holds no data
+	if err := a.makeDirs(path.Dir(name)); err != nil {
+		return notWritten(err)
 	}
+	_, _, done, err := above(a.root, name)
+	if err != nil {
+		return notWritten(err)
+	}
+	done()
 	if info, err := a.root.Lstat(name); err == nil && info.IsDir() {
 		if err := a.root.Remove(name); err != nil {
 			return notWritten(err)
 		}
 	}
-	return wrote(a.root.Rename(staged, name))
+	return notWritten(a.root.Rename(staged, name))
 }
 
 func (a *applying) makeDirs(dir string) error {
@@ -340,12 +324,4 @@ func (a *applying) makeDirs(dir string) error {
 		return err
 	}
 	return nil
-}
-
-func (a *applying) sync(dir string) error {
-	f, err := safefs.OpenDir(a.root, dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

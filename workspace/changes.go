@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -88,7 +89,7 @@ func before(c api.Change) Entry {
 	if c.Op == api.OpAdd {
 		return Entry{}
 	}
-	return Entry{Path: c.Path, Mode: orMode(c.ModeWas, c.Mode), SHA256: c.Before}
+	return Entry{Path: c.Path, Mode: cmp.Or(c.ModeWas, c.Mode), SHA256: c.Before}
 }
 
 // after returns what the change makes; the zero Entry where nothing is left.

@@ -158,12 +158,10 @@ func (m Manifest) Verify(ctx context.Context, base string) error {
 	}
 	defer func() { _ = root.Close() }() // holds no data
 	return inParallel(ctx, m.Entries, func(want Entry) error {
-		got, err := describe(root, want.Path)
-		if err == nil && got != want {
-			err = errors.New("a file differs")
-		}
-		if err != nil {
+		if got, err := describe(root, want.Path); err != nil {
 			return damaged(err)
+		} else if got != want {
+			return damaged(errors.New("a file differs"))
 		}
 		return nil
 	})

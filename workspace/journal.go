@@ -82,10 +82,7 @@ func (s *stage) clear() error {
 		}
 		return s.root.RemoveAll(stageName + "/" + entry.Name())
 	})
-	if err != nil {
-		return notWritten(err)
-	}
-	return nil
+	return notWritten(err)
 }
 
 // begin writes the journal, when all contents are on the disk.
@@ -97,20 +94,14 @@ func (s *stage) begin(j journal) error {
 	if err := safefs.SyncTree(s.dir, s.root.Name()); err != nil {
 		return notWritten(err)
 	}
-	if err := safefs.Replace(filepath.Join(s.dir, journalName), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true, OneWriter: true}); err != nil {
-		return notWritten(err)
-	}
-	return nil
+	return notWritten(safefs.Replace(filepath.Join(s.dir, journalName), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true, OneWriter: true}))
 }
 
 // end removes the directory: the journal first, as what is left without one is nothing.
 func (s *stage) end() error {
 	err := errors.Join(safefs.IgnoreMissing(s.root.Remove(stageName+"/"+journalName)), s.root.RemoveAll(stageName))
 	s.close()
-	if err != nil {
-		return notWritten(err)
-	}
-	return nil
+	return notWritten(err)
 }
 
 func (s *stage) close() { _ = s.lock.Close() } // it holds no data
@@ -118,7 +109,11 @@ func (s *stage) close() { _ = s.lock.Close() } // it holds no data
 // content is the name of a staged content.
 func content(n int) string { return fmt.Sprintf("%s/%d", stageName, n) }
 
+// notWritten is the fault of a directory that can't be changed, or nil without an error.
 func notWritten(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fault.Wrap(fault.Unavailable, err, "the directory can't be changed: %s", safefs.Reason(err)).
 		WithHint("can it be written to, and is there room? The same command goes on where this one stopped")
 }

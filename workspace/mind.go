@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"io"
-	"path"
 	"regexp"
 	"strings"
 
@@ -39,14 +38,10 @@ func (c *comparison) mind(change api.Change) (why []string) {
 	if change.Mode == modeLink {
 		why = append(why, "is a symbolic link")
 	}
-	if hidden(change.Path) {
+	if strings.HasPrefix(change.Path, ".") || strings.Contains(change.Path, "/.") {
 		why = append(why, "is hidden: its name begins with a dot")
 	}
 	return why
-}
-
-func hidden(name string) bool {
-	return strings.HasPrefix(path.Base(name), ".") || strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }
 
 // hasNewKey reports whether a file holds what looks like a key and held none before.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha1" //nolint:gosec // git names contents by it; nothing is trusted because of it
 	"encoding/hex"
 	"errors"
@@ -63,7 +64,7 @@ func (p *patch) change(c api.Change) error {
 	var old, now *side
 	var err error
 	if c.Op != api.OpAdd {
-		if old, err = newSide(p.base, c.Path, orMode(c.ModeWas, c.Mode)); err != nil {
+		if old, err = newSide(p.base, c.Path, cmp.Or(c.ModeWas, c.Mode)); err != nil {
 			return err
 		}
 	}
@@ -76,13 +77,6 @@ func (p *patch) change(c api.Change) error {
 		return errors.Join(p.section(c.Path, old, nil), p.section(c.Path, nil, now))
 	}
 	return p.section(c.Path, old, now)
-}
-
-func orMode(mode, other string) string {
-	if mode == "" {
-		return other
-	}
-	return mode
 }
 
 func (p *patch) section(name string, old, now *side) error {

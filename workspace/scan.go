@@ -231,12 +231,10 @@ func (s *scanner) take(name string, info fs.FileInfo, err error) error {
 }
 
 func isEmpty(root *os.Root) bool {
-	empty := true
-	_ = safefs.EachEntry(root, ".", func(entry fs.DirEntry) error {
+	return !errors.Is(safefs.EachEntry(root, ".", func(entry fs.DirEntry) error {
 		if !isGitDir(entry.Name()) {
-			empty = false
+			return fs.SkipAll
 		}
 		return nil
-	})
-	return empty
+	}), fs.SkipAll)
 }

@@ -190,18 +190,15 @@ func (u *unpacker) makeLinks() error {
 // makeLink makes a link, whose directory is no link and has none above it: Unpack and Clone
 // make their files first, then the links, and each directory of a link before the links.
 func makeLink(root *os.Root, name, target string) error {
-	if dir := path.Dir(name); dir != "." {
-		if err := safefs.MkdirAll(root, dir, 0o755); err != nil {
-			return err
-		}
-		parent, err := safefs.Descend(root, dir)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = parent.Close() }() // holds no data
-		return parent.Symlink(target, path.Base(name))
+	if err := safefs.MkdirAll(root, path.Dir(name), 0o755); err != nil {
+		return err
 	}
-	return root.Symlink(target, name)
+	dir, base, done, err := above(root, name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return dir.Symlink(target, base)
 }
 
 func digestOf(text string) string {
