@@ -79,11 +79,9 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			end, err = x.openAndWait(ctx)
 		}
 	}
-	if unstarted := (*startFailure)(nil); errors.As(err, &unstarted) {
-		return unstarted.result(), nil
-	}
-	if without := (*unreadable)(nil); errors.As(err, &without) {
-		return without.result(), nil
+	var unbegun interface{ result() run.Result } // of a run whose program never began
+	if errors.As(err, &unbegun) {
+		return unbegun.result(), nil
 	}
 	if err != nil {
 		return run.Result{}, err

@@ -18,7 +18,7 @@ import (
 
 // mcpServer is the program of an MCP server: it talks with a client on stdin and stdout. The
 // client's end is the relay.Session in Request.Extra. The run is over with the session.
-type mcpServer struct{}
+type mcpServer struct{ capsuleProgram }
 
 func (mcpServer) noun() string { return "server" }
 
@@ -58,11 +58,7 @@ func sessionOf(extra any) *relay.Session {
 	return s
 }
 
-func (mcpServer) limits(of runtime.Limits) runtime.Limits { return of }
-
 func (mcpServer) loadsAhead() bool { return false }
-
-func (mcpServer) waiting(*Containers, *unit.Unit, *runtime.Spec) error { return nil }
 
 // prepare connects the session's ends with the container's streams.
 func (mcpServer) prepare(_ context.Context, x *execution, spec *runtime.Spec, _ runtime.Layout) error {
@@ -84,9 +80,6 @@ func talkInstead(spec *runtime.Spec, u *unit.Unit, t *talk) {
 		}
 	}
 }
-
-// adopt is never called: a session ends with its process.
-func (mcpServer) adopt(*execution, *runtime.Spec) {}
 
 func (mcpServer) join(ctx context.Context, x *execution, _ runtime.Layout) (end func()) {
 	return x.talk.begin(ctx, x.attempt.log)
@@ -129,10 +122,6 @@ func serverFailed(exit int, cause error) run.Result {
 		failure.Message, failure.Hint = public.Msg, public.Hint
 	}
 	return run.Failed(api.CapsuleError, max(exit, exitContract), failure)
-}
-
-func (mcpServer) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
-	return capsuleProgram{}.wroteTooMuch(limits)
 }
 
 // cutOff is the result of a session that an earlier process had: its client is gone.

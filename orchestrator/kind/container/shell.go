@@ -8,7 +8,6 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // shell is the program of a run that is a shell in the sandbox of a unit's own program: see
@@ -38,8 +37,6 @@ func (s shell) limits(of runtime.Limits) runtime.Limits {
 }
 
 func (shell) loadsAhead() bool { return false }
-
-func (s shell) waiting(*Containers, *unit.Unit, *runtime.Spec) error { return nil }
 
 func (s shell) prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error {
 	if err := s.program.prepare(ctx, x, spec, layout); err != nil {

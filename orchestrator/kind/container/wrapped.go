@@ -19,7 +19,7 @@ const wrappedTmpBytes = 256 << 20
 
 // wrappedAgent is the program of a unit of the kind agent: it gets a message as its agent.yaml
 // says, and what it leaves is read likewise.
-type wrappedAgent struct{}
+type wrappedAgent struct{ capsuleProgram }
 
 func (wrappedAgent) noun() string { return "agent" }
 
@@ -153,12 +153,8 @@ func (wrappedAgent) adopt(x *execution, spec *runtime.Spec) {
 	}
 }
 
-func (wrappedAgent) join(context.Context, *execution, runtime.Layout) (end func()) {
-	return func() {}
-}
-
-func (wrappedAgent) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
-	over := capsuleProgram{}.wroteTooMuch(limits)
+func (w wrappedAgent) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+	over := w.capsuleProgram.wroteTooMuch(limits)
 	over.Message = fmt.Sprintf("the agent was stopped when it wrote a file, or to stdout, more than %s", megabytes(limits.DiskBytes))
 	return over
 }
