@@ -36,8 +36,9 @@ func (r *argReader) read(args []string) {
 		}
 		switch {
 		case arg == "--":
-			r.rest(args, i+1)
-			return
+			for i++; i < len(args); i++ { // nothing behind it is a flag
+				r.word(args[i], argPointer(i))
+			}
 		case isFlag:
 			if r.flag(flag, args[i+1:], pointer) {
 				i++
@@ -70,13 +71,6 @@ func (r *argReader) long(arg string) (flag string, ok bool) {
 		return name + "=" + value, true
 	}
 	return name, true
-}
-
-// rest reads the arguments after "--", where nothing is a flag.
-func (r *argReader) rest(args []string, from int) {
-	for i := from; i < len(args); i++ {
-		r.word(args[i], argPointer(i))
-	}
 }
 
 func argPointer(i int) string { return "/args/" + strconv.Itoa(i) }

@@ -89,13 +89,7 @@ type sessionYAML struct {
 //go:embed agentunit.json
 var agentUnitSchema []byte
 
-var agentUnitContract = sync.OnceValue(func() *contract.Contract {
-	c, findings := contract.Parse(agentUnitSchema)
-	if c == nil {
-		panic("capsule: the contract of wrapped agents doesn't compile: " + findings[0].String())
-	}
-	return c
-})
+var agentUnitContract = sync.OnceValue(func() *contract.Contract { return mustContract(agentUnitSchema) })
 
 // readWrapped reads what makes a directory that of a wrapped agent.
 func readWrapped(d *Directory, c *Capsule) {

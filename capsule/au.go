@@ -30,13 +30,16 @@ type AUCall struct {
 
 // auContract is the same for all Agentic Units: what more there is to say is in their model
 // cards.
-var auContract = sync.OnceValue(func() *contract.Contract {
-	c, findings := contract.Parse(auSchema)
+var auContract = sync.OnceValue(func() *contract.Contract { return mustContract(auSchema) })
+
+// mustContract returns the contract of a kind whose units have no schema.json.
+func mustContract(schema []byte) *contract.Contract {
+	c, findings := contract.Parse(schema)
 	if c == nil {
-		panic("capsule: the contract of Agentic Units doesn't compile: " + findings[0].String())
+		panic("capsule: the contract of a kind doesn't compile: " + findings[0].String())
 	}
 	return c
-})
+}
 
 // auTime is how long a unit may take that doesn't say (specification "Agentic Unit", section
 // 8.3).

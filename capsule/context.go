@@ -1,12 +1,14 @@
 package capsule
 
 import (
+	"archive/tar"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -117,7 +119,7 @@ func (x *Context) WriteTar(w io.Writer) error {
 	if hex.EncodeToString(sum.Sum(nil)) != x.Digest {
 		return changed("the directory")
 	}
-	return writeEnd(w)
+	return sendFault(tar.NewWriter(w).Close()) // the two empty blocks at the end of a stream
 }
 
 // changed is the fault for files that didn't hold still.
@@ -167,16 +169,9 @@ func (w *walker) visit(name string, d fs.DirEntry, parent verdict) error {
 		return err
 	}
 	if out && len(w.entries) > before {
-		w.insert(before, entry{name: name, mode: fs.ModeDir})
+		w.entries = slices.Insert(w.entries, before, entry{name: name, mode: fs.ModeDir}) // before the exceptions in it
 	}
 	return nil
-}
-
-// insert puts an excluded directory before the exceptions that were found in it.
-func (w *walker) insert(at int, e entry) {
-	w.entries = append(w.entries, entry{})
-	copy(w.entries[at+1:], w.entries[at:])
-	w.entries[at] = e
 }
 
 func (w *walker) add(name string, d fs.DirEntry) error {

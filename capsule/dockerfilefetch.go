@@ -72,7 +72,7 @@ const (
 
 // fetchedBy returns what the instruction fetches that may begin at the first line.
 func fetchedBy(lines []string) string {
-	joined, whole := joinWhileAdd(lines)
+	joined, whole := joinWhile(lines, mayBeginAdd)
 	words := strings.Fields(joined)
 	for len(words) > 0 && strings.EqualFold(words[0], onbuildWord) {
 		words = words[1:]
@@ -91,8 +91,6 @@ func fetchedBy(lines []string) string {
 	}
 	return ""
 }
-
-func joinWhileAdd(lines []string) (joined string, whole bool) { return joinWhile(lines, mayBeginAdd) }
 
 // joinWhile joins a line with those that may continue it, as long as the instruction may be the
 // one that is looked for. whole is false if there are too many.

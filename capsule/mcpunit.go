@@ -42,13 +42,7 @@ const (
 //go:embed mcpunit.json
 var mcpUnitSchema []byte
 
-var mcpUnitContract = sync.OnceValue(func() *contract.Contract {
-	c, findings := contract.Parse(mcpUnitSchema)
-	if c == nil {
-		panic("capsule: the contract of MCP servers doesn't compile: " + findings[0].String())
-	}
-	return c
-})
+var mcpUnitContract = sync.OnceValue(func() *contract.Contract { return mustContract(mcpUnitSchema) })
 
 // readMCP reads what makes a directory that of an MCP server.
 func readMCP(d *Directory, c *Capsule) {

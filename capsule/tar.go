@@ -21,9 +21,6 @@ func (x *Context) writeEntries(src source, w io.Writer) error {
 	return sendFault(t.Flush())
 }
 
-// writeEnd writes the two empty blocks that end a tar stream.
-func writeEnd(w io.Writer) error { return sendFault(tar.NewWriter(w).Close()) }
-
 func writeEntry(t *tar.Writer, src source, e entry) error {
 	if err := t.WriteHeader(header(e)); err != nil {
 		return sendFault(err)

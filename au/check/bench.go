@@ -83,15 +83,17 @@ func (b *bench) onCard(judge func(*au.Card) Verdict) Verdict {
 	return judge(b.card)
 }
 
-// onSource judges the source if it was examined.
-func (b *bench) onSource(found func(Source) bool, what string) Verdict {
-	switch {
-	case b.Source == nil:
-		return notApplicable("only its source can show it, and there is only the program")
-	case found(*b.Source):
-		return pass("found %s", what)
+// ofSource judges the source if it was examined.
+func ofSource(what string, found func(Source) bool) func(*bench) Verdict {
+	return func(b *bench) Verdict {
+		switch {
+		case b.Source == nil:
+			return notApplicable("only its source can show it, and there is only the program")
+		case found(*b.Source):
+			return pass("found %s", what)
+		}
+		return fail("found no %s", what)
 	}
-	return fail("found no %s", what)
 }
 
 // count sums a figure over the runs, and counts the runs in which it was observed.

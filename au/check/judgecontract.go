@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -99,27 +100,32 @@ func judgeStdout(b *bench) Verdict {
 }
 
 func judgeErrorsApart(b *bench) Verdict {
-	failed := b.failed()
-	for _, s := range failed {
-		if n := len(bytes.TrimSpace(b.Runs[s].Stdout)); n > 0 {
-			return fail("%s: it exited with %d and printed %d bytes on stdout", s, b.Runs[s].ExitCode, n)
+	return b.onFailed("stdout was empty", func(run Run) string {
+		if n := len(bytes.TrimSpace(run.Stdout)); n > 0 {
+			return fmt.Sprintf(" and printed %d bytes on stdout", n)
 		}
-	}
-	if len(failed) == 0 {
-		return notApplicable("no run failed")
-	}
-	return pass("stdout was empty in each of %d runs that failed", len(failed))
+		return ""
+	})
 }
 
-// failed lists the scenarios in which the unit's exit code wasn't 0.
-func (b *bench) failed() []Scenario {
-	var failed []Scenario
+// onFailed judges every run in which the unit's exit code wasn't 0. problem goes on with what is
+// wrong with one, or is "".
+func (b *bench) onFailed(good string, problem func(Run) string) Verdict {
+	failed := 0
 	for _, s := range b.scenarios() {
-		if b.Runs[s].ExitCode != 0 && !b.Runs[s].TimedOut {
-			failed = append(failed, s)
+		run := b.Runs[s]
+		if run.ExitCode == 0 || run.TimedOut {
+			continue
 		}
+		if wrong := problem(run); wrong != "" {
+			return fail("%s: it exited with %d%s", s, run.ExitCode, wrong)
+		}
+		failed++
 	}
-	return failed
+	if failed == 0 {
+		return notApplicable("no run failed")
+	}
+	return pass("%s in each of %d runs that failed", good, failed)
 }
 
 func judgeExitCodes(b *bench) Verdict {

@@ -6,22 +6,6 @@ import (
 	"github.com/agent-on-demand/aod/au"
 )
 
-func judgeReadme(b *bench) Verdict {
-	return b.onSource(func(s Source) bool { return s.Readme }, "README.md with an example")
-}
-
-func judgeLicense(b *bench) Verdict {
-	return b.onSource(func(s Source) bool { return s.License }, "licence")
-}
-
-func judgeUnitTests(b *bench) Verdict {
-	return b.onSource(func(s Source) bool { return s.UnitTests }, "unit tests")
-}
-
-func judgeIntegrationTests(b *bench) Verdict {
-	return b.onSource(func(s Source) bool { return s.IntegrationTests }, "tests with sample inputs")
-}
-
 func judgeCapabilities(b *bench) Verdict {
 	return b.onCard(func(c *au.Card) Verdict {
 		if len(c.Capabilities) == 0 {

@@ -39,10 +39,7 @@ func refuses(run Run, rule string) Verdict {
 	case au.ExitMeaning(run.ExitCode, nil).Class == au.ExitGeneralError:
 		return fail("it exited with %d; %s", run.ExitCode, rule)
 	}
-	if problem := messageProblem(run); problem != "" {
-		return fail("it exited with %d, but %s", run.ExitCode, problem)
-	}
-	return pass("it exited with %d and a message", run.ExitCode)
+	return saysWhy(run)
 }
 
 func judgeHuge(b *bench) Verdict {
@@ -93,16 +90,12 @@ func refusesModel(run Run, _ outcome) Verdict {
 }
 
 func judgeMessages(b *bench) Verdict {
-	failed := b.failed()
-	for _, s := range failed {
-		if problem := messageProblem(b.Runs[s]); problem != "" {
-			return fail("%s: it exited with %d, but %s", s, b.Runs[s].ExitCode, problem)
+	return b.onFailed("stderr said something", func(run Run) string {
+		if problem := messageProblem(run); problem != "" {
+			return ", but " + problem
 		}
-	}
-	if len(failed) == 0 {
-		return notApplicable("no run failed")
-	}
-	return pass("stderr said something in each of %d runs that failed", len(failed))
+		return ""
+	})
 }
 
 // crashPhrases are the traces of a crash, and texts that explain nothing (section 7.2).

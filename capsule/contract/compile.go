@@ -81,11 +81,15 @@ func (c *compiler) object(n *node, m map[string]any) {
 			c.keyword(n, key, m[key])
 		}
 	}
-	c.translate(n)
+	c.prefix(n) // what later drafts have, in draft-07's form
+	c.containing(n)
+	c.dependent(n)
 	if refers {
 		c.refer(n, ref)
 	}
-	n.join()
+	if all := append(slots(n.many["allOf"]), n.also...); len(all) > 0 { // has to hold beside all else
+		n.form["allOf"] = all
+	}
 	c.pairs(n)
 	if n.filePath && (n.types&kindString == 0 || n.types&^(kindString|kindNull) != 0) {
 		c.fail(n.pointer+"/format", `write "type": "string" beside it`, `the format file_path is for strings only`)

@@ -70,7 +70,8 @@ func explain(e gojsonschema.ResultError) fault.Finding {
 	case "invalid_property_name":
 		f.Message, f.Foreign = fault.Foreignf("the name of field %s is not allowed", fault.Foreign(name))
 	case "invalid_type":
-		f.Message = fmt.Sprintf("expected %s, got %s", typeList(fmt.Sprint(details["expected"])), details["given"])
+		types := strings.Trim(fmt.Sprint(details["expected"]), "[]") // of gojsonschema's "[string,null]"
+		f.Message = fmt.Sprintf("expected %s, got %s", strings.ReplaceAll(types, ",", " or "), details["given"])
 	case "unique":
 		f.Message = fmt.Sprintf("items %v and %v are equal, but all must differ", details["i"], details["j"])
 	case "format":
@@ -89,11 +90,6 @@ func sentence(kind string, details gojsonschema.ErrorDetails) string {
 		return text
 	}
 	return "breaks the contract (" + kind + ")"
-}
-
-// typeList reads gojsonschema's "[string,null]".
-func typeList(list string) string {
-	return strings.ReplaceAll(strings.Trim(list, "[]"), ",", " or ")
 }
 
 func explainFormat(format string) (message, hint string) {

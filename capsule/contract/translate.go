@@ -4,20 +4,6 @@ import (
 	"encoding/json"
 )
 
-// translate writes what later drafts have in draft-07's form.
-func (c *compiler) translate(n *node) {
-	c.prefix(n)
-	c.containing(n)
-	c.dependent(n)
-}
-
-// join writes what has to hold beside all else.
-func (n *node) join() {
-	if all := append(slots(n.many["allOf"]), n.also...); len(all) > 0 {
-		n.form["allOf"] = all
-	}
-}
-
 // prefix makes "items" of "prefixItems", and "additionalItems" of the "items" beside it.
 func (c *compiler) prefix(n *node) {
 	tuple, prefixed := n.many["prefixItems"]
