@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,11 +44,5 @@ func (f Finding) String() string {
 
 // Errors returns the findings that are not warnings.
 func Errors(findings []Finding) []Finding {
-	var errs []Finding
-	for _, f := range findings {
-		if !f.Warning {
-			errs = append(errs, f)
-		}
-	}
-	return errs
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Warning })
 }

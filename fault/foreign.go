@@ -11,9 +11,6 @@ import (
 // a payload may be told, it can be found and taken out.
 type Foreign string
 
-// QuoteForeign is Quote for a text that came out of a payload.
-func QuoteForeign(s string) Foreign { return Foreign(Quote(s)) }
-
 // Foreignf formats a finding's message, and returns the last part of it that is Foreign.
 func Foreignf(format string, args ...any) (message, foreign string) {
 	message = fmt.Sprintf(format, args...)

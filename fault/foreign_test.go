@@ -7,11 +7,11 @@ import (
 )
 
 func TestWithoutTakesOutWhatCameOutOfAPayload(t *testing.T) {
-	message, foreign := Foreignf("%s has no field %s", "a unit", QuoteForeign("Tweety"))
+	message, foreign := Foreignf("%s has no field %s", "a unit", Foreign(Quote("Tweety")))
 	if message != `a unit has no field "Tweety"` || foreign != `"Tweety"` {
 		t.Fatalf("%s, foreign %s", message, foreign)
 	}
-	e := New(Input, "no %s in %q, but %s", QuoteForeign("Tweety"), "u", QuoteForeign("known")).WithHint("remove %s", QuoteForeign("other")).
+	e := New(Input, "no %s in %q, but %s", Foreign(Quote("Tweety")), "u", Foreign(Quote("known"))).WithHint("remove %s", Foreign(Quote("other"))).
 		WithFindings([]Finding{{Pointer: "/Tweety", Message: message, Hint: `not "Tweety"`, Foreign: foreign}, {Message: `"Tweety"`}})
 	told := e.Without(func(text string) bool { return text == `"known"` })
 	if told.Msg != `no "*" in "u", but "known"` || told.Hint != `remove "*"` {

@@ -1,16 +1,12 @@
 package mask
 
 import (
-	"bytes"
 	"strings"
 )
 
 // Lines masks a stream that comes in lines, and gives one for each: a secret may go on in the
 // next line, which then lacks it. It isn't for several at once.
-type Lines struct {
-	out  bytes.Buffer
-	mask *Writer
-}
+type Lines struct{ gathered }
 
 // NewLines returns Lines that have seen nothing.
 func NewLines(m *Masker) *Lines {
@@ -27,17 +23,11 @@ func (l *Lines) Next(text string, cut bool) string {
 		_, _ = l.mask.Write([]byte("\n"))
 		_ = l.mask.EndLine()
 	}
-	return l.taken()
+	return strings.TrimSuffix(l.taken(), "\n")
 }
 
 // Rest returns what was held back, at the end of the stream; "" is nothing. No line may follow.
 func (l *Lines) Rest() string {
 	_ = l.mask.Close()
-	return l.taken()
-}
-
-func (l *Lines) taken() string {
-	text := strings.TrimSuffix(l.out.String(), "\n")
-	l.out.Reset()
-	return text
+	return strings.TrimSuffix(l.taken(), "\n")
 }

@@ -4,10 +4,7 @@ import "bytes"
 
 // Pieces masks a text that comes in pieces, as a model writes it, and shows of each what is
 // known: the last words wait for the next one. It isn't for several at once.
-type Pieces struct {
-	out  bytes.Buffer
-	mask *Writer
-}
+type Pieces struct{ gathered }
 
 // NewPieces returns Pieces that have seen nothing.
 func NewPieces(m *Masker) *Pieces {
@@ -29,8 +26,14 @@ func (p *Pieces) Pause() string {
 	return p.taken()
 }
 
-func (p *Pieces) taken() string {
-	text := p.out.String()
-	p.out.Reset()
+// gathered is masked text until it is taken.
+type gathered struct {
+	out  bytes.Buffer
+	mask *Writer
+}
+
+func (g *gathered) taken() string {
+	text := g.out.String()
+	g.out.Reset()
 	return text
 }

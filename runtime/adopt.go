@@ -48,7 +48,9 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 	case state.Status == StatusCreated:
 		state, err = s.startCreated(ctx)
 	case !state.Running:
-		s.exit = exitAlready(Exit{Code: state.ExitCode})
+		exits := make(chan Exit, 1)
+		exits <- Exit{Code: state.ExitCode}
+		s.exit = exits
 	}
 	if err != nil {
 		return fmt.Errorf("adopt sandbox: %w", err)
@@ -76,13 +78,6 @@ func (s *Sandbox) startCreated(ctx context.Context) (ContainerState, error) {
 		return ContainerState{}, err
 	}
 	return s.engine.Inspect(ctx, s.id)
-}
-
-// exitAlready returns an exit as a subscription would.
-func exitAlready(exit Exit) <-chan Exit {
-	exits := make(chan Exit, 1)
-	exits <- exit
-	return exits
 }
 
 func detached(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrDetach) }

@@ -57,9 +57,14 @@ func prune(output string, found []Found, dest string) ([]File, error) {
 	if err := p.dir("."); err != nil {
 		return nil, err
 	}
+	return measureAll(root, found, dest, func(f Found) error { return makeOrdinary(root, f.Name) })
+}
+
+// measureAll prepares each of the found files below root, and returns what they are at dest.
+func measureAll(root *os.Root, found []Found, dest string, prepare func(Found) error) ([]File, error) {
 	files := make([]File, 0, len(found))
 	for _, f := range found {
-		if err := makeOrdinary(root, f.Name); err != nil {
+		if err := prepare(f); err != nil {
 			return nil, err
 		}
 		file, err := measure(root, f.Name, dest)
@@ -98,7 +103,10 @@ func (p pruner) dir(name string) error {
 	err := safefs.EachEntry(p.root, name, func(entry fs.DirEntry) error {
 		return p.entry(path.Join(name, entry.Name()), entry)
 	})
-	return errors.Join(err, p.ownDir(name))
+	if owned := p.root.Lchown(name, os.Geteuid(), os.Getegid()); owned != nil {
+		return errors.Join(err, owned)
+	}
+	return errors.Join(err, p.root.Chmod(name, 0o755))
 }
 
 func (p pruner) entry(name string, entry fs.DirEntry) error {
@@ -110,11 +118,4 @@ func (p pruner) entry(name string, entry fs.DirEntry) error {
 		return p.dir(name)
 	}
 	return nil
-}
-
-func (p pruner) ownDir(name string) error {
-	if err := p.root.Lchown(name, os.Geteuid(), os.Getegid()); err != nil {
-		return err
-	}
-	return p.root.Chmod(name, 0o755)
 }

@@ -28,10 +28,7 @@ func (l Layout) TakeOutput() (Layout, error) {
 		return taken, nil
 	}
 	err := os.Rename(l.path("io/output"), taken.Output) // a link is moved as such
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // Collect reports it
-	}
-	return taken, unwritable(err)
+	return taken, unwritable(safefs.IgnoreMissing(err)) // Collect reports a missing one
 }
 
 // RenewOutput gives a program that goes on an empty /io/output, after TakeOutput.
@@ -67,16 +64,9 @@ func (l Layout) publishCopy(found []Found, dest string) ([]File, error) {
 		return nil, err
 	}
 	defer func() { _ = to.Close() }() // its files are closed
-	files := make([]File, 0, len(found))
-	for _, f := range found {
-		if err := copyFound(from, to, f); err != nil {
-			return nil, err
-		}
-		file, err := measure(to, f.Name, dest)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
+	files, err := measureAll(to, found, dest, func(f Found) error { return copyFound(from, to, f) })
+	if err != nil {
+		return nil, err
 	}
 	return files, os.Rename(temp, dest)
 }

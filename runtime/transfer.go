@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -81,12 +82,7 @@ func (t *FileTransfer) Send(ctx context.Context, names []string) error {
 	sent := &t.volumes.sent
 	sent.mu.Lock()
 	defer sent.mu.Unlock()
-	var fresh []string
-	for _, name := range names {
-		if !sent.names[name] {
-			fresh = append(fresh, name)
-		}
-	}
+	fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return sent.names[name] })
 	if len(fresh) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,10 +20,7 @@ func Encode(value any, first []string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(node); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	if err := encoder.Close(); err != nil {
+	if err := errors.Join(encoder.Encode(node), encoder.Close()); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return b.Bytes(), nil
@@ -61,9 +59,9 @@ func mappingOf(object map[string]any, first []string) (*yaml.Node, error) {
 	keys := slices.Sorted(maps.Keys(object))
 	slices.SortStableFunc(keys, func(a, b string) int { return place(a) - place(b) })
 	for _, key := range keys {
-		name := &yaml.Node{}
-		if err := name.Encode(key); err != nil {
-			return nil, fmt.Errorf("write YAML: %w", err)
+		name, err := nodeOf(key, first)
+		if err != nil {
+			return nil, err
 		}
 		node, err := nodeOf(object[key], first)
 		if err != nil {

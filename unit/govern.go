@@ -54,12 +54,11 @@ func (u *Unit) Govern(given Given, bounds Bounds) {
 // "limits.memory in agent.yaml", or the operator's line.
 func (u *Unit) PlaceOfLimit(key string) string {
 	given := u.Policy.Given
-	for own, set := range map[string]bool{
+	own := map[string]bool{
 		"memory": given.MemoryBytes > 0, "pids": given.PIDs > 0, "output": given.OutputBytes > 0, "cpus": given.CPUs > 0, "log": given.LogBytes > 0,
-	} {
-		if own == key && set {
-			return "unit." + u.Name + ".limits." + key + " in the server's file"
-		}
+	}
+	if own[key] {
+		return "unit." + u.Name + ".limits." + key + " in the server's file"
 	}
 	return "limits." + key + " in agent.yaml"
 }
@@ -175,14 +174,4 @@ func (u *Unit) RefuseFetch(what string) error {
 func (u *Unit) refuse(key, what, allowing string) *fault.Error {
 	return fault.New(fault.Forbidden, "%q may not be run here: %s doesn't allow it %s", u.Name, u.Policy.Bounds.Rule(key), what).
 		WithHint("the operator can allow it in the server's file: %s", fmt.Sprintf("unit.%s.policy.%s: %s", u.Name, key, allowing))
-}
-
-// with returns a map with one more entry. It leaves the given one as it is.
-func with(m map[string]string, key, value string) map[string]string {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
 }

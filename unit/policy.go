@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +158,9 @@ func (b Bounds) Within(timeout time.Duration, rule string) Bounds {
 		return b
 	}
 	b.Limits.Timeout = timeout
-	b.Rules = with(b.Rules, "timeout", rule)
+	rules := map[string]string{} // others have the given ones, too
+	maps.Copy(rules, b.Rules)
+	rules["timeout"], b.Rules = rule, rules
 	return b
 }
 

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,11 +64,6 @@ func (c *compiler) draftAt(pointer string) draft {
 		return d
 	}
 	return c.drafts[""]
-}
-
-// hasDraft4 reports whether exclusiveMinimum may be a boolean.
-func (c *compiler) hasDraft4() bool {
-	return slices.Contains(slices.Collect(maps.Values(c.drafts)), draft4)
 }
 
 // newerKeywords are those of later drafts that can be translated, with the draft that

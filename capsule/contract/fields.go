@@ -61,8 +61,11 @@ func (s *Schema) Fields() []Field { return appendFields([]Field{}, "", []*node{s
 func appendFields(list []Field, prefix string, of []*node, depth int) []Field {
 	children, required := properties(of)
 	names := slices.SortedFunc(maps.Keys(children), func(x, y string) int {
-		if required[x] != required[y] {
-			return cmp.Compare(ranked(required[x]), ranked(required[y]))
+		switch {
+		case required[x] && !required[y]:
+			return -1
+		case required[y] && !required[x]:
+			return 1
 		}
 		return cmp.Compare(x, y)
 	})
@@ -76,13 +79,6 @@ func appendFields(list []Field, prefix string, of []*node, depth int) []Field {
 		}
 	}
 	return list
-}
-
-func ranked(required bool) int {
-	if required {
-		return 0
-	}
-	return 1
 }
 
 // properties returns the schemas of each field of an object, and which fields it must have.

@@ -3,7 +3,9 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 )
 
 func (c *compiler) number(n *node, key string, v any, at string) {
@@ -26,7 +28,7 @@ func (c *compiler) multipleOf(n *node, key string, v any, at string) {
 
 // exclusive reads draft-06's numbers, and draft-04's booleans where it is declared.
 func (c *compiler) exclusive(n *node, key string, v any, at string) {
-	if _, ok := v.(bool); ok && c.hasDraft4() {
+	if _, ok := v.(bool); ok && slices.Contains(slices.Collect(maps.Values(c.drafts)), draft4) {
 		n.form[key] = v
 		return
 	}

@@ -18,7 +18,7 @@ func TestFindingsTellWhatTheContractHas(t *testing.T) {
 		{Message: `the field "list" stands twice`, Foreign: `"list"`}:                               {Message: `the field "list" stands twice`},
 		{Message: "too large"}: {Message: "too large"},
 	} {
-		err := redact(errors.Join(fault.New(fault.Input, "no %s of %q", fault.QuoteForeign("x"), "u").WithFindings([]fault.Finding{said})), "u", schema)
+		err := redact(errors.Join(fault.New(fault.Input, "no %s of %q", fault.Foreign(fault.Quote("x")), "u").WithFindings([]fault.Finding{said})), "u", schema)
 		diff := gocmp.Diff([]fault.Finding{told}, fault.Public(err).Findings)
 		if diff != "" || !fault.Is(err, fault.Input) || fault.Public(err).Msg != `no "*" of "u"` {
 			t.Errorf("%v %s", err, diff)

@@ -26,7 +26,7 @@ func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress fun
 	}
 	if !spec.Limits.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
 		id, err := e.buildWith(ctx, build.BuilderBuildKit, spec, progress)
-		if !lacksBuildKit(err) {
+		if !errors.Is(err, errNoBuildKit) {
 			return id, err
 		}
 		e.classicOnly.Store(true)
@@ -41,8 +41,6 @@ func (e *Engine) hasBuildKitAPI(ctx context.Context) bool {
 
 // errNoBuildKit says that another try with the classic builder makes sense.
 var errNoBuildKit = errors.New("the engine builds without BuildKit")
-
-func lacksBuildKit(err error) bool { return errors.Is(err, errNoBuildKit) }
 
 // refusesBuildKit recognises the answers of engines that have no BuildKit, have it
 // switched off, or want a session for it, which this package doesn't hold.

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -39,11 +40,12 @@ func decodeStatus(b []byte) (status, error) {
 			s.vertexes = append(s.vertexes, v)
 			return err
 		case 3:
-			out, err := decodeLog(f.bytes)
+			out, err := decodeLog(f.bytes, 4)
 			s.logs = append(s.logs, out)
 			return err
 		case 4:
-			out, err := decodeWarning(f.bytes)
+			out, err := decodeLog(f.bytes, 3) // a linter's warning
+			out.text = fmt.Appendf(nil, "warning: %s\n", out.text)
 			s.logs = append(s.logs, out)
 			return err
 		}
@@ -73,31 +75,17 @@ func decodeVertex(b []byte) (v vertex, err error) {
 	return v, err
 }
 
-func decodeLog(b []byte) (out vertexLog, err error) {
+// decodeLog reads what belongs to a step, and the text in the field of a number.
+func decodeLog(b []byte, text protowire.Number) (out vertexLog, err error) {
 	err = eachField(b, func(f field) error {
 		switch f.number {
 		case 1:
 			out.vertex = string(f.bytes)
-		case 4:
+		case text:
 			out.text = f.bytes
 		}
 		return nil
 	})
-	return out, err
-}
-
-// decodeWarning makes a line of output of a linter's warning.
-func decodeWarning(b []byte) (out vertexLog, err error) {
-	err = eachField(b, func(f field) error {
-		switch f.number {
-		case 1:
-			out.vertex = string(f.bytes)
-		case 3:
-			out.text = append([]byte("warning: "), f.bytes...)
-		}
-		return nil
-	})
-	out.text = append(out.text, '\n')
 	return out, err
 }
 

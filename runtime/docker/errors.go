@@ -24,7 +24,7 @@ type call struct {
 	name string // an id or a reference
 }
 
-func onContainer(verb, id string) call { return call{verb, "container", shortID(id)} }
+func onContainer(verb, id string) call { return call{verb, "container", id[:min(len(id), 12)]} }
 
 func (c call) String() string { return strings.TrimSpace(c.noun + " " + bounded(c.name, 200)) }
 
@@ -148,13 +148,6 @@ func refused(err error, texts ...string) bool {
 		}
 	}
 	return true
-}
-
-func shortID(id string) string {
-	if len(id) > 12 {
-		return id[:12]
-	}
-	return id
 }
 
 // bounded cuts s to at most limit bytes of valid UTF-8.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -102,11 +103,10 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 		return err
 	}
 	_, err := e.cli.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
-	err = e.faultOf(ctx, call{"remove", "image", ref}, err)
-	if fault.Is(err, fault.NotFound) {
+	if cerrdefs.IsNotFound(err) {
 		return nil
 	}
-	return err
+	return e.faultOf(ctx, call{"remove", "image", ref}, err)
 }
 
 // ImagesByLabel lists the images that carry all the labels. Only ID, Tags, Labels and
@@ -118,20 +118,10 @@ func (e *Engine) ImagesByLabel(ctx context.Context, labels map[string]string) ([
 	}
 	images := make([]runtime.Image, 0, len(found))
 	for _, s := range found {
-		images = append(images, runtime.Image{ID: s.ID, Tags: tagsOf(s), Labels: s.Labels, SizeBytes: s.Size})
+		tags := slices.DeleteFunc(s.RepoTags, func(tag string) bool { return tag == "<none>:<none>" }) // as engines before 1.43 say "no tag"
+		images = append(images, runtime.Image{ID: s.ID, Tags: tags, Labels: s.Labels, SizeBytes: s.Size})
 	}
 	return images, nil
-}
-
-// tagsOf leaves out the "<none>:<none>" by which engines before 1.43 say "no tag".
-func tagsOf(s image.Summary) []string {
-	var tags []string
-	for _, tag := range s.RepoTags {
-		if tag != "<none>:<none>" {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
 }
 
 // messageLimit bounds one message of a progress stream.

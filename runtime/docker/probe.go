@@ -3,11 +3,11 @@ package docker
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types"
-	"github.com/docker/docker/api/types/system"
 
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -39,7 +39,7 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 		Arch:           version.Arch, // info has the kernel's word for it
 		CPUs:           info.NCPU,
 		MemoryBytes:    info.MemTotal,
-		Runtimes:       runtimeNames(info),
+		Runtimes:       slices.Sorted(maps.Keys(info.Runtimes)),
 		RootDir:        info.DockerRootDir,
 		Security:       security,
 		SeccompProfile: profile,
@@ -76,13 +76,4 @@ func confinement(options []string) (names []string, profile string) {
 	}
 	slices.Sort(names)
 	return names, profile
-}
-
-func runtimeNames(info system.Info) []string {
-	names := make([]string, 0, len(info.Runtimes))
-	for name := range info.Runtimes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

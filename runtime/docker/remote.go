@@ -90,22 +90,20 @@ func (e *Engine) Exec(ctx context.Context, id string, cmd []string) (io.ReadWrit
 // conversation is a program's stdin, and its stdout taken from the frames.
 type conversation struct {
 	io.Writer
-	stdout  io.Reader
+	io.Reader
 	streams *runtime.Streams
 	drained chan struct{}
 }
 
 func newConversation(conn io.ReadWriteCloser) *conversation {
 	streams := demultiplex(conn)
-	c := &conversation{Writer: conn, stdout: streams.Stdout, streams: streams, drained: make(chan struct{})}
+	c := &conversation{Writer: conn, Reader: streams.Stdout, streams: streams, drained: make(chan struct{})}
 	go func() {
 		defer close(c.drained)
 		_, _ = io.Copy(io.Discard, streams.Stderr) // nobody reads it
 	}()
 	return c
 }
-
-func (c *conversation) Read(p []byte) (int, error) { return c.stdout.Read(p) }
 
 // Close ends reads and writes that are under way.
 func (c *conversation) Close() error {

@@ -219,9 +219,9 @@ func (x *execution) noteLog(log *runtime.Log) {
 
 // noteCalls records what the program asked in vain. It is called when the program can't ask
 // any more.
-func (a *attempt) noteCalls() {
-	for _, warning := range a.api.handler.Warnings() {
-		a.x.Warn("%s", warning)
+func (x *execution) noteCalls(a *apiServer) {
+	for _, warning := range a.handler.Warnings() {
+		x.Warn("%s", warning)
 	}
 }
 

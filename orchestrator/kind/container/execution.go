@@ -111,7 +111,7 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 	end, err := x.attempt.wait(ctx)
 	x.attempt.leaveAPI(whyCallsEnd(err))
 	if !errors.Is(err, runtime.ErrDetach) {
-		x.attempt.noteCalls()
+		x.noteCalls(x.attempt.api)
 	}
 	return end, err
 }

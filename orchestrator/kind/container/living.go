@@ -71,13 +71,6 @@ func (v *living) hearBy(t *turn) (before run.Lines) {
 	return v.lines
 }
 
-// logged returns how many lines the program has written.
-func (v *living) logged() run.Lines {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.lines
-}
-
 // errSessionEnds is why the container of a session is stopped.
 var errSessionEnds = errors.New("the session's container is not needed any more")
 

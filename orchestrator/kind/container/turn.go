@@ -344,9 +344,7 @@ func (t *turn) converse(ctx context.Context, v *living, server *apiServer) (run.
 	}
 	kept, truncated := v.log.Bytes()
 	t.Record.Log.Bytes, t.Record.Log.Truncated = kept-bytesBefore, truncated
-	for _, warning := range server.handler.Warnings() {
-		t.Warn("%s", warning)
-	}
+	t.noteCalls(server)
 	return t.end(ctx, limited, v, reply, err)
 }
 

@@ -24,7 +24,7 @@ func (t *turn) end(ctx, limited context.Context, v *living, reply agent.Reply, e
 	if failed != nil {
 		return run.Result{}, failed
 	}
-	t.talk.Agent, t.talk.Staged, t.talk.Logged = v.dialog.State(), 0, v.logged()
+	t.talk.Agent, t.talk.Staged, t.talk.Logged = v.dialog.State(), 0, v.hearBy(t)
 	t.Record.AgentUsage, t.Record.CostUSD, t.Record.AgentSession = reply.Usage, reply.CostUSD, t.talk.Agent.Session
 	t.left, t.spent = v, err != nil && !v.dialog.Reusable() || v.hasEnded()
 	if t.spent {
