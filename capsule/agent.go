@@ -85,7 +85,7 @@ func (d *Directory) readAgent(c *Capsule) Kind {
 
 // fillAgent reads the values of agent.yaml, and returns its kind and what is wrong.
 func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, []fault.Finding) {
-	file := decodeAgent(object)
+	file := decoded[agentYAML](object)
 	var u units
 	c.Version, c.Description = file.Version, file.Description
 	kind, ok := known[file.Kind]
@@ -165,10 +165,9 @@ func reuseFindings(c *Capsule, kind Kind) []fault.Finding {
 	}}
 }
 
-// decodeAgent takes over what has the right type. What hasn't is left out here and
+// decoded takes over what has the right type. What hasn't is left out here and
 // reported by the schema.
-func decodeAgent(object map[string]any) agentYAML {
-	var file agentYAML
+func decoded[T any](object map[string]any) (file T) {
 	raw, err := json.Marshal(object)
 	if err == nil {
 		_ = json.Unmarshal(raw, &file)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 )
 
@@ -48,9 +49,9 @@ func readFlow(d *Directory, c *Capsule) {
 	if !ok {
 		return
 	}
-	graph, findings := flow.Parse(raw)
+	var findings []fault.Finding
+	c.Flow, findings = flow.Parse(raw)
 	d.findings = append(d.findings, findings...)
-	c.Flow = graph
 }
 
 // GraphOf returns the graph of what a kind has read; nil of a unit that is no flow.

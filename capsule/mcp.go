@@ -92,10 +92,7 @@ func checkServer(name string, entry any, tools []Tool, has func(string) bool) []
 		u.report(at, fault.Quote(name)+" is no name for a server", fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
 	}
 	object, _ := entry.(map[string]any)
-	var s mcpServer
-	if raw, err := json.Marshal(object); err == nil {
-		_ = json.Unmarshal(raw, &s) // a wrong type is the schema's to report
-	}
+	s := decoded[mcpServer](object)
 	if _, remote := object["url"]; remote {
 		for _, key := range []string{"url", "headers", "type"} {
 			delete(object, key)

@@ -85,13 +85,9 @@ func toolOf(entry any) (Tool, []fault.Finding) {
 	timeLimit := u.duration("/timeout", object["timeout"], time.Millisecond, 168*time.Hour)
 	known := slices.Concat(checkTarget(object), checkParameters(object), checkToolName(object), u.findings)
 	findings := toolShape().check(object, known)
-
-	var tool toolYAML
-	if raw, err := json.Marshal(object); err == nil {
-		_ = json.Unmarshal(raw, &tool) // what has the wrong type was just reported
-	}
-	tool.Tool.Timeout = timeLimit
-	return tool.Tool, findings
+	tool := decoded[toolYAML](object).Tool // what has the wrong type was just reported
+	tool.Timeout = timeLimit
+	return tool, findings
 }
 
 // checkTarget finds the tools that nobody could answer: a capsule's tool that doesn't

@@ -209,16 +209,12 @@ func (c *collector) file(name string, entry fs.DirEntry) error {
 	}
 	c.bytes += info.Size()
 	if c.bytes > c.limits.OutputBytes {
-		return outputTooLarge(c.limits.OutputBytes)
+		return &LimitError{
+			Limit:   "output",
+			Message: fmt.Sprintf("the output files have more than %d bytes together", c.limits.OutputBytes),
+			Hint:    "raise limits.output in agent.yaml if that is meant",
+		}
 	}
 	c.found.Files = append(c.found.Files, Found{Name: name, SizeBytes: info.Size()})
 	return nil
-}
-
-func outputTooLarge(limit int64) *LimitError {
-	return &LimitError{
-		Limit:   "output",
-		Message: fmt.Sprintf("the output files have more than %d bytes together", limit),
-		Hint:    "raise limits.output in agent.yaml if that is meant",
-	}
 }

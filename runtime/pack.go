@@ -27,21 +27,16 @@ func (p *packer) tree(source, name string) error {
 		target := path.Join(name, filepath.ToSlash(rel))
 		switch {
 		case entry.IsDir():
-			return p.dirLike(entry, target)
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			return p.dir(target, int64(info.Mode().Perm()))
 		case entry.Type().IsRegular():
 			return p.file(at, target)
 		}
 		return nil
 	})
-}
-
-// dirLike packs a directory with the mode of another.
-func (p *packer) dirLike(entry fs.DirEntry, name string) error {
-	info, err := entry.Info()
-	if err != nil {
-		return err
-	}
-	return p.dir(name, int64(info.Mode().Perm()))
 }
 
 func (p *packer) dir(name string, mode int64) error {

@@ -20,13 +20,6 @@ type allowance struct {
 	entries int
 }
 
-// spend subtracts an entry of so many bytes, and reports whether the allowance sufficed.
-func (a *allowance) spend(bytes int64) bool {
-	a.bytes -= bytes
-	a.entries--
-	return !a.overdrawn()
-}
-
 func (a *allowance) overdrawn() bool { return a.bytes < 0 || a.entries < 0 }
 
 // unpack unpacks the tar of a container's files below root. Names are as hostile as contents:
@@ -45,7 +38,9 @@ func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
 		if err != nil {
 			return interrupted(err)
 		}
-		u.full = !allowance.spend(header.Size)
+		allowance.bytes -= header.Size
+		allowance.entries--
+		u.full = allowance.overdrawn()
 		if err := u.entry(header); err != nil || u.full {
 			return err
 		}
@@ -89,11 +84,13 @@ func (u unpacker) make(name string, header *tar.Header) error {
 	case tar.TypeSymlink:
 		return u.root.Symlink(header.Linkname, name)
 	case tar.TypeLink:
-		return u.hardLink(header.Linkname, name)
+		if to := path.Clean(header.Linkname); strings.Count(to, "/") <= safefs.MaxDepth {
+			return u.root.Link(to, name)
+		}
 	case tar.TypeFifo:
 		return u.fifo(name)
 	}
-	return nil // other kinds of file need privileges, which a sandbox lacks
+	return nil // a target too deep, or a kind of file that needs privileges, which a sandbox lacks
 }
 
 func (u unpacker) file(name string, size int64) (err error) {
@@ -111,15 +108,6 @@ func (u unpacker) file(name string, size int64) (err error) {
 		return err
 	}
 	return interrupted(err)
-}
-
-// hardLink leaves out a link whose target is too deep, as entry does.
-func (u unpacker) hardLink(to, name string) error {
-	to = path.Clean(to)
-	if strings.Count(to, "/") > safefs.MaxDepth {
-		return nil
-	}
-	return u.root.Link(to, name)
 }
 
 func (u unpacker) fifo(name string) error {

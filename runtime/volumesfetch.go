@@ -98,18 +98,15 @@ func (v *volumes) copyOut(ctx context.Context, id, from, into string, allowance 
 	if err != nil {
 		return fmt.Errorf("fetch files: %w", err)
 	}
-	defer func() { err = errors.Join(err, ignoreEOF(stream.Close())) }()
+	defer func() {
+		if closed := stream.Close(); !errors.Is(closed, io.EOF) {
+			err = errors.Join(err, closed)
+		}
+	}()
 	root, err := os.OpenRoot(into)
 	if err != nil {
 		return unwritable(err)
 	}
 	defer func() { _ = root.Close() }() // what was written was closed
 	return unpack(root, stream, allowance)
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }

@@ -69,28 +69,16 @@ func head(name string) []byte {
 // isLicensed looks for a licence in the unit's directory and in those above it, up to the
 // root of its repository.
 func isLicensed(dir string) bool {
-	if hasLicense(dir) {
-		return true
-	}
-	root := dir
-	for !exists(filepath.Join(root, ".git")) {
-		if filepath.Dir(root) == root {
-			return false // there is no repository
+	own := hasLicense(dir)
+	for found := own; ; found = found || hasLicense(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return found
 		}
-		root = filepath.Dir(root)
-	}
-	for dir != root {
+		if filepath.Dir(dir) == dir {
+			return own // there is no repository
+		}
 		dir = filepath.Dir(dir)
-		if hasLicense(dir) {
-			return true
-		}
 	}
-	return false
-}
-
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)([.-].*)?$`)

@@ -37,7 +37,7 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 		x.hintAtPrompt(result.Failure, limits.Timeout)
 		return result, nil
 	}
-	if end.Outside && x.overdue(end, limits) { // an earlier process stopped it, and died meanwhile
+	if end.Outside && x.ranFor(end) >= limits.Timeout { // an earlier process stopped it, and died meanwhile
 		return run.TimedOut(&end.ExitCode, limits.Timeout), nil
 	}
 	if result, ok := x.died(end, limits); ok {
@@ -87,11 +87,6 @@ func known(n int64) *int64 {
 		return nil
 	}
 	return &n
-}
-
-// overdue reports whether the program ended after its time limit.
-func (x *execution) overdue(end runtime.End, limits runtime.Limits) bool {
-	return x.Record.StartedAt != nil && !end.FinishedAt.Before(x.Record.StartedAt.Add(limits.Timeout))
 }
 
 // stopped returns the result of a run that AOD stopped.

@@ -14,9 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-const (
-	resultPath = "/io/output.json"
-)
+const resultPath = "/io/output.json"
 
 // takeResult reads, validates and delivers the output of a program that ended well.
 func (x *execution) takeResult(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {

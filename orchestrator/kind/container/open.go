@@ -216,18 +216,13 @@ func (x *execution) findAcquired(ctx context.Context) (container string, err err
 	if err != nil || len(refs) == 0 {
 		return "", err
 	}
-	if x.State() == api.Running || x.isOurs() && (x.hasResult() || x.placeInput() == nil) {
+	_, moved := os.Stat(x.AttemptDir()) // the sandbox's directory, when the claim was complete
+	if x.State() == api.Running || moved == nil && (x.hasResult() || x.placeInput() == nil) {
 		return refs[0].ID, nil
 	}
 	err = runtime.RemoveAll(ctx, engine, id, owner)
 	x.abandonWarm(err == nil)
 	return "", err
-}
-
-// isOurs reports whether an acquired sandbox's directory has become the attempt's.
-func (x *execution) isOurs() bool {
-	_, err := os.Stat(x.AttemptDir())
-	return err == nil
 }
 
 // hasResult reports whether the program has posted its result. It gets no input then, since

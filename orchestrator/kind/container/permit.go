@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/agent"
@@ -17,7 +18,9 @@ import (
 func (t *turn) permit(p agent.Permission) (option string, err error) {
 	switch t.config.Approval {
 	case agent.Allow:
-		return allowing(p.Options), nil
+		if i := slices.IndexFunc(p.Options, func(o agent.Option) bool { return o.Allows }); i >= 0 {
+			return p.Options[i].ID, nil
+		}
 	case agent.Ask:
 		return t.askPerson(p)
 	}
@@ -27,15 +30,6 @@ func (t *turn) permit(p agent.Permission) (option string, err error) {
 // isStopped reports whether the turn is to end, and not only this process.
 func (t *turn) isStopped() bool {
 	return t.ctx.Err() != nil && !errors.Is(context.Cause(t.ctx), runtime.ErrDetach)
-}
-
-func allowing(options []agent.Option) string {
-	for _, o := range options {
-		if o.Allows {
-			return o.ID
-		}
-	}
-	return ""
 }
 
 // permitTime is how long a person has to answer a permission request where agent.yaml doesn't say.

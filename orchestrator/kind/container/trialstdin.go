@@ -54,10 +54,7 @@ func spoolStdin(root *os.Root, from io.Reader) (int64, error) {
 	if in.Err != nil {
 		return 0, fault.Wrap(fault.Input, in.Err, "the unit's input can't be read")
 	}
-	if err != nil {
-		return 0, run.StorageFault(err)
-	}
-	return size, nil
+	return size, run.StorageFault(err)
 }
 
 // openPipe makes a pipe that stays open and empty until the returned end is closed.
@@ -66,8 +63,5 @@ func openPipe(layout runtime.Layout, name string) (*os.File, error) {
 		return nil, err
 	}
 	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // which doesn't wait for a reader
-	if err != nil {
-		return nil, run.StorageFault(err)
-	}
-	return pipe, nil
+	return pipe, run.StorageFault(err)
 }

@@ -2,6 +2,7 @@ package container
 
 import (
 	"archive/tar"
+	"errors"
 	"io"
 	"strings"
 	"time"
@@ -33,10 +34,7 @@ func writeFrom(w io.Writer, image string) error {
 	if err == nil {
 		_, err = t.Write(dockerfile)
 	}
-	if err == nil {
-		err = t.Close()
-	}
-	if err != nil {
+	if err = errors.Join(err, t.Close()); err != nil {
 		return fault.Wrap(fault.Internal, err, "the build context could not be sent")
 	}
 	return nil
