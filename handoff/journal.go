@@ -35,7 +35,7 @@ func (j journal) remove() error {
 }
 
 func (j journal) read(name string, into any) (there bool, err error) {
-	raw, err := os.ReadFile(filepath.Join(j.dir, name))
+	raw, err := os.ReadFile(filepath.Join(j.dir, name)) //nolint:gosec // the name is an id that was checked, or our own
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -91,13 +91,6 @@ func (b *builds) join(ctx context.Context, ref string, progress func(runtime.Bui
 	}
 }
 
-// has reports whether an image is being built.
-func (b *builds) has(ref string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.going[ref] != nil
-}
-
 // references returns the references of the images that are being built.
 func (b *builds) references() []string {
 	b.mu.Lock()

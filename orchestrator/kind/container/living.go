@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -39,14 +40,7 @@ func (v *living) watch() {
 }
 
 // hasEnded reports whether the program can't have another turn.
-func (v *living) hasEnded() bool {
-	select {
-	case <-v.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (v *living) hasEnded() bool { return pause.Over(v.ended) }
 
 // note takes a line of the program's stderr. What it writes between two turns is nobody's.
 func (v *living) note(line runtime.LogLine) {

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -150,9 +151,7 @@ func (x *execution) awaitNamed(ctx context.Context) (container string, err error
 		if container, err = x.reconcile(ctx); err != nil || container != "" {
 			return container, err
 		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
+		if pause.For(ctx, lookAgain) != nil {
 			return "", fault.New(fault.Unavailable, "the engine has a container of the run's name and doesn't show it")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -73,7 +74,7 @@ func (s source) readyImage(ctx context.Context, r *run.Run) (runtime.Image, erro
 
 // buildAhead has an image built for which no run waits, until the kind is closed.
 func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
-	if s.builds.has(recipe.Tag()) {
+	if slices.Contains(s.builds.references(), recipe.Tag()) {
 		return
 	}
 	s.builds.tasks.Go(func() {
