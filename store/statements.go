@@ -49,7 +49,7 @@ func (t *transaction) QueryRowContext(ctx context.Context, query string, args ..
 	if stmt := t.statements.of(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
 	}
-	return t.Tx.QueryRowContext(ctx, query, args...)
+	return t.Tx.QueryRowContext(ctx, query, args...) //nolint:gosec // queries are constants of this package
 }
 
 // statements are the prepared statements of the writer's one connection: to prepare an

@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/spf13/cobra"
 )
 
 // maxSmallFile bounds an address or a token in bytes.

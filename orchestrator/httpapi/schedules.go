@@ -157,9 +157,22 @@ func (a *API) readSpec(c echo.Context) (spec api.ScheduleSpec, err error) {
 // specMembers are the members of a specification.
 func specMembers(spec *api.ScheduleSpec) []member {
 	return []member{
-		{"unit", &spec.Unit}, {"input", &spec.Input}, {"metadata", &spec.Metadata}, {"timeout", &spec.Timeout}, {"ask", &spec.Ask},
-		{"note", &spec.Note}, {"cron", &spec.Cron}, {"timezone", &spec.Timezone}, {"every", &spec.Every}, {"start", &spec.Start},
-		{"at", &spec.At}, {"missed", &spec.Missed}, {"grace", &spec.Grace}, {"overlap", &spec.Overlap}, {"jitter", &spec.Jitter},
-		{"until", &spec.Until}, {"count", &spec.Count},
+		{"unit", &spec.Unit},
+		{"input", &spec.Input},
+		{"metadata", &spec.Metadata},
+		{"timeout", &spec.Timeout},
+		{"ask", &spec.Ask},
+		{"note", &spec.Note},
+		{"cron", &spec.Cron},
+		{"timezone", &spec.Timezone},
+		{"every", &spec.Every},
+		{"start", &spec.Start},
+		{"at", &spec.At},
+		{"missed", &spec.Missed},
+		{"grace", &spec.Grace},
+		{"overlap", &spec.Overlap},
+		{"jitter", &spec.Jitter},
+		{"until", &spec.Until},
+		{"count", &spec.Count},
 	}
 }
