@@ -35,6 +35,8 @@ echo "volume: $(stat -f -c %T /var/spool)"
 # io_uring_setup, ptrace, process_vm_readv, keyctl, bpf, perf_event_open, userfaultfd
 case $(uname -m) in x86_64) calls=425,101,310,250,321,298,323 ;; *) calls=425,117,270,219,280,241,282 ;; esac
 perl -e "for ($calls) { \$! = 0; syscall(\$_, 0, 0, 0, 0, 0); push @said, \$! + 0 } print qq(errors of denied calls: @said\n)"
+# FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, both with bits that the kernel drops, and FIONREAD
+perl -e "open F, '>', '/workspace/f'; \$b = pack 'x64'; for (0x40086602, 0x401c5820, 0x740086602, 0x7401c5820, 0x541b) { \$! = 0; ioctl(F, \$_, \$b); push @said, \$! + 0 } print qq(errors of requests: @said\n)"
 `)
 	if record.Outcome != api.Success {
 		t.Fatal(show(record))
@@ -46,7 +48,7 @@ perl -e "for ($calls) { \$! = 0; syscall(\$_, 0, 0, 0, 0, 0); push @said, \$! + 
 		"'/io/handoff/incoming/x': Read-only file system", "'/run/aod/x': Read-only file system",
 		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -control /run/aod/init.sock -- bash /io/input/script", p.pids(), "files: 1024 core: 0",
 		"hosts: ::1 127.0.0.1", "loopback is up", "outside: Network is unreachable", "volume: tmpfs",
-		"errors of denied calls: 1 1 1 1 1 1 1",
+		"errors of denied calls: 1 1 1 1 1 1 1", "errors of requests: 1 1 1 1 0",
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("inside the sandbox, %q is not true", want)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/quota"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -52,6 +53,7 @@ func undelivered(err error, format string, args ...any) error {
 // delivery moves files from one directory to another; links lead out of neither.
 type delivery struct {
 	from, to *os.Root
+	bounded  bool // the files are in a project
 }
 
 func (l Layout) openDelivery(dest string) (*delivery, error) {
@@ -71,7 +73,7 @@ func (l Layout) openDelivery(dest string) (*delivery, error) {
 		_ = from.Close() // holds no data
 		return nil, err
 	}
-	return &delivery{from: from, to: to}, nil
+	return &delivery{from, to, quota.Of(l.output()).Given()}, nil
 }
 
 // close closes the directories.
@@ -110,6 +112,11 @@ func measure(root *os.Root, name, dir string) (File, error) {
 func (d *delivery) move(name string) error {
 	if err := makeOrdinary(d.from, name); err != nil {
 		return err
+	}
+	if d.bounded {
+		if err := releaseFile(d.from, name, false); err != nil {
+			return err
+		}
 	}
 	err := d.rename(name)
 	if errors.Is(err, syscall.EXDEV) {

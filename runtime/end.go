@@ -19,7 +19,9 @@ type End struct {
 	Cause     error // why we stopped it: a context's cause or a *LimitError; nil if we didn't
 	// Outside says that neither we nor the program ended it: the engine shut down, or somebody
 	// stopped or killed the container. A program that signals its own init looks the same.
-	Outside     bool
+	Outside bool
+	// Refused says that the kernel refused to write more to the disk: see Layout.OwnProject.
+	Refused     *LimitError
 	EngineError string
 	StartedAt   time.Time
 	FinishedAt  time.Time
@@ -54,7 +56,7 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 	if report, err := s.layout.Report(); err == nil {
 		end.Report, end.Reported = report, true
 	}
-	end.Outside = end.fromOutside()
+	end.Outside, end.Refused = end.fromOutside(), s.refusedWrite()
 	return end, nil
 }
 
@@ -62,7 +64,7 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 // longer to notice. No program can forge it: the init connected before there was one.
 func (s *Sandbox) earlyEnd() End {
 	s.hurryLog()
-	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true}
+	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true, Refused: s.refusedWrite()}
 }
 
 // reusableEnd is the end of a run whose program goes on.

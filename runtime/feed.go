@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -186,8 +188,11 @@ func (l Layout) makeFeed() error {
 // HomeDir makes a session's home in a directory of this host: the sandbox's user can write to
 // it, and it outlives the container. The parent is closed to other users.
 func HomeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return unwritable(err)
+	}
+	if err := OwnTree(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	return unwritable(os.Chmod(dir, 0o777))
 }

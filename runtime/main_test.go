@@ -26,6 +26,7 @@ func newLayout(t *testing.T) Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.OwnProject() // where the tests' directory has quotas
 	return l
 }
 

@@ -33,6 +33,9 @@ func (s *Sandbox) Running() bool { return len(s.exit) == 0 }
 // moved its directories to where layout says. The run's time begins now.
 func (s *Sandbox) Assign(layout Layout) {
 	s.layout, s.startedAt, s.timings = layout, time.Now(), Timings{}
+	for _, project := range layout.projects() {
+		project.Forget()
+	}
 }
 
 // StartProgram lets the init of a Park spec start the program of the spec that the sandbox

@@ -57,7 +57,11 @@ func prune(output string, found []Found, dest string) ([]File, error) {
 	if err := p.dir("."); err != nil {
 		return nil, err
 	}
-	return measureAll(root, found, dest, func(f Found) error { return makeOrdinary(root, f.Name) })
+	files, err := measureAll(root, found, dest, func(f Found) error { return makeOrdinary(root, f.Name) })
+	if err != nil {
+		return nil, err
+	}
+	return files, releaseFiles(root, p.keep)
 }
 
 // measureAll prepares each of the found files below root, and returns what they are at dest.

@@ -97,6 +97,7 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 		return errors.Join(fmt.Errorf("create sandbox: %w", err), s.removeLost(ctx, spec, err))
 	}
 	s.id, s.timings.Create = id, time.Since(began)
+	s.boundDisk()
 	return nil
 }
 
@@ -280,6 +281,7 @@ func (s *Sandbox) Remove(ctx context.Context) error {
 	err := s.engine.Remove(ctx, s.id)
 	s.Release()
 	if err == nil {
+		s.unboundDisk()
 		err = s.layout.removeVolumes(ctx)
 	}
 	return leftBehind(err)

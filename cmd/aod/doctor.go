@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/quota"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/initbin"
@@ -57,7 +58,7 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	checkups := append(examineEngine(ctx), examineData(a.data))
+	checkups := append(examineEngine(ctx, a.data), examineData(a.data))
 	failed := slices.ContainsFunc(checkups, func(c checkup) bool { return c.Health == broken })
 	return a.judged(checkups, failed, asJSON, func() { a.showCheckups(checkups) })
 }
@@ -72,7 +73,7 @@ func (a *app) showCheckups(checkups []checkup) {
 	}
 }
 
-func examineEngine(ctx context.Context) []checkup {
+func examineEngine(ctx context.Context, data string) []checkup {
 	engine, err := docker.New(docker.Options{})
 	if err != nil {
 		return []checkup{sick("engine", err), examineInit(goruntime.GOARCH)}
@@ -90,7 +91,7 @@ func examineEngine(ctx context.Context) []checkup {
 		examineConfinement(info),
 		examineSwap(info),
 		examineStorage(info),
-		examineWatch(info),
+		examineWatch(info, data),
 		{Name: "runtimes", Health: fine, Found: strings.Join(info.Runtimes, ", ")},
 		examineBase(ctx, engine),
 		examineBuilds(ctx, engine),
@@ -171,12 +172,20 @@ func examineSwap(info runtime.EngineInfo) checkup {
 }
 
 // examineWatch tells how the limit of what a run writes is kept.
-func examineWatch(info runtime.EngineInfo) checkup {
-	found := "by looking twice a second; deleted files that are open count where this process sees the engine's processes"
+func examineWatch(info runtime.EngineInfo, data string) checkup {
+	c := checkup{Name: "disk limits", Health: fine}
 	if !info.Local {
-		found = "by asking every two seconds; deleted files that are open aren't seen on another machine"
+		c.Found = "by asking every two seconds; deleted files that are open aren't seen on another machine"
+		return c
 	}
-	return checkup{Name: "disk limits", Health: fine, Found: found}
+	c.Found = "by looking twice a second; deleted files that are open count where this process sees the engine's processes"
+	if err := quota.Check(data); err != nil {
+		c.Found += "; " + err.Error()
+		c.Mend = "for limits that the kernel keeps, run `aod serve` as root with its data on ext4 (tune2fs -O quota,project -Q prjquota, mount -o prjquota) or XFS (mount -o prjquota)"
+		return c
+	}
+	c.Found = "by project quotas of the kernel, and " + c.Found
+	return c
 }
 
 func examineBase(ctx context.Context, engine runtime.Images) checkup {

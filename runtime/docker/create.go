@@ -55,6 +55,9 @@ func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ stri
 	return made.ID, nil
 }
 
+// KeepsProjects implements runtime.ProjectKeeper by the profile of sandboxes.
+func (e *Engine) KeepsProjects() bool { return !e.noProfile.Load() && !e.noSeccomp.Load() }
+
 // containerConfig decides everything about a container that the spec does not: no
 // capabilities, no new privileges, no swap, no log files without an end, no core dumps,
 // no health checks of the image and no init.

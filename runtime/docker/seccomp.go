@@ -6,8 +6,8 @@ import (
 )
 
 // seccompProfile says which system calls a sandbox may use: those of today's engines for a
-// container without capabilities, but for deniedCalls. Older engines allow more by themselves,
-// such as io_uring. seccomp_test.go makes the file (UPDATE_GOLDEN=1) and holds it.
+// container without capabilities, but for deniedCalls and deniedRequests. Older engines allow more
+// by themselves, such as io_uring. seccomp_test.go makes the file (UPDATE_GOLDEN=1) and holds it.
 //
 //go:embed seccomp.json
 var seccompProfile string

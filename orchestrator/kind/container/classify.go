@@ -137,6 +137,8 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 		}), true
 	case end.ExitCode == exitFileSize:
 		return exceeded(end.ExitCode, x.program.wroteTooMuch(limits)), true
+	case end.Refused != nil:
+		return exceeded(end.ExitCode, end.Refused), true
 	}
 	return run.Result{}, false
 }
@@ -175,6 +177,9 @@ func (x *execution) noteLimits(end runtime.End) {
 	}
 	if end.Report.PIDsLimitHits > 0 {
 		x.Warn("the %s met its limit of processes and threads (limits.pids)", x.program.noun())
+	}
+	if end.Refused != nil {
+		x.Warn("the %s met its disk limit (limits.output)", x.program.noun())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/quota"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/safefs"
@@ -226,6 +227,9 @@ func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool)
 		return err
 	}
 	defer c.describing.Release(1)
+	if err := quota.Sweep(c.home.Dir); err != nil && !errors.Is(err, quota.ErrUnsupported) {
+		c.logger.Warn("limits of directories that are gone can't be removed", fault.LogAttr(err))
+	}
 	removed, err := runtime.RemoveStray(ctx, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
 	if removed > 0 {
 		c.logger.Warn("removed stray containers or volumes", "count", removed)

@@ -224,7 +224,8 @@ func (c *Containers) ensureDebian(ctx context.Context) error {
 }
 
 // newLayout makes an empty directory and lays it out for a sandbox of the image, whose input files
-// lie in a directory of their own; "" is none.
+// lie in a directory of their own; "" is none. Files that an engine elsewhere gives back are put in their
+// place, and so in no project.
 func (c *Containers) newLayout(dir string, image runtime.Image, input string) (runtime.Layout, error) {
 	layout := runtime.OpenLayout(dir, input)
 	initFile, err := c.inits.Install(c.home.Bin, image.Arch) // from where runs can link to it
@@ -234,7 +235,11 @@ func (c *Containers) newLayout(dir string, image runtime.Image, input string) (r
 	if err := errors.Join(safefs.RemoveTree(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return layout, run.StorageFault(err)
 	}
-	return runtime.NewLayoutWith(dir, initFile, input)
+	layout, err = runtime.NewLayoutWith(dir, initFile, input)
+	if err == nil && !runtime.IsRemote(c.engine) {
+		layout.OwnProject()
+	}
+	return layout, err
 }
 
 // spec returns the part of a spec that all sandboxes of a unit share.

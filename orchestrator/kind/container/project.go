@@ -87,6 +87,9 @@ func (x *execution) makeKept(ctx context.Context, kept string) error {
 	if err := safefs.RemoveTree(begun); err != nil {
 		return run.StorageFault(err)
 	}
+	if err := runtime.OwnTree(begun); err != nil {
+		return err
+	}
 	if err := x.cloneProject(ctx, x.Session.ID, begun); err != nil {
 		return err
 	}
