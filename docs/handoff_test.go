@@ -49,7 +49,7 @@ func TestTheCallsShownAreThoseThatThereAre(t *testing.T) {
 // pathsOf reads the paths where they are declared: a handler can't list them.
 func pathsOf(t *testing.T) []string {
 	t.Helper()
-	return declared(t, "../handoff/handler.go", `(?m)^\t+"(/[^"]+)": +\{http\.`)
+	return declared(t, "../handoff/handler.go", `(?m)^(?:\t+|const sharedPath = )"(/[^"]+)"(?:: +\{http\.|$)`)
 }
 
 func TestTheRulesShownAreThoseThatThereAre(t *testing.T) {

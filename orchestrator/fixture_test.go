@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -118,7 +119,12 @@ func newFixture(t *testing.T, change ...func(*settings)) *fixture {
 	w.engine.Hook = func(_ context.Context, method string) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.broken[method]
+		err := w.broken[method]
+		if passing := (passes{}); errors.As(err, &passing) {
+			delete(w.broken, method)
+			return passing.error
+		}
+		return err
 	}
 	sources := t.TempDir()
 	for name, content := range workerFiles {
@@ -244,6 +250,9 @@ func (w *fixture) gate(name string) chan struct{} {
 }
 
 func (w *fixture) open(gate string) { close(w.gate(gate)) }
+
+// passes is an error that a method of the engine returns once.
+type passes struct{ error }
 
 func (w *fixture) breaks(method string, err error) {
 	w.mu.Lock()
