@@ -11,4 +11,6 @@
 // Nobody remembers which projects are taken: the number of a project follows from the inode of its directory, and
 // its files carry it. The owner of a file may give it another project unless a seccomp profile forbids that: it does
 // in sandboxes. It must not know what the directories are for.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package quota
