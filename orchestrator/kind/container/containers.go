@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
@@ -218,6 +219,9 @@ func (c *Containers) SweepRun(ctx context.Context, id string) error {
 	return runtime.RemoveAll(ctx, c.engine, id, c.home.Owner)
 }
 
+// sweepGrace is how long a sweep that has begun goes on when this process is to end.
+const sweepGrace = 10 * time.Second
+
 // SweepStrays implements run.Sweeper: it waits until the engine answers.
 func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool) error {
 	if _, err := c.awaitEngine(ctx); err != nil {
@@ -230,7 +234,10 @@ func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool)
 	if err := quota.Sweep(c.home.Dir); err != nil && !errors.Is(err, quota.ErrUnsupported) {
 		c.logger.Warn("limits of directories that are gone can't be removed", fault.LogAttr(err))
 	}
-	removed, err := runtime.RemoveStray(ctx, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
+	begun, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(sweepGrace, stop) })()
+	removed, err := runtime.RemoveStray(begun, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
 	if removed > 0 {
 		c.logger.Warn("removed stray containers or volumes", "count", removed)
 	}
