@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a capsule many times in a row, some of them failing, timing out, interrupted or
 # killed together with aod itself, and proves that nothing is left: no container,
-# volume, network or file. Then a large file goes in and out.
+# volume, network or file, but for the last runs' history. Then a large file goes in and out.
 #
 # usage: scripts/soak.sh [RUNS]
 set -eu
@@ -9,7 +9,7 @@ runs=${1:-200}
 aod=$(pwd)/bin/aod
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export AOD_DATA="$work/data"
+export AOD_DATA="$work/data" AOD_HISTORY=5
 cd "$work"
 
 mkdir -p soak/src
@@ -54,7 +54,7 @@ state() {
 	docker ps -aq | sort
 	docker volume ls -q | sort
 	docker network ls -q | sort
-	(cd "$AOD_DATA" && find . | sort)
+	(cd "$AOD_DATA" && find . -path ./history -prune -o -print | sort)
 }
 
 want() { # want CODE command...
@@ -94,7 +94,9 @@ want 0 "$aod" run ./soak --set way=fine # cleans up behind the last one that was
 state >after
 new=$(comm -13 before after)
 [ -z "$new" ] || { echo "soak: left behind: $new" >&2; exit 1; }
-echo "soak: containers, volumes, networks and the data directory are as they were"
+kept=$(find "$AOD_DATA/history" -mindepth 1 -maxdepth 1 | wc -l)
+[ "$kept" -le "$AOD_HISTORY" ] || { echo "soak: the history has $kept runs, of $AOD_HISTORY" >&2; exit 1; }
+echo "soak: containers, volumes, networks and the data directory are as they were, the history has its $kept last runs"
 
 head -c 209715200 /dev/urandom >large
 want 0 "$aod" run ./soak --set way=fine --file data=large --out out
