@@ -300,7 +300,7 @@ func (l *loop) insert(ctx context.Context, j *job, key store.Key) error {
 // retire removes a finished or released job from the jobs of this process.
 func (l *loop) retire(j *job) {
 	l.unregister(j)
-	j.news.notify()
+	j.news.Notify()
 }
 
 // countEnd counts a run that has its outcome, and tells the run that called it.

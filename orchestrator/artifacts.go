@@ -102,7 +102,7 @@ func (j *job) show(ctx context.Context, a handoff.Artifact, key store.Key) error
 	}
 	j.shown.add(a.Part.ID, len(event.Data))
 	j.shown.began[a.Part.ID] = true
-	j.news.notify()
+	j.news.Notify()
 	j.Tell(run.Event{Artifact: &part})
 	return nil
 }

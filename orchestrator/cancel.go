@@ -25,7 +25,7 @@ func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error
 	if err := l.journal.Append(ctx, id, request); err != nil {
 		return api.Record{}, err
 	}
-	j.news.notify()
+	j.news.Notify()
 	j.cancel(run.Cancelled(reason))
 	return l.Get(ctx, id)
 }

@@ -240,7 +240,7 @@ func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progre
 		}
 		var last *handoff.Progress
 		for {
-			news := call.news.after() // before the look, so that nothing comes between
+			news := call.news.After() // before the look, so that nothing comes between
 			if said := call.said.Load(); said != last {
 				if last = said; !yield(*said) {
 					return

@@ -95,7 +95,7 @@ func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
 		if j == nil || pause.Over(j.ended) {
 			return l.Get(ctx, id)
 		}
-		opened := j.opened.after() // before the look, so that nothing comes between
+		opened := j.opened.After() // before the look, so that nothing comes between
 		record, err := l.Get(ctx, id)
 		if err != nil || record.Outcome != "" || record.Question != nil {
 			return record, err
@@ -182,7 +182,7 @@ func (l *loop) newsOf(id string) (news <-chan struct{}, live bool) {
 	if j == nil {
 		return nil, false
 	}
-	return j.news.after(), true
+	return j.news.After(), true
 }
 
 // Log yields the log entries of a run. With follow it waits for more until the run's end.

@@ -63,11 +63,11 @@ type job struct {
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc
-	ended   chan struct{} // closed when the outcome is stored
-	outcome *api.Record   // what is stored with it; set before
-	gone    chan struct{} // closed when this process has nothing more to do with it
-	news    notifier      // of events and log lines
-	opened  notifier      // of questions
+	ended   chan struct{}  // closed when the outcome is stored
+	outcome *api.Record    // what is stored with it; set before
+	gone    chan struct{}  // closed when this process has nothing more to do with it
+	news    pause.Notifier // of events and log lines
+	opened  pause.Notifier // of questions
 
 	said atomic.Pointer[handoff.Progress] // the newest that its program says of itself; nil: nothing yet
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -29,7 +28,7 @@ func (j *job) Save(transition api.Transition) error {
 	err = j.loop.persist("save run", j.ID, func() error { return j.save(row, held.session, events) })
 	if err == nil {
 		j.pending = nil
-		j.news.notify()
+		j.news.Notify()
 	}
 	return err
 }
@@ -123,7 +122,7 @@ func (j *job) Note(event run.Event) {
 	switch {
 	case event.Log != nil:
 		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
-		j.news.notify()
+		j.news.Notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)
 	default:
@@ -144,7 +143,7 @@ func (j *job) append(events ...store.Event) {
 		j.loop.logger.Warn("event not stored", "run", j.ID, fault.LogAttr(err))
 		return
 	}
-	j.news.notify()
+	j.news.Notify()
 }
 
 // stored converts an event to the events that are stored.
@@ -186,29 +185,4 @@ func newEvent(at time.Time, data api.EventData) store.Event {
 // eventOf is the inverse of newEvent.
 func eventOf(e store.Event) api.Event {
 	return api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}
-}
-
-// notifier wakes every goroutine that waits for news.
-type notifier struct {
-	mu   sync.Mutex
-	next chan struct{}
-}
-
-// after returns a channel that the next notify closes.
-func (n *notifier) after() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.next == nil {
-		n.next = make(chan struct{})
-	}
-	return n.next
-}
-
-func (n *notifier) notify() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.next != nil {
-		close(n.next)
-		n.next = nil
-	}
 }

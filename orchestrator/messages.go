@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -30,7 +31,7 @@ type heard struct {
 	closed bool // the run is over, as far as what is said to it goes
 	count  int
 	bytes  int
-	news   notifier
+	news   pause.Notifier
 
 	first []store.Event // the message with which the run begins, to be stored with it; empty: none
 }
@@ -160,8 +161,8 @@ func (j *job) hear(ctx context.Context, m api.MessageEvent, key store.Key) error
 		return err
 	}
 	h.count, h.bytes = h.count+1, h.bytes+len(event.Data)
-	h.news.notify()
-	j.news.notify()
+	h.news.Notify()
+	j.news.Notify()
 	j.Tell(run.Event{Message: &m})
 	return nil
 }
@@ -238,7 +239,7 @@ func (l *loop) eachTold(ctx context.Context, run string, kind api.EventType, do 
 // Messages implements handoff.Runs.
 func (c *childRuns) Messages(ctx context.Context, after int64) ([]api.HeardMessage, error) {
 	for {
-		news := c.job.heard.news.after() // before the look, so that nothing comes between
+		news := c.job.heard.news.After() // before the look, so that nothing comes between
 		found, err := c.messages(ctx, c.job.ID, after, messagePage)
 		if err != nil || len(found) > 0 {
 			return found, err

@@ -131,10 +131,10 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 		return row, fault.New(fault.Input, "the key belongs to another question of this run").WithHint("send another Idempotency-Key with another question")
 	}
 	j.asks.Store(true)
-	j.opened.notify()
+	j.opened.Notify()
 	if err == nil && row.ID == id {
 		j.Tell(run.Event{Question: &event})
-		j.news.notify()
+		j.news.Notify()
 	}
 	return row, err
 }
@@ -187,7 +187,7 @@ func (j *job) close(ctx context.Context, row store.Question) (store.Question, er
 	})
 	if err == nil && row.Answer == nil {
 		j.Tell(run.Event{Question: &event})
-		j.news.notify()
+		j.news.Notify()
 	}
 	return row, err
 }
@@ -325,7 +325,7 @@ func (s *Service) answer(ctx context.Context, id string, answer api.Answer, key 
 	}
 	s.answers.notify(id)
 	if j := s.job(row.Run); j != nil {
-		j.news.notify()
+		j.news.Notify()
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ const (
 func (s *Service) keepTimes(ctx context.Context) {
 	places := make(chan struct{}, mostStarting)
 	for ctx.Err() == nil {
-		changed := s.timetable.changed.after()
+		changed := s.timetable.changed.After()
 		now := s.opts.Clock.Now()
 		due, next := s.timetable.takeDue(now)
 		for _, p := range due {

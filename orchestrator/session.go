@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -37,7 +38,7 @@ type desk struct {
 	known map[string]*session
 	over  bool           // the process ends: nothing idle is ended any more
 	rests sync.WaitGroup // of idle ones that are being ended
-	moved notifier       // of turns that are over, and of containers that have ended
+	moved pause.Notifier // of turns that are over, and of containers that have ended
 }
 
 func (d *desk) find(id string) *session {
@@ -130,7 +131,7 @@ func (d *desk) leave(s *session, id string) (last bool) {
 	defer d.mu.Unlock()
 	s.turns = slices.DeleteFunc(s.turns, func(turn string) bool { return turn == id })
 	s.row.UsedAt = time.Now().UTC()
-	d.moved.notify()
+	d.moved.Notify()
 	return len(s.turns) == 0
 }
 
@@ -192,7 +193,7 @@ func (d *desk) rested(s *session, gone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.ending, s.live = false, s.live && !gone
-	d.moved.notify()
+	d.moved.Notify()
 }
 
 // lives notes that a session may have had a container in an earlier process.

@@ -72,7 +72,7 @@ func (j *job) awaitTurn(ctx context.Context) error {
 	}
 	d := &j.loop.desk
 	for {
-		moved := d.moved.after()
+		moved := d.moved.After()
 		now, idlest := d.begin(s, j.ID, j.loop.opts.Sessions)
 		if now {
 			row, _ := d.of(s)
@@ -124,7 +124,7 @@ func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
 	events := slices.Concat(held.events, toldEvents(told))
 	err := j.loop.persist("keep session", j.ID, func() error { return j.keepSession(saved, held.row, events) })
 	if err == nil {
-		j.news.notify()
+		j.news.Notify()
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (j *job) KeepStep(step flow.Step) error {
 	})
 	if err == nil {
 		j.loop.metrics.nodes.count(j.Record.Unit, step)
-		j.news.notify()
+		j.news.Notify()
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/schedule"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -33,8 +34,8 @@ type planned struct {
 // timetable has the schedules by the time at which they are to be looked at, and their runs that
 // go on. The zero value has none.
 type timetable struct {
-	changing sync.Mutex // one schedule is made, changed or removed at a time
-	changed  notifier   // of an earlier time than before
+	changing sync.Mutex     // one schedule is made, changed or removed at a time
+	changed  pause.Notifier // of an earlier time than before
 	idle     func(name string)
 
 	mu    sync.Mutex
@@ -87,7 +88,7 @@ func (t *timetable) lookAt(p *planned, due time.Time) {
 	p.due = due
 	heap.Push(&t.next, p)
 	if p.index == 0 {
-		t.changed.notify()
+		t.changed.Notify()
 	}
 }
 

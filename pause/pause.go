@@ -1,4 +1,5 @@
-// Package pause waits for a while, unless a context ends before, and tells whether an end has come.
+// Package pause waits for a while or for news, unless a context ends before, and tells whether an end
+// has come.
 //
 // It must not know what is waited for.
 //
