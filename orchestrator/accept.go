@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -28,9 +29,9 @@ type accepted struct {
 	key        store.Key
 	trace      string
 	rerunOf    string
-	session    *session    // whose next turn it is; nil: of none
-	occurrence *occurrence // of a schedule; nil: of none
-	step       string      // of the flow that calls it
+	session    *sessions.Session // whose next turn it is; nil: of none
+	occurrence *occurrence       // of a schedule; nil: of none
+	step       string            // of the flow that calls it
 	metadata   map[string]string
 	context    string
 	message    *api.MessageEvent // with which it begins; nil: none
@@ -117,22 +118,17 @@ func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, j
 
 // admit stores a run before its job starts. A turn of a session gets its number, and its place
 // behind those before it. After an error nothing is left of the run.
-func (l *loop) admit(ctx context.Context, asked accepted) (*job, error) {
-	s := asked.session
-	if s == nil {
+func (l *loop) admit(ctx context.Context, asked accepted) (j *job, err error) {
+	if asked.session == nil {
 		return l.admitRun(ctx, asked)
 	}
-	s.admitting.Lock()
-	defer s.admitting.Unlock()
-	if err := l.desk.takes(s); err != nil {
-		return nil, err
-	}
-	j, err := l.admitRun(ctx, asked)
-	if err != nil {
-		return nil, err
-	}
-	l.desk.join(s, j.ID, j.Record.Turn, j.Record.CreatedAt)
-	return j, nil
+	err = asked.session.Admit(func() (id string, at time.Time, err error) {
+		if j, err = l.admitRun(ctx, asked); err != nil {
+			return "", time.Time{}, err
+		}
+		return j.ID, j.Record.CreatedAt, nil
+	})
+	return j, err
 }
 
 // admitRun is admit for a run whose turn it is, or that has none.

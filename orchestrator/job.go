@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
@@ -51,14 +52,14 @@ type job struct {
 	upstreams     askedUpstreams
 	heard         heard
 	shown         shown
-	asks          atomic.Bool  // it may have questions that are open
-	answered      atomic.Int64 // bytes of the answers of models that are kept by their keys
-	recovered     bool         // an earlier process accepted it
-	traceParent   string       // of the run's own span, for the runs that it calls; "" for none
-	session       *session     // whose turn it is; nil: of none, or of one for this turn alone
-	occurrence    *occurrence  // of which it is the run, until it is stored; nil: of none
-	pushes        []store.Push // until they are stored
-	pending       []run.Event  // to be stored with the next transition
+	asks          atomic.Bool       // it may have questions that are open
+	answered      atomic.Int64      // bytes of the answers of models that are kept by their keys
+	recovered     bool              // an earlier process accepted it
+	traceParent   string            // of the run's own span, for the runs that it calls; "" for none
+	session       *sessions.Session // whose turn it is; nil: of none, or of one for this turn alone
+	occurrence    *occurrence       // of which it is the run, until it is stored; nil: of none
+	pushes        []store.Push      // until they are stored
+	pending       []run.Event       // to be stored with the next transition
 	held          held
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call

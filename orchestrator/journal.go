@@ -39,7 +39,7 @@ func (j *job) save(row store.Run, session json.RawMessage, events []store.Event)
 	if session == nil {
 		return j.loop.journal.Save(ctx, row, events...)
 	}
-	return j.loop.journal.SaveTurn(ctx, j.loop.desk.keep(j.session, session), row, events...)
+	return j.loop.journal.SaveTurn(ctx, j.session.Keep(session), row, events...)
 }
 
 // KeepSaved implements run.Host.

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -39,8 +40,8 @@ type loop struct {
 	modelCache modelCache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
-	answers     answers   // of people
-	desk        desk      // of the sessions that aren't over
+	answers     answers // of people
+	sessions    *sessions.Registry
 	timetable   timetable // of the schedules
 	switches    switches
 	durable     bool   // another process may go on with the runs
@@ -89,6 +90,7 @@ func newLoop(opts Options) *loop {
 		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
+	l.sessions = sessions.New(sessions.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})
 	l.life, l.detach = context.WithCancelCause(context.Background())
 	l.begin, l.hold = context.WithCancelCause(l.life)
 	return l
@@ -111,7 +113,7 @@ func (l *loop) jobsOf(such func(*job) bool) []*job {
 }
 
 // isLive reports whether this process has a job for a run, or a session of that id.
-func (l *loop) isLive(id string) bool { return l.job(id) != nil || l.desk.find(id) != nil }
+func (l *loop) isLive(id string) bool { return l.job(id) != nil || l.sessions.Find(id) != nil }
 
 // register makes the job known, so that no sweep takes its files for strays.
 func (l *loop) register(j *job) error {
@@ -170,7 +172,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 	l.queue.Close() // runs that this process leaves free slots: no run may begin with one of those
 	l.detach(runtime.ErrDetach)
 	<-idle
-	l.desk.stop()
+	l.sessions.Stop()
 }
 
 // openKinds gives the home to every kind. The home is locked by then.

@@ -154,8 +154,8 @@ func (s *Service) pruneOnce(ctx context.Context) error {
 // neededVersions returns the unit versions of the live runs.
 func (s *Service) neededVersions() map[string]bool {
 	needed := map[string]bool{}
-	for _, known := range s.desk.each() {
-		row, _ := s.desk.of(known)
+	for _, known := range s.sessions.All() {
+		row := known.Row()
 		needed[row.Unit+"@"+row.Version] = true
 	}
 	s.mu.Lock()

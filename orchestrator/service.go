@@ -153,7 +153,7 @@ func (s *Service) Start(ctx context.Context) error {
 		j.goOn()
 	}
 	s.cancelOrphans()
-	s.goOnWithSessions()
+	s.sessions.GoOn()
 	s.tasks.Go(func() { s.sweepStrays(s.life) })
 	if s.opts.MemoryBytes == 0 {
 		s.tasks.Go(func() { s.learnMemory(s.life) })

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -48,23 +48,21 @@ func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) 
 	if err != nil {
 		return api.Session{}, err
 	}
-	begun, err := s.newSession(u)
+	begun, err := s.beginSession(u)
 	if err != nil {
 		return api.Session{}, err
 	}
-	if err := s.desk.add(begun, false); err != nil {
-		return api.Session{}, err
-	}
-	err = s.placeSessionProject(ctx, u, begun.row.ID, files.place())
+	row := begun.Row()
+	err = s.placeSessionProject(ctx, u, row.ID, files.place())
 	if err == nil {
-		err = s.store.InsertSession(ctx, begun.row)
+		err = s.store.InsertSession(ctx, row)
 	}
 	if err != nil {
-		s.desk.remove(begun)
-		return api.Session{}, errors.Join(err, safefs.RemoveTree(s.sessionPath(begun.row.ID)))
+		s.sessions.Remove(begun)
+		return api.Session{}, errors.Join(err, safefs.RemoveTree(s.sessionPath(row.ID)))
 	}
-	s.logger.Info("session begun", "session", begun.row.ID, "unit", u.Name)
-	return s.desk.show(begun.row), nil
+	s.logger.Info("session begun", "session", row.ID, "unit", u.Name)
+	return s.sessions.Show(row), nil
 }
 
 // AgentTerms is what clients of A2A are told of a unit, and how it is spoken with.
@@ -98,8 +96,8 @@ func (s *Service) AgentTerms(ctx context.Context, name string) (AgentTerms, erro
 	return terms, err
 }
 
-// newSession returns a session with a unit that nobody knows yet.
-func (s *Service) newSession(u *unit.Unit) (*session, error) {
+// beginSession takes in a session with a unit, which isn't stored yet.
+func (s *Service) beginSession(u *unit.Unit) (*sessions.Session, error) {
 	if err := s.permits(u); err != nil {
 		return nil, err
 	}
@@ -115,7 +113,7 @@ func (s *Service) newSession(u *unit.Unit) (*session, error) {
 		return nil, err
 	}
 	now := time.Now().UTC()
-	return &session{kind: kind, terms: terms, row: store.Session{ID: id, Unit: u.Name, Version: u.Version, CreatedAt: now, UsedAt: now}}, nil
+	return s.sessions.Begin(store.Session{ID: id, Unit: u.Name, Version: u.Version, CreatedAt: now, UsedAt: now}, kind, terms)
 }
 
 // Session returns a session, also one that is closed, or a NotFound fault.
@@ -124,7 +122,7 @@ func (s *Service) Session(ctx context.Context, id string) (api.Session, error) {
 	if err != nil {
 		return api.Session{}, err
 	}
-	return s.desk.show(row), nil
+	return s.sessions.Show(row), nil
 }
 
 // SessionFilter selects sessions.
@@ -144,7 +142,7 @@ func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.Session
 	rows, err := s.store.Sessions(ctx, store.SessionFilter{Unit: f.Unit, Open: f.Open, After: f.After, Limit: limit})
 	page := api.SessionPage{Sessions: make([]api.Session, 0, len(rows))}
 	for _, row := range rows {
-		page.Sessions = append(page.Sessions, s.desk.show(row))
+		page.Sessions = append(page.Sessions, s.sessions.Show(row))
 	}
 	if len(rows) == limit {
 		page.Next = &rows[limit-1].Seq
@@ -162,53 +160,28 @@ func (s *Service) CloseSession(ctx context.Context, id, reason string) (api.Sess
 	if err != nil {
 		return api.Session{}, err
 	}
-	if known := s.desk.find(id); known != nil {
-		s.closeSession(known, reason)
-		row, _ = s.desk.of(known)
+	if known := s.sessions.Find(id); known != nil {
+		known.Close(reason)
+		row = known.Row()
 	}
-	return s.desk.show(row), nil
+	return s.sessions.Show(row), nil
 }
 
-// closeSession stores that a session is closed, before anything of it ends.
-func (l *loop) closeSession(known *session, reason string) {
-	row := l.desk.close(known, reason)
-	err := l.persist("close session", row.ID, func() error {
+// saveSession stores a session as it is now.
+func (l *loop) saveSession(row store.Session) error {
+	return l.persist("save session", row.ID, func() error {
 		err := l.journal.SaveSession(context.WithoutCancel(l.life), row, "")
 		if fault.Is(err, fault.NotFound) {
 			return nil
 		}
 		return err
 	})
-	if err != nil {
-		return // the next process has it open still
-	}
-	l.logger.Info("session closed", "session", row.ID, "turns", row.Turns)
-	_, turns := l.desk.of(known)
-	for _, id := range turns {
-		_, _ = l.Cancel(l.life, id, "the session was closed: "+row.Reason) // it may have ended
-	}
-	if len(turns) == 0 {
-		l.dropSession(known)
-	}
 }
 
-// dropSession removes what a closed session without turns has. What can't be removed now is
-// removed when the next process starts.
-func (l *loop) dropSession(known *session) {
-	row, _ := l.desk.of(known)
-	err := errNoConversation
-	if known.kind != nil {
-		err = known.kind.EndSession(context.WithoutCancel(l.life), row.ID)
-	}
-	if err == nil {
-		err = safefs.RemoveTree(l.sessionPath(row.ID))
-	}
-	if err != nil {
-		l.logger.Warn("session not removed", "session", row.ID, fault.LogAttr(err))
-	}
-	l.desk.remove(known)
-}
+// cancelTurn cancels a run, unless it has ended.
+func (l *loop) cancelTurn(run, reason string) { _, _ = l.Cancel(l.life, run, reason) }
 
+// sessionPath is where a session has its files; of "", all sessions.
 func (l *loop) sessionPath(id string) string {
 	return filepath.Join(l.home.Dir, layout.Sessions, id)
 }
@@ -228,51 +201,32 @@ func (s *Service) restoreSessions(ctx context.Context) error {
 }
 
 // restoreSession takes in a session. One whose version of its unit is gone is closed.
-func (s *Service) restoreSession(ctx context.Context, row store.Session) *session {
-	known := &session{row: row}
-	_ = s.desk.add(known, true)
+func (s *Service) restoreSession(ctx context.Context, row store.Session) *sessions.Session {
 	u, err := s.units.Version(ctx, row.Unit, row.Version)
-	if err == nil {
-		known.kind, known.terms, err = s.conversation(u)
+	if err != nil {
+		return s.sessions.Restore(row, nil, run.SessionTerms{}, err)
 	}
-	if err != nil && !row.Closed {
-		row = s.desk.close(known, "its version of the unit can't be had any more")
-		s.logger.Warn("session can't go on", "session", row.ID, fault.LogAttr(err))
-	}
-	s.desk.lives(known)
-	return known
-}
-
-// goOnWithSessions has idle ones end when their time comes, and closes those that can't go on.
-func (s *Service) goOnWithSessions() {
-	for _, known := range s.desk.each() {
-		row, turns := s.desk.of(known)
-		switch {
-		case !row.Closed:
-			s.awaitIdle(known)
-		case len(turns) == 0:
-			s.closeSession(known, row.Reason)
-		}
-	}
+	kind, terms, err := s.conversation(u)
+	return s.sessions.Restore(row, kind, terms, err)
 }
 
 // sessionUnit returns the session of a submission, and its unit in the version with which it
 // stays.
-func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*session, *unit.Unit, error) {
-	known := s.desk.find(sub.Session)
+func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*sessions.Session, *unit.Unit, error) {
+	known := s.sessions.Find(sub.Session)
 	if known == nil {
 		row, err := s.store.Session(ctx, sub.Session)
 		if err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, closedSession(row)
+		return nil, nil, sessions.Closed(row)
 	}
-	row, _ := s.desk.of(known)
+	row := known.Row()
 	if sub.Unit != "" && sub.Unit != row.Unit {
 		return nil, nil, fault.New(fault.Conflict, "the session is one of %q, not of %q", row.Unit, sub.Unit).
 			WithHint("begin a session with %q, or send the message to %q", sub.Unit, row.Unit)
 	}
-	if err := s.desk.takes(known); err != nil {
+	if err := known.Takes(); err != nil {
 		return nil, nil, err
 	}
 	u, err := s.units.Version(ctx, row.Unit, row.Version)
@@ -286,23 +240,13 @@ func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*session, *u
 // forgetSessions closes sessions that nobody has used since a time, and removes what is stored
 // of those that are closed.
 func (s *Service) forgetSessions(ctx context.Context, before time.Time) error {
-	for _, known := range s.desk.each() {
-		if row, turns := s.desk.of(known); len(turns) == 0 && row.UsedAt.Before(before) {
-			s.closeSession(known, "it wasn't used for as long as runs are kept")
-		}
-	}
+	s.sessions.CloseUnused(before, "it wasn't used for as long as runs are kept")
 	_, err := s.store.ForgetSessions(ctx, before)
 	return err
 }
 
-// removeUnknownSessions removes the directories that no session has that isn't over.
-func (s *Service) removeUnknownSessions() (err error) {
-	entries, err := os.ReadDir(s.path(layout.Sessions))
-	err = safefs.IgnoreMissing(err)
-	for _, entry := range entries {
-		if s.desk.find(entry.Name()) == nil {
-			err = errors.Join(err, safefs.RemoveTree(s.sessionPath(entry.Name())))
-		}
-	}
-	return err
+// errNoSessions is the fault of a unit that is run alone.
+func errNoSessions(name string) error {
+	return fault.New(fault.Conflict, "%q has no sessions: each of its runs stands for itself", name).
+		WithHint("only units with kind: agent and mode: interactive have sessions; run this one")
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -18,8 +17,8 @@ import (
 func (l *loop) seat(j *job, asked accepted) {
 	if s := asked.session; s != nil {
 		j.session = s
-		j.Record.Session, j.Record.Turn = s.row.ID, l.desk.next(s)
-		j.sit(s.row.ID)
+		j.Record.Session, j.Record.Turn = s.ID(), s.NextTurn()
+		j.sit(s.ID())
 		return
 	}
 	if _, _, err := l.conversation(asked.Unit); err == nil {
@@ -48,7 +47,7 @@ func (s *Service) reseat(ctx context.Context, j *job) error {
 		return nil
 	}
 	j.sit(id)
-	known := s.desk.find(id)
+	known := s.sessions.Find(id)
 	if known == nil {
 		row, err := s.store.Session(ctx, id)
 		if err != nil {
@@ -57,65 +56,22 @@ func (s *Service) reseat(ctx context.Context, j *job) error {
 		known = s.restoreSession(ctx, row) // it was closed while its turns went on
 	}
 	j.session = known
-	s.desk.join(known, j.ID, j.Record.Turn, known.row.UsedAt)
-	row, _ := s.desk.of(known)
-	j.Session.Saved = row.Private
+	known.Rejoin(j.ID, j.Record.Turn)
+	j.Session.Saved = known.Row().Private
 	return nil
 }
 
 // awaitTurn waits until the turns before are over, and there is room for the container of the
 // session. Its error is the cause that ctx ended with.
 func (j *job) awaitTurn(ctx context.Context) error {
-	s := j.session
-	if s == nil {
+	if j.session == nil {
 		return nil
 	}
-	d := &j.loop.desk
-	for {
-		moved := d.moved.After()
-		now, idlest := d.begin(s, j.ID, j.loop.opts.Sessions)
-		if now {
-			row, _ := d.of(s)
-			j.Session.Saved = row.Private
-			return nil
-		}
-		if idlest != nil {
-			j.loop.endIdle(idlest, "another session needed its place")
-			continue
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	saved, err := j.session.Await(ctx, j.ID)
+	if err == nil {
+		j.Session.Saved = saved
 	}
-}
-
-// awaitIdle has the container of a session end when it was without a turn for long enough.
-func (l *loop) awaitIdle(s *session) {
-	l.desk.afterIdle(s, func() {
-		if l.desk.rest(s) {
-			l.endIdle(s, "it was idle for "+s.terms.Idle.String())
-		}
-	})
-}
-
-// endIdle ends the container of a session without a turn, whose ending is noted. A session that
-// can't go on without it is closed with the reason.
-func (l *loop) endIdle(s *session, reason string) {
-	row, _ := l.desk.of(s)
-	err := errNoConversation
-	if s.kind != nil {
-		err = s.kind.EndSession(context.WithoutCancel(l.life), row.ID)
-	}
-	if err != nil {
-		l.logger.Warn("container of a session not ended", "session", row.ID, fault.LogAttr(err))
-	}
-	l.logger.Info("session rests", "session", row.ID)
-	l.desk.rested(s, true) // one that is left behind is removed when the next one of the session starts
-	if !s.terms.Resumes {
-		l.closeSession(s, reason+", and its program can't take up a session again")
-	}
+	return err
 }
 
 // KeepSession implements run.Host.
@@ -134,9 +90,9 @@ func (j *job) keepSession(saved json.RawMessage, held *store.Run, events []store
 	ctx := context.WithoutCancel(j.loop.life)
 	switch s := j.session; {
 	case s != nil && held != nil:
-		return j.loop.journal.SaveTurn(ctx, j.loop.desk.keep(s, saved), *held, events...)
+		return j.loop.journal.SaveTurn(ctx, s.Keep(saved), *held, events...)
 	case s != nil:
-		return j.loop.journal.SaveSession(ctx, j.loop.desk.keep(s, saved), j.ID, events...)
+		return j.loop.journal.SaveSession(ctx, s.Keep(saved), j.ID, events...)
 	}
 	j.private.Session = saved
 	row, err := j.row()
@@ -166,23 +122,13 @@ func toldEvents(told []api.AgentEvent) []store.Event {
 // noteOver closes the session of a turn after which there can be none, as soon as that is known.
 func (j *job) noteOver() {
 	if j.session != nil && j.Session.Over != "" {
-		j.loop.closeSession(j.session, j.Session.Over)
+		j.session.Close(j.Session.Over)
 	}
 }
 
 // leaveSession lets the next turn begin, and removes what a closed session had.
 func (j *job) leaveSession() {
-	s := j.session
-	if s == nil || !j.Over() { // the next process goes on with it
-		return
-	}
-	last := j.loop.desk.leave(s, j.ID)
-	row, _ := j.loop.desk.of(s)
-	switch {
-	case !last:
-	case row.Closed:
-		j.loop.dropSession(s)
-	default:
-		j.loop.awaitIdle(s)
+	if j.session != nil && j.Over() { // else the next process goes on with it
+		j.session.Leave(j.ID)
 	}
 }

@@ -101,7 +101,7 @@ func (l *leaky) closes(session string) {
 	if _, err := l.service.CloseSession(context.Background(), session, "the test is over"); err != nil {
 		l.Error(err)
 	}
-	within(l.T, func() bool { return l.service.desk.find(session) == nil }, func() string { return "the session stays" })
+	within(l.T, func() bool { return l.service.sessions.Find(session) == nil }, func() string { return "the session stays" })
 }
 
 func (l *leaky) turn(session string) (id string) {
