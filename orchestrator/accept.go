@@ -93,7 +93,7 @@ func checkStart(asked run.Request) error {
 // refuseSelfWait refuses a flow that may call itself while the operator bounds how many runs of
 // it go on: a run could wait for its own caller to end, and that for it.
 func (l *loop) refuseSelfWait(u *unit.Unit) error {
-	if !isFlow(u) || u.Policy.Recursion == 0 || l.opts.Units[u.Name].Concurrency == 0 {
+	if !l.conducts(u) || u.Policy.Recursion == 0 || l.opts.Units[u.Name].Concurrency == 0 {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "%q may call itself, and the operator bounds how many of its runs go on at once: one could wait for itself for ever", u.Name).
@@ -214,6 +214,7 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 	u := asked.Unit
 	r := run.New(id, asked.Request, asked.input, l.opts.Limits)
 	r.OutDir, r.Keep = asked.outDir, asked.keep
+	r.Lineage.Path[len(r.Lineage.Path)-1].Flow = l.conducts(u)
 	r.Grants, r.Handoffs = u.Policy.Grants, l.opts.Handoffs
 	r.Record.Version, r.Record.RerunOf, r.Record.Metadata = u.Version, asked.rerunOf, maps.Clone(asked.metadata)
 	r.Record.Step, r.Record.Context = asked.step, asked.context
@@ -250,7 +251,7 @@ func (l *loop) privateOf(asked accepted) private {
 		p.Retries = l.retries(asked.Unit)
 	}
 	_, _, silent := l.conversation(asked.Unit)
-	if asked.once || isFlow(asked.Unit) || silent == nil { // what a program was told isn't told again
+	if asked.once || l.conducts(asked.Unit) || silent == nil { // what a program was told isn't told again
 		p.Retries = 0
 	}
 	return p

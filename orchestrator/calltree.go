@@ -60,7 +60,7 @@ func (l *loop) tellCaller(j *job) {
 
 // noteCalls puts the calls of a run into its record, before the record is final.
 func (j *job) noteCalls(ctx context.Context) {
-	if isFlow(j.Unit) {
+	if j.loop.conducts(j.Unit) {
 		j.noteSteps(ctx)
 		return
 	}

@@ -48,13 +48,13 @@ func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error
 	}
 	return &handoff.Unit{
 		Name: u.Name, Description: u.Description, Contract: u.Contract, Schema: schema,
-		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Kind: otherKind(u),
+		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Kind: c.otherKind(u),
 	}, nil
 }
 
-// otherKind is the kind of a unit that a capsule has to know: it takes no handoff.
-func otherKind(u *unit.Unit) string {
-	if u.Kind == unit.MCP {
+// otherKind is the kind of a unit that a capsule has to know: it is talked with, and takes no handoff.
+func (l *loop) otherKind(u *unit.Unit) string {
+	if _, err := l.sessionRules(u); err == nil {
 		return string(u.Kind)
 	}
 	return ""

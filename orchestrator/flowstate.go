@@ -14,7 +14,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // FlowState returns the state of a flow's run, as the nodes that have ended made it. A run of
@@ -43,7 +42,7 @@ func (s *Service) Flow(ctx context.Context, id string) (*flow.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record.Kind != string(unit.Flow) {
+	if !s.kinds.Conducts(record.Kind) {
 		return nil, noFlow()
 	}
 	u, err := s.units.Version(ctx, record.Unit, record.Version)
@@ -90,7 +89,7 @@ func (s *Service) stateOf(ctx context.Context, id string) (map[string]any, error
 	if err != nil {
 		return nil, err
 	}
-	if record.Kind != string(unit.Flow) {
+	if !s.kinds.Conducts(record.Kind) {
 		return nil, noFlow()
 	}
 	state, err := run.FlowInput(filepath.Join(s.runPath(id), layout.State))

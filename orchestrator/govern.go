@@ -25,7 +25,7 @@ func (s *Service) govern(u *unit.Unit) {
 // maxTimeout returns the longest that a run of a unit may take, as far as no policy says less.
 // A flow takes nothing while it waits, for people above all.
 func (s *Service) maxTimeout(u *unit.Unit) time.Duration {
-	if isFlow(u) {
+	if s.conducts(u) {
 		return max(s.opts.MaxTimeout, capsule.MaxFlowTimeout)
 	}
 	return s.opts.MaxTimeout
@@ -60,7 +60,7 @@ func (s *Service) policyOf(u *unit.Unit) *api.UnitPolicy {
 
 // retries returns how often a run of a unit is tried again.
 func (l *loop) retries(u *unit.Unit) int {
-	if isFlow(u) {
+	if l.conducts(u) {
 		return 0 // its nodes have their own
 	}
 	n := l.opts.Retries

@@ -13,7 +13,6 @@ import (
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // eventPage is how many events are read at once.
@@ -26,7 +25,7 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 		return api.Record{}, err
 	}
 	record := shownOf(row)
-	if record.Kind == string(unit.Flow) && record.Outcome == "" {
+	if record.Outcome == "" && l.kinds.Conducts(record.Kind) {
 		counts, err := l.flowCounts(ctx, id)
 		if err != nil {
 			return api.Record{}, err

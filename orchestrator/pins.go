@@ -19,7 +19,7 @@ type pins struct {
 
 // callee returns the unit of a name that the run calls.
 func (j *job) callee(ctx context.Context, name string) (*unit.Unit, error) {
-	if !isFlow(j.Unit) {
+	if !j.loop.conducts(j.Unit) {
 		return j.find(ctx, name)
 	}
 	j.pins.mu.Lock()

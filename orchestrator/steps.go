@@ -16,9 +16,8 @@ import (
 // stepPage is how many steps are read at once, with their values.
 const stepPage = 200
 
-// isFlow reports whether the runs of a unit do nothing but lead others: they take no slot and
-// no memory, have no second attempt, and count what they call instead of listing it.
-func isFlow(u *unit.Unit) bool { return u.Kind == unit.Flow }
+// conducts reports whether the runs of a unit do nothing but lead others; see run.Conductor.
+func (l *loop) conducts(u *unit.Unit) bool { return l.kinds.Conducts(string(u.Kind)) }
 
 // KeepStep implements run.Host.
 func (j *job) KeepStep(step flow.Step) error {

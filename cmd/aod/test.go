@@ -21,7 +21,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -138,7 +137,7 @@ func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, t
 	view := newView(a.stderr, req.Unit.Name, a.quiet)
 	req.Timeout, req.OutDir, req.Observe = test.Timeout, filepath.Join(out, "files"), view.event
 	var walked flow.Walked
-	if req.Unit.Kind == unit.Flow {
+	if capsule.GraphOf(req.Unit.Definition) != nil {
 		req.Extra = kindflow.Rehearsed{Rehearsal: cmp.Or(test.Rehearsal, &flow.Rehearsal{}), Walked: &walked}
 	}
 	record, err := submitCase(ctx, l, req, test)

@@ -157,6 +157,12 @@ type Talker interface {
 	SessionRules(u *unit.Unit) (relay.Options, error)
 }
 
+// Conductor is a Kind whose runs do nothing but lead others: they take no slot and no memory, have
+// no second attempt, and keep steps instead of a list of what they call.
+type Conductor interface {
+	Conducts() bool
+}
+
 // NoSession is the fault of a session with a unit that is run.
 func NoSession(u *unit.Unit) error {
 	return fault.New(fault.Conflict, "%q is no MCP server: it is of the kind %s", u.Name, fault.Quote(string(u.Kind))).
@@ -179,6 +185,12 @@ func (k Kinds) Each() iter.Seq[Kind] {
 			}
 		}
 	}
+}
+
+// Conducts reports whether a name is that of a Conductor.
+func (k Kinds) Conducts(name string) bool {
+	conductor, is := k[name].(Conductor)
+	return is && conductor.Conducts()
 }
 
 // Of returns the kind of a unit, or an Unsupported fault.

@@ -34,7 +34,7 @@ func (l Lineage) Child(id string, u *unit.Unit, deadline time.Time) Lineage {
 func (l Lineage) self() string { return l.Path[len(l.Path)-1].Run }
 
 func stepOf(id string, u *unit.Unit) handoff.Step {
-	return handoff.Step{Run: id, Unit: u.Name, Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Flow: u.Kind == unit.Flow}
+	return handoff.Step{Run: id, Unit: u.Name, Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion}
 }
 
 // The causes of a run's end that its unit is not to blame for.

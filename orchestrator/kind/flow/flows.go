@@ -27,6 +27,9 @@ func (*Flows) Check(run.Request, run.Input) error { return nil }
 // Execution implements run.Kind.
 func (f *Flows) Execution(r *run.Run) run.Execution { return &execution{Run: r, logger: f.logger} }
 
+// Conducts implements run.Conductor.
+func (*Flows) Conducts() bool { return true }
+
 // graphOf returns the graph of a unit.
 func graphOf(u *unit.Unit) (*flow.Flow, error) {
 	if graph := capsule.GraphOf(u.Definition); graph != nil {
