@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/schedule"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -63,7 +64,7 @@ func scheduleRowOf(name, by string, spec api.ScheduleSpec, files []scheduleFile)
 func (c storedSchedule) plan() (*schedule.Plan, error) { return schedule.Read(c.spec, c.row.CreatedAt) }
 
 // submission returns what each run of the schedule is asked for with.
-func (c storedSchedule) submission(plan *schedule.Plan, files *Spool) Submission {
+func (c storedSchedule) submission(plan *schedule.Plan, files *spool.Spool) Submission {
 	return Submission{Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout, Metadata: c.spec.Metadata, Unattended: !c.spec.Ask}
 }
 

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -38,20 +38,17 @@ func (s *Service) schedulePath(dir string) string {
 }
 
 // filesOf describes the files that were received for a schedule.
-func filesOf(spool *Spool) (all []scheduleFile) {
-	if spool == nil {
-		return nil
-	}
-	for _, f := range spool.files {
-		all = append(all, scheduleFile{Field: f.field, Name: f.name, Size: f.size, SHA256: f.sha256})
+func filesOf(files *spool.Spool) (all []scheduleFile) {
+	for _, f := range files.Files() {
+		all = append(all, scheduleFile{Field: f.Field, Name: f.Name, Size: f.Size, SHA256: f.SHA256})
 	}
 	return all
 }
 
 // keepScheduleFiles moves received files to a directory of their own, which is on the disk then. It
 // returns the directory's name; "" for no files.
-func (s *Service) keepScheduleFiles(spool *Spool) (dir string, err error) {
-	if spool == nil || len(spool.files) == 0 {
+func (s *Service) keepScheduleFiles(files *spool.Spool) (dir string, err error) {
+	if len(files.Files()) == 0 {
 		return "", nil
 	}
 	if dir, err = run.NewID(); err != nil {
@@ -59,9 +56,9 @@ func (s *Service) keepScheduleFiles(spool *Spool) (dir string, err error) {
 	}
 	path := s.schedulePath(dir)
 	err = os.Mkdir(path, 0o700)
-	for i, f := range spool.files {
+	for i, f := range files.Files() {
 		if err == nil {
-			err = os.Rename(f.path, filepath.Join(path, strconv.Itoa(i)))
+			err = os.Rename(f.Path, filepath.Join(path, strconv.Itoa(i)))
 		}
 	}
 	if err == nil {
@@ -74,22 +71,21 @@ func (s *Service) keepScheduleFiles(spool *Spool) (dir string, err error) {
 }
 
 // spoolOf links the files of a schedule into a spool for one of its runs; nil for none.
-func (s *Service) spoolOf(stored storedSchedule) (*Spool, error) {
+func (s *Service) spoolOf(stored storedSchedule) (*spool.Spool, error) {
 	if len(stored.files) == 0 {
 		return nil, nil
 	}
-	spool, err := s.NewSpool()
+	linked, err := s.NewSpool()
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range stored.files {
-		link := filepath.Join(spool.dir, fmt.Sprint(i))
-		if err := os.Link(filepath.Join(s.schedulePath(stored.row.Files), strconv.Itoa(i)), link); err != nil {
-			return nil, errors.Join(run.StorageFault(err), spool.Remove())
+		path := filepath.Join(s.schedulePath(stored.row.Files), strconv.Itoa(i))
+		if err := linked.Link(path, spool.File{Field: f.Field, Name: f.Name, Size: f.Size, SHA256: f.SHA256}); err != nil {
+			return nil, errors.Join(run.StorageFault(err), linked.Remove())
 		}
-		spool.files = append(spool.files, spooled{field: f.Field, name: f.Name, path: link, size: f.Size, sha256: f.SHA256})
 	}
-	return spool, nil
+	return linked, nil
 }
 
 // dropScheduleFiles removes files that no schedule has any more. What can't be removed now is

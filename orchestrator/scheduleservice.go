@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/schedule"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -14,7 +15,7 @@ import (
 // PutSchedule makes a schedule, or gives one another specification. It takes the files over: each
 // of the schedule's runs gets them; with nil it has none. One that is as it was stays as it is. The
 // error is a fault that names what is wrong with the specification, and nothing has changed then.
-func (s *Service) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files *Spool) (shown api.Schedule, created bool, err error) {
+func (s *Service) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	row, err := s.scheduleRow(name, ClientOf(ctx), spec, files)
 	if err != nil {
@@ -48,14 +49,14 @@ func (s *Service) PutSchedule(ctx context.Context, name string, spec api.Schedul
 }
 
 // scheduleRow checks what needs no look at anything else.
-func (s *Service) scheduleRow(name, by string, spec api.ScheduleSpec, files *Spool) (store.Schedule, error) {
+func (s *Service) scheduleRow(name, by string, spec api.ScheduleSpec, files *spool.Spool) (store.Schedule, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return store.Schedule{}, fault.New(fault.Input, "a schedule can't have the name %s", fault.Quote(name)).WithHint("%s", fault.Public(err).Hint)
 	}
 	if err := api.CheckMetadata(spec.Metadata); err != nil {
 		return store.Schedule{}, err
 	}
-	if files != nil && files.project != nil {
+	if files.Project() != nil {
 		return store.Schedule{}, fault.New(fault.Unsupported, "a schedule takes no workspace").WithHint("give files, or submit runs with their projects")
 	}
 	if int64(len(spec.Input)) > s.opts.PayloadBytes {
@@ -65,7 +66,7 @@ func (s *Service) scheduleRow(name, by string, spec api.ScheduleSpec, files *Spo
 }
 
 // checkSchedule holds a new specification against its unit and the clock, and completes its row.
-func (s *Service) checkSchedule(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *Spool) error {
+func (s *Service) checkSchedule(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *spool.Spool) error {
 	now := s.opts.Clock.Now()
 	row.CreatedAt, row.ChangedAt, row.Until = now, now, now
 	if !created {
@@ -103,7 +104,7 @@ func inThePast(spec api.ScheduleSpec) error {
 }
 
 // storeSchedule stores a row that was checked, with its files, and goes by it from now on.
-func (s *Service) storeSchedule(ctx context.Context, was storedSchedule, row store.Schedule, files *Spool) (err error) {
+func (s *Service) storeSchedule(ctx context.Context, was storedSchedule, row store.Schedule, files *spool.Spool) (err error) {
 	plan, err := schedule.Read(mustSpec(row), row.CreatedAt)
 	if err != nil {
 		return err

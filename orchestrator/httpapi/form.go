@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 const (
@@ -39,7 +40,7 @@ type form struct {
 	takes map[string]int64 // the texts that there may be, each with its limit in bytes
 	works bool             // there may be a workspace
 	texts map[string][]byte
-	spool *orchestrator.Spool // nil until there is a file
+	spool *spool.Spool // nil until there is a file
 }
 
 // parseForm reads a form with the given texts. The caller releases its spool, unless it is handed on.

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func (a *API) listSchedules(c echo.Context) error {
@@ -129,7 +129,7 @@ func (a *API) previewTimes(c echo.Context) error {
 
 // scheduleOf reads the body in either of its forms. In a form the part schedule is what else is
 // the body, and the others are files. Whoever gets the spool owns it.
-func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *orchestrator.Spool, err error) {
+func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *spool.Spool, err error) {
 	if httpwire.MediaType(c.Request().Header) != echo.MIMEMultipartForm {
 		spec, err = a.readSpec(c)
 		return spec, nil, err
