@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
@@ -141,7 +142,7 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Record.By = ClientOf(ctx)
+	j.Record.By = access.ClientOf(ctx)
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}

@@ -268,7 +268,7 @@ func (l *loop) messages(ctx context.Context, run string, after int64, limit int)
 // Messages returns a part of the messages of a run, those that come after one with a number, in
 // their order. The limit is 1 to 1000; 0 is 100. An unknown run is a NotFound fault.
 func (s *Service) Messages(ctx context.Context, id string, after int64, limit int) (api.MessagePage, error) {
-	limit, err := limitOf(limit)
+	limit, err := api.PageLimit(limit)
 	if err != nil {
 		return api.MessagePage{}, err
 	}

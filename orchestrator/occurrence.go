@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -175,8 +176,8 @@ func (s *Service) startOccurrence(ctx context.Context, p *planned, o store.Occur
 	if err != nil {
 		return record, err
 	}
-	if ClientOf(ctx) == "" {
-		ctx = WithClient(ctx, stored.by)
+	if access.ClientOf(ctx) == "" {
+		ctx = access.WithClient(ctx, stored.by)
 	}
 	asked, err := s.prepare(ctx, u, stored.submission(p.plan, files))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -441,7 +442,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 	w := newScheduled(t)
 	spec := api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m"})}
-	if _, _, err := w.service.PutSchedule(WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
+	if _, _, err := w.service.PutSchedule(access.WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.restartAt(noon.Add(time.Minute))
@@ -450,7 +451,7 @@ func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 		t.Errorf("it is of %q", record.By)
 	}
 	w.clock.set(noon.Add(time.Minute + time.Second))
-	byHand, err := w.service.RunSchedule(WithClient(t.Context(), "ada"), "one")
+	byHand, err := w.service.RunSchedule(access.WithClient(t.Context(), "ada"), "one")
 	if err != nil || byHand.By != "ada" {
 		t.Errorf("by hand it is of %q, %v", byHand.By, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -17,7 +18,7 @@ import (
 // error is a fault that names what is wrong with the specification, and nothing has changed then.
 func (s *Service) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
-	row, err := s.scheduleRow(name, ClientOf(ctx), spec, files)
+	row, err := s.scheduleRow(name, access.ClientOf(ctx), spec, files)
 	if err != nil {
 		return shown, false, err
 	}
@@ -158,7 +159,7 @@ func (s *Service) Schedule(ctx context.Context, name string) (api.Schedule, erro
 // Schedules lists schedules without their inputs, the newest first. Before is what a page before
 // had as its Next; 0 begins at the newest. The limit is 1 to 1000; 0 is 100.
 func (s *Service) Schedules(ctx context.Context, before int64, limit int) (api.SchedulePage, error) {
-	limit, err := limitOf(limit)
+	limit, err := api.PageLimit(limit)
 	if err != nil {
 		return api.SchedulePage{}, err
 	}
@@ -362,7 +363,7 @@ func timesAfter(plan *schedule.Plan, after time.Time, n int) api.ScheduledTimes 
 
 // Occurrences returns the history of a schedule, the youngest first, paged as Schedules is.
 func (s *Service) Occurrences(ctx context.Context, name string, before int64, limit int) (api.OccurrencePage, error) {
-	limit, err := limitOf(limit)
+	limit, err := api.PageLimit(limit)
 	if err != nil {
 		return api.OccurrencePage{}, err
 	}

@@ -138,7 +138,7 @@ type SessionFilter struct {
 
 // SessionList lists sessions, the newest first.
 func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.SessionPage, error) {
-	limit, err := limitOf(f.Limit)
+	limit, err := api.PageLimit(f.Limit)
 	if err != nil {
 		return api.SessionPage{}, err
 	}
