@@ -166,7 +166,6 @@ func (s *Service) eachSchedule(ctx context.Context, do func(storedSchedule)) err
 // restoreSchedules takes in the schedules that are stored. Those with occurrences that wait are
 // looked at first.
 func (s *Service) restoreSchedules(ctx context.Context) error {
-	s.timetable.idle = s.afterRun
 	all, err := s.store.WaitingOccurrences(ctx, 0)
 	if err != nil {
 		return err
@@ -194,13 +193,4 @@ func (s *Service) restoreSchedules(ctx context.Context) error {
 
 func plannedOf(row store.Schedule, plan *schedule.Plan) *planned {
 	return &planned{name: row.Name, unit: row.Unit, seq: row.Seq, plan: plan, until: row.Until, fired: row.Fired, paused: row.Paused}
-}
-
-// afterRun begins what waited for the end of a run of a schedule.
-func (s *Service) afterRun(name string) {
-	p := s.timetable.find(name)
-	if p == nil {
-		return
-	}
-	s.tasks.Go(func() { s.lookAt(s.begin, p) })
 }

@@ -27,7 +27,6 @@ const (
 func (s *Service) keepTimes(ctx context.Context) {
 	places := make(chan struct{}, mostStarting)
 	for ctx.Err() == nil {
-		changed := s.timetable.changed.after()
 		now := s.opts.Clock.Now()
 		due, next := s.timetable.takeDue(now)
 		for _, p := range due {
@@ -47,7 +46,7 @@ func (s *Service) keepTimes(ctx context.Context) {
 		}
 		select {
 		case <-s.opts.Clock.After(wait):
-		case <-changed:
+		case <-s.timetable.changed:
 		case <-ctx.Done():
 		}
 	}
