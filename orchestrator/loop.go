@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/scheduler"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -39,9 +40,9 @@ type loop struct {
 	modelCache modelCache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
-	answers     answers    // of people
-	desk        desk       // of the sessions that aren't over
-	timetable   *timetable // of the schedules
+	answers     answers              // of people
+	desk        desk                 // of the sessions that aren't over
+	schedules   *scheduler.Scheduler // of a Service; nil: of a Local
 	switches    switches
 	durable     bool   // another process may go on with the runs
 	kept        string // where directories of attempts go that are to be kept; "" is nowhere
@@ -86,7 +87,7 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{}, timetable: newTimetable(),
+		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.life, l.detach = context.WithCancelCause(context.Background())

@@ -1,4 +1,4 @@
-package orchestrator
+package scheduler
 
 import (
 	"container/heap"
@@ -170,13 +170,6 @@ func (t *timetable) runs(name string) (ids []string) {
 		ids = append(ids, id)
 	}
 	return ids
-}
-
-// leaveSchedule lets an occurrence begin that waits for the end of the run.
-func (j *job) leaveSchedule() {
-	if ref := j.Record.Schedule; ref != nil && j.Over() { // else the next process goes on with it
-		j.loop.timetable.leave(ref.Name, j.ID)
-	}
 }
 
 // byDue is a heap.
