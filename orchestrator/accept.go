@@ -106,6 +106,7 @@ func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, j
 	j, err := l.admit(ctx, asked)
 	if err == nil {
 		record = j.Record
+		j.joinSchedule()
 		go j.drive()
 		return record, false, nil
 	}

@@ -67,9 +67,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	}
 	j := s.lead(r, nil)
 	j.find, j.execution = s.units.Get, unknownKind{}
-	if record.Schedule != nil {
-		s.schedules.Join(record.Schedule.Name, j.ID)
-	}
+	j.joinSchedule()
 	j.pins.versions = record.Versions
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		wrecked = errors.Join(wrecked, undecodable(err))

@@ -54,14 +54,8 @@ func (h scheduleHost) Start(ctx context.Context, r scheduler.Request, o store.Oc
 		return record, err
 	}
 	asked.metadata, asked.occurrence = r.Metadata, &occurrence{r.Schedule, o}
-	j, err := h.admit(ctx, asked)
-	if err != nil {
-		return record, err
-	}
-	record = j.Record
-	h.schedules.Join(r.Schedule, j.ID)
-	go j.drive()
-	return record, nil
+	record, _, err = h.accept(ctx, asked)
+	return record, err
 }
 
 // scheduled checks what a schedule asks for.
@@ -87,6 +81,13 @@ func (o *occurrence) startedAs(id string) *store.Occurrence {
 	row := o.Occurrence
 	row.Outcome, row.Run, row.Reason = string(api.OccurrenceStarted), id, ""
 	return &row
+}
+
+// joinSchedule has the schedule of the run, if there is one, know that the run goes on.
+func (j *job) joinSchedule() {
+	if ref := j.Record.Schedule; ref != nil {
+		j.loop.schedules.Join(ref.Name, j.ID)
+	}
 }
 
 // leaveSchedule lets an occurrence begin that waits for the end of the run.

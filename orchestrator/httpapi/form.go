@@ -97,9 +97,9 @@ func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission,
 
 // noFiles refuses a form with files, but for a workspace.
 func (f *form) noFiles() error {
-	for _, name := range f.spool.Fields() {
-		if name != "workspace" {
-			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(name)).
+	for _, file := range f.spool.Files() {
+		if file.Field != "workspace" {
+			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(file.Field)).
 				WithHint("the only file is workspace, a tar")
 		}
 	}

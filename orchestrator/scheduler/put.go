@@ -38,10 +38,11 @@ func (s *Scheduler) Put(ctx context.Context, name string, spec api.ScheduleSpec,
 			return shown, false, err
 		}
 	}
-	if err := s.check(ctx, was, created, &row, spec, files); err != nil {
+	plan, err := s.check(ctx, was, created, &row, spec, files)
+	if err != nil {
 		return shown, false, err
 	}
-	if err := s.save(ctx, was, row, files); err != nil {
+	if err := s.save(ctx, was, row, plan, files); err != nil {
 		return shown, false, err
 	}
 	shown, err = s.Get(ctx, name)
@@ -66,7 +67,7 @@ func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spo
 }
 
 // check holds a new specification against its unit and the clock, and completes its row.
-func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *spool.Spool) error {
+func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *spool.Spool) (*schedule.Plan, error) {
 	now := s.clock.Now()
 	row.CreatedAt, row.ChangedAt, row.Until = now, now, now
 	if !created {
@@ -77,15 +78,15 @@ func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool,
 	}
 	plan, err := schedule.Read(spec, row.CreatedAt)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if created && s.table.count() >= maxSchedules {
-		return fault.New(fault.Busy, "there are %d schedules already", maxSchedules).WithHint("remove some that nobody needs: `aod schedule rm NAME`")
+		return nil, fault.New(fault.Busy, "there are %d schedules already", maxSchedules).WithHint("remove some that nobody needs: `aod schedule rm NAME`")
 	}
 	if plan.Next(row.Until).IsZero() {
-		return inThePast(spec)
+		return nil, inThePast(spec)
 	}
-	return s.host.Check(ctx, storedSchedule{row: *row, spec: spec}.request(plan, files))
+	return plan, s.host.Check(ctx, storedSchedule{row: *row, spec: spec}.request(plan, files))
 }
 
 // inThePast is the fault of a schedule whose times have all passed.
@@ -99,11 +100,7 @@ func inThePast(spec api.ScheduleSpec) error {
 }
 
 // save stores a row that was checked, with its files, and goes by it from now on.
-func (s *Scheduler) save(ctx context.Context, was storedSchedule, row store.Schedule, files *spool.Spool) (err error) {
-	plan, err := schedule.Read(mustSpec(row), row.CreatedAt)
-	if err != nil {
-		return err
-	}
+func (s *Scheduler) save(ctx context.Context, was storedSchedule, row store.Schedule, plan *schedule.Plan, files *spool.Spool) (err error) {
 	p := s.table.find(row.Name)
 	if p == nil {
 		p = plannedOf(row, plan)
@@ -130,9 +127,4 @@ func (s *Scheduler) save(ctx context.Context, was storedSchedule, row store.Sche
 	s.table.lookAt(p, p.nextLook())
 	s.logger.Info("schedule stored", "schedule", stored.Seq, "unit", stored.Unit)
 	return nil
-}
-
-func mustSpec(row store.Schedule) api.ScheduleSpec {
-	stored, _ := readSchedule(row) // it was written a moment ago
-	return stored.spec
 }

@@ -84,7 +84,9 @@ func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store
 		shown.Next = &next
 	}
 	shown.State = s.stateOf(row, shown)
-	shown.Problem = s.problemOf(ctx, row.Unit)
+	if err := s.host.Permits(ctx, row.Unit); err != nil {
+		shown.Problem = reasonOf(err)
+	}
 	return shown
 }
 
@@ -100,14 +102,6 @@ func (s *Scheduler) stateOf(row store.Schedule, shown api.Schedule) api.Schedule
 		return api.ScheduleCreated
 	}
 	return api.ScheduleActive
-}
-
-// problemOf says why a run of a unit would be refused, as far as that shows without its input.
-func (s *Scheduler) problemOf(ctx context.Context, name string) string {
-	if err := s.host.Permits(ctx, name); err != nil {
-		return reasonOf(err)
-	}
-	return ""
 }
 
 func shownOccurrence(o store.Occurrence) api.Occurrence {

@@ -133,14 +133,6 @@ func (p *Spool) Files() []File {
 	return p.files
 }
 
-// Fields are the fields that files were received for.
-func (p *Spool) Fields() (fields []string) {
-	for _, f := range p.Files() {
-		fields = append(fields, f.Field)
-	}
-	return fields
-}
-
 // Inputs are the files as those of a run, which takes them; nil has none.
 func (p *Spool) Inputs() []run.InputFile {
 	if p == nil {
