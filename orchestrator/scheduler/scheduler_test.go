@@ -33,6 +33,7 @@ type host struct {
 	now     time.Time
 	closing bool
 	refuses error
+	shuts   bool // it begins to shut down when it refuses
 	asked   []Request
 	runs    []string
 	became  map[api.OccurrenceOutcome]int
@@ -62,8 +63,11 @@ func (h *host) Check(context.Context, Request) error { return nil }
 func (h *host) Start(ctx context.Context, r Request, o store.Occurrence) (api.Record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.refuses != nil {
-		return api.Record{}, h.refuses
+	if err := h.refuses; err != nil {
+		if h.shuts {
+			h.closing, h.refuses = true, nil
+		}
+		return api.Record{}, err
 	}
 	id, err := run.NewID()
 	if err != nil {
@@ -185,9 +189,11 @@ func TestWhatTheHostRefusesIsStoredButForItsShutdown(t *testing.T) {
 	f.host.with(func() { f.host.refuses = fault.New(fault.Busy, ": too many wait") })
 	f.at(1)
 	f.becomes("1 refused: too many wait")
-	f.host.with(func() { f.host.closing = true })
+	f.host.with(func() { f.host.shuts = true })
 	f.at(2)
-	f.at(3) // the loop has taken what was due at 2
+	testkit.Eventually(t, "it shuts down", func() bool { return f.host.ShuttingDown() })
+	f.at(3)
+	f.at(4) // the loop has taken what was due at 3
 	f.stop()
 	f.becomes("1 refused: too many wait")
 	if diff := cmp.Diff(map[api.OccurrenceOutcome]int{api.OccurrenceRefused: 1}, f.host.became); diff != "" {
