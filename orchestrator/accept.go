@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
@@ -106,6 +107,7 @@ func (l *loop) accept(ctx context.Context, asked accepted) (record api.Record, j
 	j, err := l.admit(ctx, asked)
 	if err == nil {
 		record = j.Record
+		j.joinSchedule()
 		go j.drive()
 		return record, false, nil
 	}
@@ -137,7 +139,7 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Record.By = ClientOf(ctx)
+	j.Record.By = access.ClientOf(ctx)
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}

@@ -257,7 +257,7 @@ func keptShown(dir string) (files int, size int64, err error) {
 // Artifacts returns a part of what a run told of its artifacts, what comes after a number, in its
 // order. The limit is 1 to 1000; 0 is 100. An unknown run is a NotFound fault.
 func (s *Service) Artifacts(ctx context.Context, id string, after int64, limit int) (api.ArtifactPage, error) {
-	limit, err := limitOf(limit)
+	limit, err := api.PageLimit(limit)
 	if err != nil {
 		return api.ArtifactPage{}, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
@@ -74,12 +75,12 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 	if err != nil {
 		return "", err
 	}
-	spool, err := c.NewSpool()
+	files, err := c.NewSpool()
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, spool.Remove()) }()
-	asked, err := c.prepare(ctx, u, call, spool)
+	defer func() { err = errors.Join(err, files.Remove()) }()
+	asked, err := c.prepare(ctx, u, call, files)
 	if err != nil {
 		return "", err
 	}
@@ -124,8 +125,8 @@ func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
 	return store.Key{Value: c.keyPrefix(attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
-func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, spool *Spool) (accepted, error) {
-	files, err := copyCallFiles(spool.dir, call.Files)
+func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, files *spool.Spool) (accepted, error) {
+	placed, err := copyCallFiles(files.Dir(), call.Files)
 	if err != nil {
 		return accepted{}, err
 	}
@@ -134,7 +135,7 @@ func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call
 		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source, answer: c.job.answer,
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.private.Unattended,
 	}
-	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, files, &lineage, call.Timeout
+	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, placed, &lineage, call.Timeout
 	asked.step, asked.Extra, asked.once = call.Step, call.Extra, call.Extra != nil
 	return asked, c.ready(ctx, &asked)
 }

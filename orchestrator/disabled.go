@@ -91,7 +91,7 @@ func (s *Service) statusOf(ctx context.Context, name string) (*api.UnitStatus, e
 	if err != nil {
 		return nil, err
 	}
-	status := &api.UnitStatus{Sessions: s.sessions.OpenOf(name), Next: s.timetable.nextOf(name)}
+	status := &api.UnitStatus{Sessions: s.sessions.OpenOf(name), Next: s.schedules.NextOf(name)}
 	for _, row := range going.Runs {
 		if row.State == string(api.Idle) {
 			status.Waiting++

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/scheduler"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/store"
@@ -42,7 +43,7 @@ type loop struct {
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
 	answers     answers // of people
 	sessions    *sessions.Registry
-	timetable   timetable // of the schedules
+	schedules   *scheduler.Scheduler // of a Service; nil: of a Local
 	switches    switches
 	durable     bool   // another process may go on with the runs
 	kept        string // where directories of attempts go that are to be kept; "" is nowhere

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -57,18 +58,18 @@ func (h *heard) close() {
 // for an unknown run, a Conflict fault for one that is over, a TooLarge fault beyond 1,000 messages
 // or 16 MiB of them, and an Input fault for what is no message. Files can't be placed in a run that
 // may have begun: they are an Input fault. Say removes them in any case.
-func (s *Service) Say(ctx context.Context, id string, m api.MessageEvent, files *Spool) error {
+func (s *Service) Say(ctx context.Context, id string, m api.MessageEvent, files *spool.Spool) error {
 	_, err := s.SayOnce(ctx, id, "", m, files)
 	return err
 }
 
 // SayOnce is Say with a key: the same message again under the same key changes nothing, and another
 // one is an Input fault. It returns the message as it was given, with its id and its time.
-func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEvent, files *Spool) (said api.MessageEvent, err error) {
+func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEvent, files *spool.Spool) (said api.MessageEvent, err error) {
 	return s.say(ctx, id, m, files, keyOfTold("say", id, key, digestOfMessage(m)))
 }
 
-func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files *Spool, key store.Key) (said api.MessageEvent, err error) {
+func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files *spool.Spool, key store.Key) (said api.MessageEvent, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	if err := errors.Join(s.undamaged(ctx), s.room(0)); err != nil {
 		return m, err
@@ -91,7 +92,7 @@ func tooLate() error {
 }
 
 // saidNow completes a message and checks it.
-func saidNow(m api.MessageEvent, files *Spool) (api.MessageEvent, error) {
+func saidNow(m api.MessageEvent, files *spool.Spool) (api.MessageEvent, error) {
 	if m.ID == "" {
 		id, err := run.NewID()
 		if err != nil {
@@ -103,7 +104,7 @@ func saidNow(m api.MessageEvent, files *Spool) (api.MessageEvent, error) {
 	if m.Role != api.RoleUser {
 		return m, fault.New(fault.Input, "the message is not in the role of a user")
 	}
-	withFile := len(files.inputs()) > 0
+	withFile := len(files.Files()) > 0
 	for _, part := range m.Parts {
 		withFile = withFile || part.File != nil
 	}
@@ -268,7 +269,7 @@ func (l *loop) messages(ctx context.Context, run string, after int64, limit int)
 // Messages returns a part of the messages of a run, those that come after one with a number, in
 // their order. The limit is 1 to 1000; 0 is 100. An unknown run is a NotFound fault.
 func (s *Service) Messages(ctx context.Context, id string, after int64, limit int) (api.MessagePage, error) {
-	limit, err := limitOf(limit)
+	limit, err := api.PageLimit(limit)
 	if err != nil {
 		return api.MessagePage{}, err
 	}
@@ -295,7 +296,7 @@ func (sub Submission) firstMessage(placed []run.PlacedFile) (*api.MessageEvent, 
 		if part.File == nil {
 			continue
 		}
-		file, err := sub.Files.placedAs(part.File.Name, placed, used)
+		file, err := placedAs(part.File.Name, sub.Files.Files(), placed, used)
 		if err != nil {
 			return nil, err
 		}
@@ -314,13 +315,11 @@ func (sub Submission) firstMessage(placed []run.PlacedFile) (*api.MessageEvent, 
 
 // placedAs returns a received file under the name that it has in /io/input. Of several with one name
 // each is used once.
-func (p *Spool) placedAs(name string, placed []run.PlacedFile, used map[int]bool) (api.File, error) {
-	if p != nil {
-		for i, f := range p.files {
-			if f.name == name && !used[i] && i < len(placed) {
-				used[i] = true
-				return api.File{Name: placed[i].Name, SizeBytes: f.size, SHA256: f.sha256}, nil
-			}
+func placedAs(name string, files []spool.File, placed []run.PlacedFile, used map[int]bool) (api.File, error) {
+	for i, f := range files {
+		if f.Name == name && !used[i] && i < len(placed) {
+			used[i] = true
+			return api.File{Name: placed[i].Name, SizeBytes: f.Size, SHA256: f.SHA256}, nil
 		}
 	}
 	return api.File{}, fault.New(fault.Input, "the message names a file that was not given")

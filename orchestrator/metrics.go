@@ -143,6 +143,14 @@ func (m *metrics) pushed(r push.Result, after time.Duration) {
 	}
 }
 
+// became counts occurrences of schedules by what became of them.
+func (m *metrics) became(o api.OccurrenceOutcome, n int) {
+	m.occurred.WithLabelValues(string(o)).Add(float64(n))
+}
+
+// begunLate counts a run of a schedule by how late it began.
+func (m *metrics) begunLate(by time.Duration) { m.late.WithLabelValues().Observe(by.Seconds()) }
+
 // Metrics returns the service's metrics, its current figures included.
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/scheduler"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
 	"github.com/agent-on-demand/aod/upstream"
@@ -46,7 +47,7 @@ type Options struct {
 
 	Sessions int // containers that live on between the turns of sessions, of a Service; default 8
 
-	Clock Clock // what schedules go by; default the machine's
+	Clock scheduler.Clock // what schedules go by; default the machine's
 
 	PayloadBytes int64 // of an input; default 1 MiB
 	MinFreeDisk  int64 // on the disks of the home and of the engine; below it nothing new begins; default 0, no bound
@@ -86,9 +87,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Pushes.Door == nil {
 		o.Pushes.Door = egress.New(egress.Options{})
-	}
-	if o.Clock == nil {
-		o.Clock = wallClock{}
 	}
 	o.Limits = o.Limits.Or(runtime.DefaultLimits())
 	return o

@@ -93,21 +93,6 @@ func (j *job) checkProject() error {
 	return manifest.Verify(j.life, j.BaseDir())
 }
 
-// place returns what stores the project of a submission; nil: it has none.
-func (p *Spool) place() run.PlaceProject {
-	if p == nil || p.project == nil {
-		return nil
-	}
-	return func(_ context.Context, dir string, o workspace.Options) (workspace.Manifest, error) {
-		f, _, err := safefs.OpenNamed(p.project.path)
-		if err != nil {
-			return workspace.Manifest{}, run.StorageFault(err)
-		}
-		defer func() { _ = f.Close() }() // read only
-		return workspace.Unpack(dir, f, o)
-	}
-}
-
 // projectOf returns what stores the project of an earlier run once more; nil: it had none.
 func (s *Service) projectOf(id string) (run.PlaceProject, error) {
 	return storedProject(s.runPath(id))

@@ -260,7 +260,7 @@ type QuestionFilter struct {
 
 // Questions lists the open questions, the oldest first.
 func (s *Service) Questions(ctx context.Context, f QuestionFilter) (api.QuestionPage, error) {
-	limit, err := limitOf(f.Limit)
+	limit, err := api.PageLimit(f.Limit)
 	if err != nil {
 		return api.QuestionPage{}, err
 	}

@@ -67,9 +67,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 	}
 	j := s.lead(r, nil)
 	j.find, j.execution = s.units.Get, unknownKind{}
-	if record.Schedule != nil {
-		s.timetable.join(record.Schedule.Name, j.ID)
-	}
+	j.joinSchedule()
 	j.pins.versions = record.Versions
 	if err := json.Unmarshal(row.Private, &j.private); err != nil {
 		wrecked = errors.Join(wrecked, undecodable(err))
@@ -172,7 +170,7 @@ func (s *Service) cancelRequested(ctx context.Context, id string) error {
 
 // sweepStrays removes what belongs to no run: a process left it that died between two steps.
 func (s *Service) sweepStrays(ctx context.Context) {
-	if err := errors.Join(s.removeUnknownFiles(ctx), s.sessions.RemoveStrays(), s.removeUnknownScheduleFiles(ctx)); err != nil {
+	if err := errors.Join(s.removeUnknownFiles(ctx), s.sessions.RemoveStrays(), s.schedules.RemoveStrays(ctx)); err != nil {
 		s.logger.Warn("stray files not removed", fault.LogAttr(err))
 	}
 	for kind := range s.kinds.Each() {

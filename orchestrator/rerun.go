@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -29,11 +29,11 @@ func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (re
 	if err := run.CheckRerun(old); err != nil {
 		return api.Record{}, false, err
 	}
-	spool, err := s.spoolInputs(id)
+	files, err := s.spoolInputs(id)
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	defer func() { err = errors.Join(err, spool.Remove()) }()
+	defer func() { err = errors.Join(err, files.Remove()) }()
 	k := store.Key{Value: clientKey(key), Fingerprint: rerunFingerprint(id, from)}
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
@@ -45,7 +45,7 @@ func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (re
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	asked, err := s.prepareAgain(ctx, u, old, spool)
+	asked, err := s.prepareAgain(ctx, u, old, files)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -71,7 +71,7 @@ func rerunFingerprint(id string, from api.Rerun) string {
 }
 
 // prepareAgain checks an input whose files were named by the earlier run.
-func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record, spool *Spool) (asked accepted, err error) {
+func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record, files *spool.Spool) (asked accepted, err error) {
 	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
 	if asked.Start, err = s.startOf(ctx, old.ID); err != nil {
 		return asked, err
@@ -79,8 +79,8 @@ func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record
 	if asked.Input, err = contract.Decode(orEmpty(old.Input), s.opts.PayloadBytes); err != nil {
 		return asked, err
 	}
-	for _, f := range spool.files {
-		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.path, Name: f.name, Ours: true, SHA256: f.sha256})
+	for _, f := range files.Files() {
+		asked.Placed = append(asked.Placed, run.PlacedFile{Source: f.Path, Name: f.Name, Ours: true, SHA256: f.SHA256})
 	}
 	return asked, s.ready(ctx, &asked)
 }
@@ -100,8 +100,8 @@ func (s *Service) startOf(ctx context.Context, id string) (capsule.AgentStart, e
 
 // spoolInputs links the input files of a run into a spool, under their names in
 // /io/input.
-func (s *Service) spoolInputs(id string) (*Spool, error) {
-	spool, err := s.NewSpool()
+func (s *Service) spoolInputs(id string) (*spool.Spool, error) {
+	linked, err := s.NewSpool()
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +114,10 @@ func (s *Service) spoolInputs(id string) (*Spool, error) {
 		if err != nil {
 			return err
 		}
-		link := filepath.Join(spool.dir, fmt.Sprint(len(spool.files)))
-		spool.files = append(spool.files, spooled{name: filepath.ToSlash(name), path: link})
-		return os.Link(path, link) //nolint:gosec // the directory is ours alone, and a sandbox sees it read-only
+		return linked.Link(path, spool.File{Name: filepath.ToSlash(name)})
 	})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(run.StorageFault(err), spool.Remove())
+		return nil, errors.Join(run.StorageFault(err), linked.Remove())
 	}
-	return spool, nil
+	return linked, nil
 }

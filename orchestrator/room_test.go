@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 
@@ -32,42 +31,6 @@ func TestAHandoffNeedsRoom(t *testing.T) {
 	}
 	w.open("refused")
 	w.await(id)
-}
-
-func TestASpoolStopsWhereTheRoomEnds(t *testing.T) {
-	w := newFixture(t)
-	spool, err := w.service.NewSpool()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer spool.Remove()
-	full := fault.New(fault.Unavailable, "full")
-	looks := 0
-	spool.room = func(int64) error {
-		if looks++; looks > 2 {
-			return full
-		}
-		return nil
-	}
-	from := &counted{Reader: io.LimitReader(endless{}, 1<<30)}
-	if err := spool.Add("doc", "doc", from, 1<<30); !fault.Is(err, fault.Unavailable) || from.n > 4*roomStep {
-		t.Errorf("after %d bytes: %v", from.n, err)
-	}
-}
-
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
-type counted struct {
-	io.Reader
-	n int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 func TestNothingNewBeginsWithoutRoom(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -80,7 +81,7 @@ func (w *scheduled) put(spec api.ScheduleSpec) api.Schedule {
 	if spec.Every+spec.At+spec.Cron == "" {
 		spec.Every = "1m"
 	}
-	made, _, err := w.service.PutSchedule(w.t.Context(), "one", spec, nil)
+	made, _, err := w.service.Schedules().Put(w.t.Context(), "one", spec, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func (w *scheduled) put(spec api.ScheduleSpec) api.Schedule {
 // history is that of the schedule "one", the oldest first.
 func (w *scheduled) history() []api.Occurrence {
 	w.t.Helper()
-	page, err := w.service.Occurrences(w.t.Context(), "one", 0, 1000)
+	page, err := w.service.Schedules().Occurrences(w.t.Context(), "one", 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func (w *scheduled) restartAt(now time.Time) {
 
 func (w *scheduled) show() api.Schedule {
 	w.t.Helper()
-	shown, err := w.service.Schedule(w.t.Context(), "one")
+	shown, err := w.service.Schedules().Get(w.t.Context(), "one")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -233,10 +234,12 @@ func TestAClockThatIsMovedDoublesNothing(t *testing.T) {
 func (w *scheduled) calm() {
 	w.t.Helper()
 	within(w.t, func() bool {
-		p := w.service.timetable.find("one")
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.dueUntil(w.clock.Now())) == 0 && len(p.waiting) == 0 && len(w.service.timetable.runs("one")) == 0
+		shown := w.show()
+		if shown.Next != nil && !shown.Next.After(w.clock.Now()) {
+			return false
+		}
+		waiting, err := w.service.store.WaitingOccurrences(w.t.Context(), 0)
+		return err == nil && len(waiting) == 0 && w.service.running() == 0
 	}, w.told)
 }
 
@@ -398,7 +401,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 		if err := spool.Add("doc", "doc.txt", bytes.NewBufferString(content), 1000); err != nil {
 			t.Fatal(err)
 		}
-		made, _, err := w.service.PutSchedule(t.Context(), "one", api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m", File: "out"})}, spool)
+		made, _, err := w.service.Schedules().Put(t.Context(), "one", api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m", File: "out"})}, spool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -431,7 +434,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 		}
 	}
 	left(1)
-	if err := w.service.DeleteSchedule(t.Context(), "one"); err != nil {
+	if err := w.service.Schedules().Delete(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
 	left(0)
@@ -441,7 +444,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 	w := newScheduled(t)
 	spec := api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m"})}
-	if _, _, err := w.service.PutSchedule(WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
+	if _, _, err := w.service.Schedules().Put(access.WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.restartAt(noon.Add(time.Minute))
@@ -450,7 +453,7 @@ func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 		t.Errorf("it is of %q", record.By)
 	}
 	w.clock.set(noon.Add(time.Minute + time.Second))
-	byHand, err := w.service.RunSchedule(WithClient(t.Context(), "ada"), "one")
+	byHand, err := w.service.Schedules().Run(access.WithClient(t.Context(), "ada"), "one")
 	if err != nil || byHand.By != "ada" {
 		t.Errorf("by hand it is of %q, %v", byHand.By, err)
 	}
@@ -462,7 +465,7 @@ func TestPauseCountAndByHand(t *testing.T) {
 	w.put(api.ScheduleSpec{Count: 3, Input: encoded(orders{Mark: "m"})})
 	pause := func(paused bool, want api.ScheduleState) {
 		t.Helper()
-		if got, err := w.service.PauseSchedule(t.Context(), "one", paused); err != nil || got.State != want {
+		if got, err := w.service.Schedules().Pause(t.Context(), "one", paused); err != nil || got.State != want {
 			t.Errorf("it is %s, %v, want %s", got.State, err, want)
 		}
 	}
@@ -474,14 +477,14 @@ func TestPauseCountAndByHand(t *testing.T) {
 		t.Errorf("the unit's next is %+v", next)
 	}
 	w.clock.set(noon.Add(10 * time.Minute))
-	by, err := w.service.RunSchedule(t.Context(), "one")
+	by, err := w.service.Schedules().Run(t.Context(), "one")
 	if err != nil || by.Schedule == nil {
 		t.Fatalf("by hand: %+v, %v", by.Schedule, err)
 	}
 	w.await(by.ID)
 	w.calm()
 	pause(false, api.ScheduleActive)
-	times, err := w.service.NextTimes(t.Context(), "one", 0)
+	times, err := w.service.Schedules().Next(t.Context(), "one", 0)
 	if err != nil || len(times.Times) != 2 || !times.Times[0].Equal(noon.Add(11*time.Minute)) {
 		t.Errorf("the next times are %v, %v", times, err)
 	}
@@ -491,7 +494,7 @@ func TestPauseCountAndByHand(t *testing.T) {
 	}
 	w.becomes("1 started 10 started 11 started 12 started")
 	w.state(api.ScheduleEnded)
-	if page, err := w.service.Schedules(t.Context(), 0, 1); err != nil || len(page.Schedules) != 1 || page.Next == nil || page.Schedules[0].Input != nil {
+	if page, err := w.service.Schedules().List(t.Context(), 0, 1); err != nil || len(page.Schedules) != 1 || page.Next == nil || page.Schedules[0].Input != nil {
 		t.Errorf("the list: %+v, %v", page, err)
 	}
 }
@@ -517,17 +520,17 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	} {
 		spec := good
 		c.change(&spec)
-		if _, _, err := w.service.PutSchedule(t.Context(), c.name, spec, nil); !fault.Is(err, c.kind) {
+		if _, _, err := w.service.Schedules().Put(t.Context(), c.name, spec, nil); !fault.Is(err, c.kind) {
 			t.Errorf("%s %+v: %v", c.name, spec, err)
 		}
 	}
-	if _, err := w.service.Schedule(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
+	if _, err := w.service.Schedules().Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("there is one: %v", err)
 	}
 	if _, err := w.service.DisableUnit(t.Context(), "worker"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.service.PutSchedule(t.Context(), "one", good, nil); !fault.Is(err, fault.Disabled) {
+	if _, _, err := w.service.Schedules().Put(t.Context(), "one", good, nil); !fault.Is(err, fault.Disabled) {
 		t.Errorf("of a disabled unit: %v", err)
 	}
 }

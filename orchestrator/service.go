@@ -81,6 +81,7 @@ func NewService(opts Options) (_ *Service, err error) {
 		return nil, err
 	}
 	s.journal = s.store
+	s.schedules = s.newSchedules()
 	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	if err := errors.Join(s.readSwitches(ctx), s.restoreSessions(ctx), s.restoreSchedules(ctx)); err != nil {
+	if err := errors.Join(s.readSwitches(ctx), s.restoreSessions(ctx), s.schedules.Restore(ctx)); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.holdAge(ctx)
@@ -168,7 +169,7 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	s.started.Store(true)
 	s.tasks.Go(func() { s.meetUnits(s.begin) })
-	s.tasks.Go(func() { s.keepTimes(s.begin) })
+	s.tasks.Go(func() { s.schedules.KeepTimes(s.begin) })
 	if s.PushesOn() {
 		s.tasks.Go(func() { s.deliverPushes(s.life) })
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -39,7 +40,7 @@ func (l *loop) conversation(u *unit.Unit) (run.Conversant, run.SessionTerms, err
 // project that the files hold; there are no others. Nothing is started before the first turn.
 // The Service takes the files over, which may be nil. The error is a Conflict fault of a unit
 // that has no sessions, and a Busy one where too many are open.
-func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) (_ api.Session, err error) {
+func (s *Service) CreateSession(ctx context.Context, name string, files *spool.Spool) (_ api.Session, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	if err := s.admits(ctx); err != nil {
 		return api.Session{}, err
@@ -53,7 +54,7 @@ func (s *Service) CreateSession(ctx context.Context, name string, files *Spool) 
 		return api.Session{}, err
 	}
 	row := begun.Row()
-	err = s.placeSessionProject(ctx, u, row.ID, files.place())
+	err = s.placeSessionProject(ctx, u, row.ID, files.Project())
 	if err == nil {
 		err = s.store.InsertSession(ctx, row)
 	}
@@ -135,7 +136,7 @@ type SessionFilter struct {
 
 // SessionList lists sessions, the newest first.
 func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.SessionPage, error) {
-	limit, err := limitOf(f.Limit)
+	limit, err := api.PageLimit(f.Limit)
 	if err != nil {
 		return api.SessionPage{}, err
 	}

@@ -118,7 +118,7 @@ func (s *Service) StepList(ctx context.Context, id string, f StepFilter) (api.St
 	if _, err := s.Get(ctx, id); err != nil {
 		return api.StepPage{}, err
 	}
-	limit, err := limitOf(f.Limit)
+	limit, err := api.PageLimit(f.Limit)
 	if err != nil {
 		return api.StepPage{}, err
 	}
@@ -135,22 +135,6 @@ func (s *Service) StepList(ctx context.Context, id string, f StepFilter) (api.St
 		page.Next = &rows[limit-1].Seq
 	}
 	return page, err
-}
-
-const (
-	defaultPage = 100
-	mostInPage  = 1000
-)
-
-// limitOf checks how many entries of a list a client wants.
-func limitOf(asked int) (int, error) {
-	if asked < 0 || asked > mostInPage {
-		return 0, fault.New(fault.Input, "the limit is %d; it can be 1 to %d", asked, mostInPage)
-	}
-	if asked == 0 {
-		return defaultPage, nil
-	}
-	return asked, nil
 }
 
 func shownStep(row store.Step) (api.Step, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // Submission asks a Service for one run of a unit.
@@ -13,7 +14,7 @@ type Submission struct {
 	Unit    string          // "" with a Session: its own
 	Session string          // the run is its next turn; "" for none
 	Input   json.RawMessage // a JSON object; nil is {}
-	Files   *Spool          // the caller's files, which the Service takes over; nil for none
+	Files   *spool.Spool    // the caller's files, which the Service takes over; nil for none
 	Timeout time.Duration   // 0: the unit's, or the default
 	Within  time.Duration   // shortens the timeout, whatever it is, and never lengthens it; 0 does neither
 	// Metadata says what the run is about, within the bounds of api.CheckMetadata: lists can be

@@ -80,7 +80,7 @@ func (sub Submission) key() (store.Key, error) {
 		return store.Key{}, fault.Wrap(fault.Input, err, "the input is not JSON")
 	}
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%q %q %v\n%s", sub.Unit, input.Bytes(), sub.Timeout, sub.Files.digest())
+	_, _ = fmt.Fprintf(sum, "%q %q %v\n%s", sub.Unit, input.Bytes(), sub.Timeout, sub.Files.Digest())
 	if sub.Within > 0 {
 		_, _ = fmt.Fprintf(sum, "\n%v", sub.Within)
 	}
@@ -153,7 +153,7 @@ func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (ac
 		return accepted{}, err
 	}
 	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get, unattended: sub.Unattended}
-	asked.Input, asked.Files, asked.Timeout, asked.Project = input, sub.Files.inputs(), sub.Timeout, sub.Files.place()
+	asked.Input, asked.Files, asked.Timeout, asked.Project = input, sub.Files.Inputs(), sub.Timeout, sub.Files.Project()
 	asked.Start = sub.Start
 	if !sub.Start.IsZero() && sub.Session != "" {
 		return accepted{}, fault.New(fault.Input, "a turn of a session has no env and no dir of its own: its program may have started long ago").

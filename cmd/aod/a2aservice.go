@@ -37,7 +37,7 @@ func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.
 	if sub.Begins {
 		session, err := s.CreateSession(ctx, sub.Unit, nil)
 		if err != nil {
-			return api.Record{}, errors.Join(err, unspooled(spool))
+			return api.Record{}, errors.Join(err, spool.Remove())
 		}
 		begun, sub.Session, sub.Context = session.ID, session.ID, session.ID
 	}
@@ -56,13 +56,6 @@ func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.
 		}
 	}
 	return record, err
-}
-
-func unspooled(spool *orchestrator.Spool) error {
-	if spool == nil {
-		return nil
-	}
-	return spool.Remove()
 }
 
 // Cancel implements a2a.Service.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/protocol/mcp"
 )
 
@@ -51,19 +52,19 @@ func (s mcpService) Open(ctx context.Context, id string, file api.File) (io.Read
 
 // spooled receives the files of a protocol's message, each of at most limit bytes, under the names
 // that the input has for them; nil: there are none.
-func spooled[F any](service *orchestrator.Service, limit int64, files []F, of func(F) (name string, content io.Reader)) (*orchestrator.Spool, error) {
+func spooled[F any](service *orchestrator.Service, limit int64, files []F, of func(F) (name string, content io.Reader)) (*spool.Spool, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	spool, err := service.NewSpool()
+	received, err := service.NewSpool()
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
 		name, content := of(f)
-		if err := spool.Add("", name, content, limit); err != nil {
-			return nil, errors.Join(err, spool.Remove())
+		if err := received.Add("", name, content, limit); err != nil {
+			return nil, errors.Join(err, received.Remove())
 		}
 	}
-	return spool, nil
+	return received, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/access"
 )
 
 // requestTime bounds requests that neither wait nor carry much data.
@@ -54,7 +54,7 @@ func (a *API) logAccess(c echo.Context, took time.Duration) {
 	if run := runOf(c); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}
-	if token := orchestrator.ClientOf(c.Request().Context()); token != "" {
+	if token := access.ClientOf(c.Request().Context()); token != "" {
 		attrs = append(attrs, slog.String("token", token))
 	}
 	if noted, ok := c.Get(notesKey).([]slog.Attr); ok {

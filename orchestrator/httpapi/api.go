@@ -144,13 +144,13 @@ func (a *API) schedules() []route {
 		{http.MethodGet, "/v1/schedules", access.Read, a.listSchedules, 0},
 		{http.MethodPost, "/v1/schedules/preview", access.Read, a.previewTimes, 0},
 		{http.MethodPut, "/v1/schedules/:name", access.Run, a.putSchedule, slow},
-		{http.MethodGet, "/v1/schedules/:name", access.Read, one(scheduleName, a.svc.Schedule), 0},
+		{http.MethodGet, "/v1/schedules/:name", access.Read, one(scheduleName, a.getSchedule), 0},
 		{http.MethodDelete, "/v1/schedules/:name", access.Run, a.deleteSchedule, 0},
 		{http.MethodPost, "/v1/schedules/:name/pause", access.Run, one(scheduleName, a.pausing(true)), 0},
 		{http.MethodPost, "/v1/schedules/:name/resume", access.Run, one(scheduleName, a.pausing(false)), 0},
 		{http.MethodPost, "/v1/schedules/:name/run", access.Run, a.runSchedule, slow},
 		{http.MethodGet, "/v1/schedules/:name/next", access.Read, a.nextTimes, 0},
-		{http.MethodGet, "/v1/schedules/:name/occurrences", access.Read, pages(scheduleName, ofPage, a.svc.Occurrences), 0},
+		{http.MethodGet, "/v1/schedules/:name/occurrences", access.Read, pages(scheduleName, ofPage, a.occurrences), 0},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // auHeader names the run in every answer about one: the body is the unit's output.
@@ -83,7 +84,7 @@ func auInput(prompt string, args []string) (json.RawMessage, error) {
 
 // readStdin receives the body. A body larger than the unit accepts is refused before it is
 // sent if its length is declared, else as soon as the excess arrives.
-func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error) {
+func (a *API) readStdin(c echo.Context, unit string) (*spool.Spool, error) {
 	limit, err := a.svc.StdinLimit(c.Request().Context(), unit)
 	if err != nil {
 		return nil, err
@@ -95,19 +96,19 @@ func (a *API) readStdin(c echo.Context, unit string) (*orchestrator.Spool, error
 	if err := a.svc.Room(c.Request().ContentLength); err != nil {
 		return nil, err
 	}
-	spool, err := a.svc.NewSpool()
+	files, err := a.svc.NewSpool()
 	if err != nil {
 		return nil, err
 	}
 	stdin := bodyOf(c, limit)
-	if err := stdin.Or(spool.Add("stdin", "stdin", stdin, limit)); err != nil {
-		a.release(c, spool)
+	if err := stdin.Or(files.Add("stdin", "stdin", stdin, limit)); err != nil {
+		a.release(c, files)
 		if fault.Is(err, fault.TooLarge) {
 			err = stdinTooLarge(limit)
 		}
 		return nil, err
 	}
-	return spool, nil
+	return files, nil
 }
 
 func stdinTooLarge(limit int64) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // auth knows the server's own token by its digest, so that comparing takes the same time for
@@ -39,7 +38,7 @@ func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		request := c.Request()
-		c.SetRequest(request.WithContext(orchestrator.WithClient(request.Context(), grant.Name)))
+		c.SetRequest(request.WithContext(access.WithClient(request.Context(), grant.Name)))
 		if known {
 			if err := grant.Allows(r.scope); err != nil {
 				return err
@@ -98,5 +97,5 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
-	return orchestrator.WithClient(ctx, grant.Name), grant.Allows(access.Run)
+	return access.WithClient(ctx, grant.Name), grant.Allows(access.Run)
 }

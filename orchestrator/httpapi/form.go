@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 const (
@@ -39,7 +40,7 @@ type form struct {
 	takes map[string]int64 // the texts that there may be, each with its limit in bytes
 	works bool             // there may be a workspace
 	texts map[string][]byte
-	spool *orchestrator.Spool // nil until there is a file
+	spool *spool.Spool // nil until there is a file
 }
 
 // parseForm reads a form with the given texts. The caller releases its spool, unless it is handed on.
@@ -96,9 +97,9 @@ func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission,
 
 // noFiles refuses a form with files, but for a workspace.
 func (f *form) noFiles() error {
-	for _, name := range f.spool.Fields() {
-		if name != "workspace" {
-			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(name)).
+	for _, file := range f.spool.Files() {
+		if file.Field != "workspace" {
+			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(file.Field)).
 				WithHint("the only file is workspace, a tar")
 		}
 	}

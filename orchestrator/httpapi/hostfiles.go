@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -25,7 +25,7 @@ type hostFile struct {
 // takeHostFiles copies the files of this host that an execution names. It copies nothing
 // from outside the roots, and omits no named file. The spool is nil if no file is named;
 // the caller releases it.
-func (a *API) takeHostFiles(c echo.Context, asked execution) (*orchestrator.Spool, error) {
+func (a *API) takeHostFiles(c echo.Context, asked execution) (*spool.Spool, error) {
 	schema, err := a.svc.Schema(c.Request().Context(), asked.unit)
 	if err != nil {
 		return nil, err
@@ -38,33 +38,33 @@ func (a *API) takeHostFiles(c echo.Context, asked execution) (*orchestrator.Spoo
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	spool, err := a.svc.NewSpool()
+	copies, err := a.svc.NewSpool()
 	if err != nil {
 		return nil, err
 	}
-	if err := a.copyHostFiles(spool, files); err != nil {
-		a.release(c, spool)
+	if err := a.copyHostFiles(copies, files); err != nil {
+		a.release(c, copies)
 		return nil, err
 	}
-	return spool, nil
+	return copies, nil
 }
 
-func (a *API) copyHostFiles(spool *orchestrator.Spool, files []hostFile) error {
+func (a *API) copyHostFiles(copies *spool.Spool, files []hostFile) error {
 	for _, f := range files {
-		if err := a.copyHostFile(spool, f); err != nil {
+		if err := a.copyHostFile(copies, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *API) copyHostFile(spool *orchestrator.Spool, f hostFile) error {
+func (a *API) copyHostFile(copies *spool.Spool, f hostFile) error {
 	content, err := openUnder(a.opts.FileRoots, f)
 	if err != nil {
 		return err
 	}
 	defer content.Close()
-	return spool.Add(f.field, f.name, content, a.opts.UploadBytes)
+	return copies.Add(f.field, f.name, content, a.opts.UploadBytes)
 }
 
 // openUnder opens a regular file below one of the roots, following no link out of it.

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func (a *API) listSchedules(c echo.Context) error {
@@ -18,7 +18,7 @@ func (a *API) listSchedules(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Schedules(c.Request().Context(), before, limit)
+	page, err := a.svc.Schedules().List(c.Request().Context(), before, limit)
 	return replied(c, page, err)
 }
 
@@ -51,14 +51,22 @@ func (a *API) putSchedule(c echo.Context) error {
 		a.release(c, files)
 		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
-	schedule, created, err := a.svc.PutSchedule(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
+	schedule, created, err := a.svc.Schedules().Put(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
 	return stored(c, "/v1/schedules/"+name, schedule, created, err)
+}
+
+func (a *API) getSchedule(ctx context.Context, name string) (api.Schedule, error) {
+	return a.svc.Schedules().Get(ctx, name)
+}
+
+func (a *API) occurrences(ctx context.Context, name string, before int64, limit int) (api.OccurrencePage, error) {
+	return a.svc.Schedules().Occurrences(ctx, name, before, limit)
 }
 
 // pausing is what pauses a schedule, or has it go on.
 func (a *API) pausing(paused bool) func(context.Context, string) (api.Schedule, error) {
 	return func(ctx context.Context, name string) (api.Schedule, error) {
-		return a.svc.PauseSchedule(ctx, name, paused)
+		return a.svc.Schedules().Pause(ctx, name, paused)
 	}
 }
 
@@ -67,7 +75,7 @@ func (a *API) deleteSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.svc.DeleteSchedule(c.Request().Context(), name); err != nil {
+	if err := a.svc.Schedules().Delete(c.Request().Context(), name); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -84,7 +92,7 @@ func (a *API) runSchedule(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	record, err := a.svc.RunSchedule(c.Request().Context(), name)
+	record, err := a.svc.Schedules().Run(c.Request().Context(), name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +116,7 @@ func (a *API) nextTimes(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	times, err := a.svc.NextTimes(c.Request().Context(), name, n)
+	times, err := a.svc.Schedules().Next(c.Request().Context(), name, n)
 	return replied(c, times, err)
 }
 
@@ -123,13 +131,13 @@ func (a *API) previewTimes(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	times, err := a.svc.PreviewTimes(spec, n)
+	times, err := a.svc.Schedules().Preview(spec, n)
 	return replied(c, times, err)
 }
 
 // scheduleOf reads the body in either of its forms. In a form the part schedule is what else is
 // the body, and the others are files. Whoever gets the spool owns it.
-func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *orchestrator.Spool, err error) {
+func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *spool.Spool, err error) {
 	if httpwire.MediaType(c.Request().Header) != echo.MIMEMultipartForm {
 		spec, err = a.readSpec(c)
 		return spec, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // sessionID returns the id in the request's path. It has the form of a run's.
@@ -33,7 +34,7 @@ func (a *API) createSession(c echo.Context) error {
 
 // newSession reads the body in either of its forms: JSON, or a form with the project that the
 // session works on.
-func (a *API) newSession(c echo.Context) (unit string, files *orchestrator.Spool, err error) {
+func (a *API) newSession(c echo.Context) (unit string, files *spool.Spool, err error) {
 	if httpwire.MediaType(c.Request().Header) == echo.MIMEMultipartForm {
 		f := &form{works: true, takes: map[string]int64{"unit": maxTextBytes}}
 		if err := a.parseForm(c, f); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func (a *API) submit(c echo.Context) error {
@@ -28,11 +29,8 @@ func (a *API) submit(c echo.Context) error {
 }
 
 // release releases files that no run took.
-func (a *API) release(c echo.Context, spool *orchestrator.Spool) {
-	if spool == nil {
-		return
-	}
-	if err := spool.Remove(); err != nil {
+func (a *API) release(c echo.Context, files *spool.Spool) {
+	if err := files.Remove(); err != nil {
 		a.opts.Logger.WarnContext(c.Request().Context(), "spool not removed", "error", err)
 	}
 }

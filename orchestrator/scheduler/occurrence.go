@@ -1,4 +1,4 @@
-package orchestrator
+package scheduler
 
 import (
 	"context"
@@ -6,31 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/store"
 )
 
-// occurrence is one of a schedule, which gets a run.
-type occurrence struct {
-	name string // the schedule's
-	store.Occurrence
-}
-
-// startedAs returns the occurrence as it is stored with its run; nil is of none.
-func (o *occurrence) startedAs(id string) *store.Occurrence {
-	if o == nil {
-		return nil
-	}
-	row := o.Occurrence
-	row.Outcome, row.Run, row.Reason = string(api.OccurrenceStarted), id, ""
-	return &row
-}
-
 // occur has a run for a planned time, or what the schedule says of a run of it that goes on.
-func (s *Service) occur(ctx context.Context, p *planned, at time.Time) error {
-	going := s.timetable.runs(p.name)
+func (s *Scheduler) occur(ctx context.Context, p *planned, at time.Time) error {
+	going := s.table.runs(p.name)
 	if len(going) == 0 && len(p.waiting) == 0 || p.plan.Overlap == api.OverlapAllow {
 		return s.beginRun(ctx, p, s.occurrenceOf(p, at))
 	}
@@ -47,7 +32,7 @@ func (s *Service) occur(ctx context.Context, p *planned, at time.Time) error {
 }
 
 // supplant cancels the runs of a schedule for an occurrence, which begins after their ends.
-func (s *Service) supplant(ctx context.Context, p *planned, at time.Time, going []string) error {
+func (s *Scheduler) supplant(ctx context.Context, p *planned, at time.Time, going []string) error {
 	for len(p.waiting) > 0 {
 		if err := s.endWaiting(ctx, p, api.OccurrenceSkipped, "a later occurrence took its place"); err != nil {
 			return err
@@ -57,26 +42,26 @@ func (s *Service) supplant(ctx context.Context, p *planned, at time.Time, going 
 		return err
 	}
 	for _, id := range going {
-		_, _ = s.Cancel(ctx, id, "the next occurrence of its schedule was due") // it may have ended
+		_, _ = s.host.Cancel(ctx, id, "the next occurrence of its schedule was due") // it may have ended
 	}
 	return nil
 }
 
 // endWaiting gives the first occurrence that waits an end without a run.
-func (s *Service) endWaiting(ctx context.Context, p *planned, outcome api.OccurrenceOutcome, reason string) error {
+func (s *Scheduler) endWaiting(ctx context.Context, p *planned, outcome api.OccurrenceOutcome, reason string) error {
 	o := p.waiting[0]
 	o.Outcome, o.Reason = string(outcome), reason
 	if err := s.store.SaveOccurrence(ctx, o); err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}
 	p.waiting = p.waiting[1:]
-	s.metrics.occurred.WithLabelValues(string(outcome)).Inc()
+	s.opts.Became(outcome, 1)
 	return nil
 }
 
 // goOnWaiting begins the occurrences of a schedule that wait, one after the other.
-func (s *Service) goOnWaiting(ctx context.Context, p *planned) error {
-	for len(p.waiting) > 0 && !p.gone && len(s.timetable.runs(p.name)) == 0 {
+func (s *Scheduler) goOnWaiting(ctx context.Context, p *planned) error {
+	for len(p.waiting) > 0 && !p.gone && len(s.table.runs(p.name)) == 0 {
 		if err := s.beginRun(ctx, p, p.waiting[0]); err != nil {
 			return err
 		}
@@ -87,8 +72,8 @@ func (s *Service) goOnWaiting(ctx context.Context, p *planned) error {
 
 // beginRun starts the run of an occurrence, or stores why it has none. After an error nothing is
 // stored: it is for the next look, or for the next process.
-func (s *Service) beginRun(ctx context.Context, p *planned, o store.Occurrence) error {
-	_, err := s.startOccurrence(ctx, p, o)
+func (s *Scheduler) beginRun(ctx context.Context, p *planned, o store.Occurrence) error {
+	_, err := s.start(ctx, p, o)
 	var happened *store.Happened
 	switch {
 	case err == nil:
@@ -98,25 +83,25 @@ func (s *Service) beginRun(ctx context.Context, p *planned, o store.Occurrence) 
 		_, err := s.store.AddOccurrences(ctx, p.seq, o.Planned)
 		p.lookedAt(o.Planned, 0)
 		return goneIsFine(p, err)
-	case ctx.Err() != nil || s.shuttingDown():
+	case ctx.Err() != nil || s.host.ShuttingDown():
 		return err
 	}
 	return s.refuse(ctx, p, o, err)
 }
 
 // began notes that an occurrence has its run.
-func (s *Service) began(p *planned, o store.Occurrence) {
+func (s *Scheduler) began(p *planned, o store.Occurrence) {
 	if o.Seq == 0 && !o.Manual {
 		p.lookedAt(o.Planned, 1)
 	}
-	s.metrics.occurred.WithLabelValues(string(api.OccurrenceStarted)).Inc()
+	s.opts.Became(api.OccurrenceStarted, 1)
 	if !o.Manual {
-		s.metrics.late.WithLabelValues().Observe(float64(o.LateMS) / 1000)
+		s.opts.Late(time.Duration(o.LateMS) * time.Millisecond)
 	}
 }
 
 // refuse stores why an occurrence has no run.
-func (s *Service) refuse(ctx context.Context, p *planned, o store.Occurrence, why error) error {
+func (s *Scheduler) refuse(ctx context.Context, p *planned, o store.Occurrence, why error) error {
 	o.Outcome, o.Reason = string(api.OccurrenceRefused), reasonOf(why)
 	added, err := 0, error(nil)
 	if o.Seq != 0 {
@@ -132,7 +117,7 @@ func (s *Service) refuse(ctx context.Context, p *planned, o store.Occurrence, wh
 	if o.Seq == 0 {
 		p.lookedAt(o.Planned, added)
 	}
-	s.metrics.occurred.WithLabelValues(o.Outcome).Inc()
+	s.opts.Became(api.OccurrenceRefused, 1)
 	s.logger.Warn("occurrence refused", "schedule", p.seq, "kind", fault.KindOf(why).String())
 	return nil
 }
@@ -153,9 +138,9 @@ func reasonOf(err error) string {
 	return run.Bounded(text, maxReason)
 }
 
-// startOccurrence has the run of an occurrence accepted. The two are stored in one transaction.
-func (s *Service) startOccurrence(ctx context.Context, p *planned, o store.Occurrence) (record api.Record, err error) {
-	if err := s.admits(ctx); err != nil {
+// start has the host start the run of an occurrence.
+func (s *Scheduler) start(ctx context.Context, p *planned, o store.Occurrence) (record api.Record, err error) {
+	if err := s.host.Admits(ctx); err != nil {
 		return record, err
 	}
 	row, err := s.store.Schedule(ctx, p.name)
@@ -171,24 +156,8 @@ func (s *Service) startOccurrence(ctx context.Context, p *planned, o store.Occur
 		return record, err
 	}
 	defer func() { err = errors.Join(err, files.Remove()) }()
-	u, err := s.units.Get(ctx, row.Unit)
-	if err != nil {
-		return record, err
+	if access.ClientOf(ctx) == "" {
+		ctx = access.WithClient(ctx, stored.by)
 	}
-	if ClientOf(ctx) == "" {
-		ctx = WithClient(ctx, stored.by)
-	}
-	asked, err := s.prepare(ctx, u, stored.submission(p.plan, files))
-	if err != nil {
-		return record, err
-	}
-	asked.metadata, asked.occurrence = stored.spec.Metadata, &occurrence{p.name, o}
-	j, err := s.admit(ctx, asked)
-	if err != nil {
-		return record, err
-	}
-	record = j.Record
-	s.timetable.join(p.name, j.ID)
-	go j.drive()
-	return record, nil
+	return s.host.Start(ctx, stored.request(p.plan, files), o)
 }

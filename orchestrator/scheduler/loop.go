@@ -1,7 +1,8 @@
-package orchestrator
+package scheduler
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -23,15 +24,16 @@ const (
 	mostMissed = 1000
 )
 
-// keepTimes looks at the schedules when they are due, until ctx ends.
-func (s *Service) keepTimes(ctx context.Context) {
+// KeepTimes looks at the schedules when they are due, until ctx ends.
+func (s *Scheduler) KeepTimes(ctx context.Context) {
+	var looks sync.WaitGroup
+	defer looks.Wait()
 	places := make(chan struct{}, mostStarting)
 	for ctx.Err() == nil {
-		changed := s.timetable.changed.After()
-		now := s.opts.Clock.Now()
-		due, next := s.timetable.takeDue(now)
+		now := s.clock.Now()
+		due, next := s.table.takeDue(now)
 		for _, p := range due {
-			s.tasks.Go(func() {
+			looks.Go(func() {
 				select {
 				case places <- struct{}{}:
 				case <-ctx.Done():
@@ -46,41 +48,34 @@ func (s *Service) keepTimes(ctx context.Context) {
 			wait = min(max(next.Sub(now), 0), lookEvery)
 		}
 		select {
-		case <-s.opts.Clock.After(wait):
-		case <-changed:
+		case <-s.clock.After(wait):
+		case <-s.table.changed:
 		case <-ctx.Done():
 		}
 	}
 }
 
 // lookAt does what a schedule has to do now, and notes when it is to be looked at again.
-func (s *Service) lookAt(ctx context.Context, p *planned) {
+func (s *Scheduler) lookAt(ctx context.Context, p *planned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.shuttingDown() {
+	if s.host.ShuttingDown() {
 		return // the next process does, or this one when it has started
 	}
 	err := s.keepUp(ctx, p)
 	if err == nil {
 		err = s.goOnWaiting(ctx, p)
 	}
-	next := s.nextLook(p)
-	if err != nil && ctx.Err() == nil && !s.shuttingDown() {
+	next := p.nextLook()
+	if err != nil && ctx.Err() == nil && !s.host.ShuttingDown() {
 		s.logger.Error("schedule not kept, will try again", "schedule", p.seq, fault.LogAttr(err))
-		next = s.opts.Clock.Now().Add(lookEvery)
+		next = s.clock.Now().Add(lookEvery)
 	}
-	s.timetable.lookAt(p, next)
-}
-
-// shuttingDown reports whether no run is admitted because of this process, not because of the run.
-func (s *Service) shuttingDown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing || !s.started.Load()
+	s.table.lookAt(p, next)
 }
 
 // nextLook returns when the next occurrence of a schedule is due; zero if there is none.
-func (s *Service) nextLook(p *planned) time.Time {
+func (p *planned) nextLook() time.Time {
 	next := p.nextTime()
 	if next.IsZero() {
 		return next
@@ -97,8 +92,8 @@ func (p *planned) nextTime() time.Time {
 }
 
 // keepUp deals with the times of a schedule that have come since the last look.
-func (s *Service) keepUp(ctx context.Context, p *planned) error {
-	now, delay := s.opts.Clock.Now(), p.plan.Delay(p.name)
+func (s *Scheduler) keepUp(ctx context.Context, p *planned) error {
+	now, delay := s.clock.Now(), p.plan.Delay(p.name)
 	due := p.dueUntil(now.Add(-delay))
 	if len(due) == 0 {
 		return nil
@@ -175,7 +170,7 @@ func (p *planned) toBegin(due []time.Time, now time.Time) []time.Time {
 func without(all, tail []time.Time) []time.Time { return all[:len(all)-len(tail)] }
 
 // remember stores times that have no run, or none yet.
-func (s *Service) remember(ctx context.Context, p *planned, times []time.Time, outcome api.OccurrenceOutcome, reason string) error {
+func (s *Scheduler) remember(ctx context.Context, p *planned, times []time.Time, outcome api.OccurrenceOutcome, reason string) error {
 	rows := make([]store.Occurrence, 0, len(times))
 	for _, at := range times {
 		o := s.occurrenceOf(p, at)
@@ -187,7 +182,7 @@ func (s *Service) remember(ctx context.Context, p *planned, times []time.Time, o
 		return goneIsFine(p, err)
 	}
 	p.lookedAt(times[len(times)-1], added)
-	s.metrics.occurred.WithLabelValues(string(outcome)).Add(float64(added))
+	s.opts.Became(outcome, added)
 	if outcome != api.OccurrenceWaiting {
 		s.logger.Info("occurrences without a run", "schedule", p.seq, "outcome", outcome, "occurrences", added)
 		return nil
@@ -211,7 +206,7 @@ func (p *planned) lookedAt(until time.Time, more int) {
 	p.fired += more
 }
 
-func (s *Service) readWaiting(ctx context.Context, p *planned) error {
+func (s *Scheduler) readWaiting(ctx context.Context, p *planned) error {
 	all, err := s.store.WaitingOccurrences(ctx, p.seq)
 	if err == nil {
 		p.waiting = all
@@ -219,8 +214,8 @@ func (s *Service) readWaiting(ctx context.Context, p *planned) error {
 	return err
 }
 
-func (s *Service) occurrenceOf(p *planned, at time.Time) store.Occurrence {
-	now := s.opts.Clock.Now()
+func (s *Scheduler) occurrenceOf(p *planned, at time.Time) store.Occurrence {
+	now := s.clock.Now()
 	late := now.Sub(at.Add(p.plan.Delay(p.name)))
 	return store.Occurrence{Schedule: p.seq, Planned: at, Fired: now, LateMS: max(late, 0).Milliseconds()}
 }

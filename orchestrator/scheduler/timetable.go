@@ -1,4 +1,4 @@
-package orchestrator
+package scheduler
 
 import (
 	"container/heap"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/schedule"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -32,16 +31,28 @@ type planned struct {
 }
 
 // timetable has the schedules by the time at which they are to be looked at, and their runs that
-// go on. The zero value has none.
+// go on.
 type timetable struct {
-	changing sync.Mutex     // one schedule is made, changed or removed at a time
-	changed  pause.Notifier // of an earlier time than before
-	idle     func(name string)
+	changing sync.Mutex    // one schedule is made, changed or removed at a time
+	changed  chan struct{} // has a value when there is something to do earlier than before
 
 	mu    sync.Mutex
 	known map[string]*planned
 	next  byDue
+	freed []*planned                 // a run of which has ended
 	going map[string]map[string]bool // ids of runs, by schedule
+}
+
+func newTimetable() *timetable {
+	return &timetable{changed: make(chan struct{}, 1), known: map[string]*planned{}, going: map[string]map[string]bool{}}
+}
+
+// wake has whoever waits for the next time look again.
+func (t *timetable) wake() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
 }
 
 func (t *timetable) find(name string) *planned {
@@ -59,9 +70,6 @@ func (t *timetable) count() int {
 func (t *timetable) add(p *planned) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known == nil {
-		t.known = map[string]*planned{}
-	}
 	p.index = -1
 	t.known[p.name] = p
 }
@@ -88,14 +96,16 @@ func (t *timetable) lookAt(p *planned, due time.Time) {
 	p.due = due
 	heap.Push(&t.next, p)
 	if p.index == 0 {
-		t.changed.Notify()
+		t.wake()
 	}
 }
 
-// takeDue takes those out that are due, and returns when the next one is; zero if there is none.
+// takeDue takes those out that are due or freed, and returns when the next one is due; zero if there
+// is none.
 func (t *timetable) takeDue(now time.Time) (due []*planned, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	due, t.freed = t.freed, nil
 	for len(t.next) > 0 && !t.next[0].due.After(now) {
 		due = append(due, heap.Pop(&t.next).(*planned))
 	}
@@ -132,26 +142,23 @@ func (t *timetable) nextOf(unit string) *api.NextTime {
 func (t *timetable) join(name, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.going == nil {
-		t.going = map[string]map[string]bool{}
-	}
 	if t.going[name] == nil {
 		t.going[name] = map[string]bool{}
 	}
 	t.going[name][id] = true
 }
 
-// leave notes that a run of a schedule has ended.
+// leave notes that a run of a schedule has ended: what waited for it may begin.
 func (t *timetable) leave(name, id string) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	delete(t.going[name], id)
 	if len(t.going[name]) == 0 {
 		delete(t.going, name)
 	}
-	known := t.known[name] != nil
-	t.mu.Unlock()
-	if known && t.idle != nil {
-		t.idle(name)
+	if p := t.known[name]; p != nil {
+		t.freed = append(t.freed, p)
+		t.wake()
 	}
 }
 
@@ -163,13 +170,6 @@ func (t *timetable) runs(name string) (ids []string) {
 		ids = append(ids, id)
 	}
 	return ids
-}
-
-// leaveSchedule lets an occurrence begin that waits for the end of the run.
-func (j *job) leaveSchedule() {
-	if ref := j.Record.Schedule; ref != nil && j.Over() { // else the next process goes on with it
-		j.loop.timetable.leave(ref.Name, j.ID)
-	}
 }
 
 // byDue is a heap.

@@ -1,0 +1,130 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/schedule"
+	"github.com/agent-on-demand/aod/store"
+)
+
+// Put makes a schedule, or gives one another specification. It takes the files over: each
+// of the schedule's runs gets them; with nil it has none. One that is as it was stays as it is. The
+// error is a fault that names what is wrong with the specification, and nothing has changed then.
+func (s *Scheduler) Put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
+	defer func() { err = errors.Join(err, files.Remove()) }()
+	row, err := s.row(name, access.ClientOf(ctx), spec, files)
+	if err != nil {
+		return shown, false, err
+	}
+	if err := s.host.Admits(ctx); err != nil {
+		return shown, false, err
+	}
+	s.table.changing.Lock()
+	defer s.table.changing.Unlock()
+	old, err := s.store.Schedule(ctx, name)
+	created = fault.Is(err, fault.NotFound)
+	if err != nil && !created {
+		return shown, false, err
+	}
+	was := storedSchedule{row: old}
+	if !created {
+		if was, err = readSchedule(old); err == nil && was.same(row) {
+			shown, err = s.Get(ctx, name)
+			return shown, false, err
+		}
+	}
+	plan, err := s.check(ctx, was, created, &row, spec, files)
+	if err != nil {
+		return shown, false, err
+	}
+	if err := s.save(ctx, was, row, plan, files); err != nil {
+		return shown, false, err
+	}
+	shown, err = s.Get(ctx, name)
+	return shown, created, err
+}
+
+// row checks what needs no look at anything else.
+func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spool) (store.Schedule, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return store.Schedule{}, fault.New(fault.Input, "a schedule can't have the name %s", fault.Quote(name)).WithHint("%s", fault.Public(err).Hint)
+	}
+	if err := api.CheckMetadata(spec.Metadata); err != nil {
+		return store.Schedule{}, err
+	}
+	if files.Project() != nil {
+		return store.Schedule{}, fault.New(fault.Unsupported, "a schedule takes no workspace").WithHint("give files, or submit runs with their projects")
+	}
+	if int64(len(spec.Input)) > s.opts.PayloadBytes {
+		return store.Schedule{}, fault.New(fault.TooLarge, "the input has more than %d bytes", s.opts.PayloadBytes)
+	}
+	return rowOf(name, by, spec, filesOf(files))
+}
+
+// check holds a new specification against its unit and the clock, and completes its row.
+func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *spool.Spool) (*schedule.Plan, error) {
+	now := s.clock.Now()
+	row.CreatedAt, row.ChangedAt, row.Until = now, now, now
+	if !created {
+		row.CreatedAt, row.Paused = was.row.CreatedAt, was.row.Paused
+		if sameTimes(was.spec, spec) {
+			row.Until = was.row.Until
+		}
+	}
+	plan, err := schedule.Read(spec, row.CreatedAt)
+	if err != nil {
+		return nil, err
+	}
+	if created && s.table.count() >= maxSchedules {
+		return nil, fault.New(fault.Busy, "there are %d schedules already", maxSchedules).WithHint("remove some that nobody needs: `aod schedule rm NAME`")
+	}
+	if plan.Next(row.Until).IsZero() {
+		return nil, inThePast(spec)
+	}
+	return plan, s.host.Check(ctx, storedSchedule{row: *row, spec: spec}.request(plan, files))
+}
+
+// inThePast is the fault of a schedule whose times have all passed.
+func inThePast(spec api.ScheduleSpec) error {
+	pointer := "/until"
+	if spec.At != "" {
+		pointer = "/at"
+	}
+	return fault.New(fault.Input, "the schedule would never come").
+		WithFindings([]fault.Finding{{Pointer: pointer, Message: "it lies in the past", Hint: "name a later time"}})
+}
+
+// save stores a row that was checked, with its files, and goes by it from now on.
+func (s *Scheduler) save(ctx context.Context, was storedSchedule, row store.Schedule, plan *schedule.Plan, files *spool.Spool) (err error) {
+	p := s.table.find(row.Name)
+	if p == nil {
+		p = plannedOf(row, plan)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if row.Files, err = s.keepFiles(files); err != nil {
+		return err
+	}
+	if p.seq != 0 && p.until.After(row.Until) && row.Until.Equal(was.row.Until) {
+		row.Until = p.until // it was looked at meanwhile
+	}
+	stored, err := s.store.PutSchedule(ctx, row)
+	if err != nil {
+		s.dropFiles(row.Files)
+		return err
+	}
+	s.dropFiles(was.row.Files)
+	p.seq, p.plan, p.until, p.fired, p.paused = stored.Seq, plan, stored.Until, stored.Fired, stored.Paused
+	if s.table.find(row.Name) == nil {
+		s.table.add(p)
+	}
+	s.table.serve(p, stored.Unit)
+	s.table.lookAt(p, p.nextLook())
+	s.logger.Info("schedule stored", "schedule", stored.Seq, "unit", stored.Unit)
+	return nil
+}
