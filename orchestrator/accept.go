@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/safefs"
@@ -45,7 +46,7 @@ type accepted struct {
 	keep    bool   // the attempt's directory is kept
 	once    bool   // it is never tried again
 	observe func(run.Event)
-	source  ModelSource
+	source  modelcalls.Source
 	taken   *takenOver                                              // of an earlier run; nil: nothing
 	answer  func(context.Context, run.Question) (run.Answer, error) // nil: as the journal does
 }
@@ -153,7 +154,7 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 		j.leaveSlot()
 		return nil, err
 	}
-	j.openAccount()
+	j.models.Open()
 	if err = l.insert(ctx, j, asked.key); err == nil {
 		return j, nil
 	}
@@ -226,8 +227,8 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 	if warning := asked.shortened(r.Limits.Timeout); warning != "" {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
-	j := l.lead(r, asked.observe)
-	j.find, j.source, j.answer, j.taken = asked.find, asked.source, asked.answer, asked.taken
+	j := l.lead(r, asked.observe, asked.source)
+	j.find, j.answer, j.taken = asked.find, asked.answer, asked.taken
 	j.project, j.occurrence, j.pushes = asked.Project, asked.occurrence, asked.pushes
 	j.heard.begin(r, asked.message)
 	j.shown.begin()
@@ -260,10 +261,14 @@ func (l *loop) privateOf(asked accepted) private {
 }
 
 // lead makes the job of a run, which is new or recovered.
-func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
+func (l *loop) lead(r *run.Run, observe func(run.Event), source modelcalls.Source) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
-	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), transcript: newTranscript(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
+	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
 	j.life, j.cancel = context.WithCancelCause(l.life)
+	j.models = modelcalls.New(modelcalls.Options{
+		Run: r, Models: l.opts.Models, Source: source, Ledger: l.ledger, Cache: &l.modelCache, Journal: l.journal,
+		Logger: l.logger, Asked: l.metrics.asked, Span: j.spanOfRequest,
+	})
 	r.LedBy(j, observe)
 	return j
 }

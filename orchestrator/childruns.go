@@ -132,7 +132,7 @@ func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.source, answer: c.job.answer,
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.models.Source(), answer: c.job.answer,
 		trace: c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.private.Unattended,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, placed, &lineage, call.Timeout
@@ -263,7 +263,7 @@ func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progre
 // Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
 // model, as it does while it waits for a call.
 func (c *childRuns) Mounts() []handoff.Mount {
-	return slices.Concat(c.job.modelMounts(c.slot), c.job.upstreamMounts(), []handoff.Mount{c.sessionMount(), c.job.egressMount()}, c.opts.Mounts)
+	return slices.Concat(c.job.models.Mounts(c.slot), c.job.upstreamMounts(), []handoff.Mount{c.sessionMount(), c.job.egressMount()}, c.opts.Mounts)
 }
 
 // Lend implements run.ChildRuns. The run doesn't get its slot back: it has little left to do.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
@@ -40,20 +40,16 @@ type job struct {
 	fault         error  // with which the last attempt ended; nil: with an outcome
 	keptAt        string // where the attempt's directory was kept
 	log           *logFile
-	noted         bool // that the log lacks lines
-	source        ModelSource
+	noted         bool         // that the log lacks lines
+	reached       egress.Tally // by its programs, in all attempts
+	models        *modelcalls.Account
 	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
 	taken         *takenOver                                              // what it begins with; nil: nothing
 	project       run.PlaceProject                                        // until the project is stored; nil: it has none
-	spending      spending
-	reached       egress.Tally // by its programs, in all attempts
-	transcript    *transcript
-	listing       sync.Mutex // one call of a model is listed at a time: events have the order of the transcript
 	upstreams     askedUpstreams
 	heard         heard
 	shown         shown
 	asks          atomic.Bool       // it may have questions that are open
-	answered      atomic.Int64      // bytes of the answers of models that are kept by their keys
 	recovered     bool              // an earlier process accepted it
 	traceParent   string            // of the run's own span, for the runs that it calls; "" for none
 	session       *sessions.Session // whose turn it is; nil: of none, or of one for this turn alone
@@ -137,7 +133,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
-	j.noteModels()
+	j.models.Note()
 	j.noteUpstreams()
 	j.noteLog()
 	if err := j.closeQuestions(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
@@ -44,18 +45,11 @@ func (l *logFile) add(entry api.LogEntry) {
 		return
 	}
 	if l.file == nil {
-		l.file, l.failed = openLog(l.path)
+		l.file, l.failed = safefs.OpenAppend(l.path)
 	}
 	if l.failed == nil {
 		_, l.failed = l.file.Write(append(line, '\n'))
 	}
-}
-
-func openLog(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }
 
 // err is why the file lacks lines; nil: it has all of them.

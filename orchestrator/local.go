@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
@@ -78,7 +79,7 @@ type Request struct {
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
 	History *History
 	Source  Source
-	Models  ModelSource
+	Models  modelcalls.Source
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
 	Observe func(run.Event)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/scheduler"
@@ -38,7 +39,7 @@ type loop struct {
 	metrics    *metrics
 	recent     *recent
 	ledger     *ledger.Tree // of what runs spend on models
-	modelCache modelCache
+	modelCache modelcalls.Cache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
 	answers     answers // of people
@@ -62,6 +63,7 @@ type loop struct {
 
 // journal stores runs: a store.Store does so on disk, a memory until the process ends.
 type journal interface {
+	modelcalls.Journal
 	// Insert, Save and Append return when everything is safe; see package store.
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
 	Save(ctx context.Context, r store.Run, events ...store.Event) error
@@ -76,8 +78,6 @@ type journal interface {
 	SaveSession(ctx context.Context, session store.Session, run string, events ...store.Event) error
 	SaveTurn(ctx context.Context, session store.Session, turn store.Run, events ...store.Event) error
 	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
-	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
-	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
 }
 
 // finder returns the unit with a name if the run may call it, else a NotFound fault.
@@ -132,7 +132,7 @@ func (l *loop) unregister(j *job) {
 	l.mu.Lock()
 	delete(l.live, j.ID)
 	l.mu.Unlock()
-	l.ledger.Close(j.ID)
+	j.models.Close()
 	j.cancel(nil)
 	close(j.gone)
 	l.jobs.Done()

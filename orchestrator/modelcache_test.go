@@ -34,7 +34,7 @@ func TestAnAnswerOfAModelIsGivenAgain(t *testing.T) {
 	if n := w.double.requests(); n != 2 || w.answers["later"][0] != w.answers["first"][0] {
 		t.Errorf("%d requests: %q", n, w.answers)
 	}
-	files, err := filepath.Glob(filepath.Join(w.opts.Home, modelCacheDir, "*"))
+	files, err := filepath.Glob(filepath.Join(w.opts.Home, "modelcache", "*"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%q %v", files, err)
 	}
@@ -78,44 +78,9 @@ func TestWhatIsNotCached(t *testing.T) {
 			})
 			w.double.answer = c.answer
 			w.await(w.submitScript(script{Mark: "a", Asks: asks(2)}))
-			if n := w.double.requests(); n != 2 || exists(w.opts.Home, modelCacheDir) {
+			if n := w.double.requests(); n != 2 || exists(w.opts.Home, "modelcache") {
 				t.Errorf("%d requests, or files", n)
 			}
 		})
-	}
-}
-
-func TestTheCacheOfModelsHasAnEnd(t *testing.T) {
-	cache := &modelCache{dir: t.TempDir()}
-	for n := range 3 {
-		path := filepath.Join(cache.dir, fmt.Sprint(n))
-		write(t, path, "")
-		if err := os.Truncate(path, maxModelCache/3); err != nil {
-			t.Fatal(err)
-		}
-		at := time.Now().Add(-time.Duration(n) * 100 * time.Hour)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left := func(want ...string) {
-		t.Helper()
-		var got []string
-		entries, err := os.ReadDir(cache.dir)
-		for _, e := range entries {
-			got = append(got, e.Name())
-		}
-		if err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%q are left, %v", got, err)
-		}
-	}
-	for _, c := range []struct {
-		room int64
-		left []string
-	}{{1, []string{"0", "1"}}, {maxModelCache / 3, []string{"0", "1"}}, {maxModelCache / 2, []string{"0"}}, {maxModelCache, nil}} {
-		if err := cache.room(c.room); err != nil {
-			t.Fatal(err)
-		}
-		left(c.left...)
 	}
 }

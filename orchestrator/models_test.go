@@ -14,8 +14,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestARunAsksAModel(t *testing.T) {
@@ -107,9 +108,9 @@ func TestWhatARunMayNotAskIsRefusedAndTold(t *testing.T) {
 }
 
 func TestCallsThatNobodyChargesForAreListedUpToABound(t *testing.T) {
-	const more = 7
+	const listedFree, more = 1000, 7
 	w := newModelWorld(t, "")
-	s := script{Mark: "a", Asks: make([]modelAsk, maxFree+more)}
+	s := script{Mark: "a", Asks: make([]modelAsk, listedFree+more)}
 	for i := range s.Asks {
 		s.Asks[i].Body = `{"model":"other","messages":[]}`
 	}
@@ -117,13 +118,13 @@ func TestCallsThatNobodyChargesForAreListedUpToABound(t *testing.T) {
 	id := w.submitScript(s)
 	record := w.await(id)
 	calls, err := w.service.ModelCalls(t.Context(), id)
-	if err != nil || len(calls) != maxFree+1 || calls[maxFree].Charged != billedEach {
+	if err != nil || len(calls) != listedFree+1 || calls[listedFree].Charged != billedEach {
 		t.Errorf("%d calls are listed, %v", len(calls), err)
 	}
 	if m := record.Models; m == nil || m.Calls != 1 || m.Unlisted != more {
 		t.Errorf("%+v", m)
 	}
-	if all := w.metrics(); !strings.Contains(all, fmt.Sprintf("status=403 %d\n", maxFree+more)) && !strings.Contains(all, fmt.Sprintf("status=404 %d\n", maxFree+more)) {
+	if all := w.metrics(); !strings.Contains(all, fmt.Sprintf("status=403 %d\n", listedFree+more)) && !strings.Contains(all, fmt.Sprintf("status=404 %d\n", listedFree+more)) {
 		t.Error(all)
 	}
 	keepsSchema(t, record)
@@ -193,8 +194,9 @@ func filesWith(t *testing.T, text, dir string) (found []string) {
 }
 
 func TestAFullTranscriptGoesOnWithFiguresAlone(t *testing.T) {
+	const most = 16 << 20
 	w := newModelWorld(t, "budgets: {tokens: 100000000}\n")
-	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Bytes: maxTranscript / 2}, {Bytes: maxTranscript/2 + 1}, {}}})
+	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Bytes: most / 2}, {Bytes: most/2 + 1}, {}}})
 	w.await(id)
 	w.wantCalls(id, 3)
 	if _, err := w.service.ModelExchange(t.Context(), id, 1); err != nil {
@@ -205,7 +207,7 @@ func TestAFullTranscriptGoesOnWithFiguresAlone(t *testing.T) {
 			t.Errorf("call %d: %v", n, err)
 		}
 	}
-	if info, err := os.Stat(w.transcript(id)); err != nil || info.Size() > maxTranscript {
+	if info, err := os.Stat(w.transcript(id)); err != nil || info.Size() > most {
 		t.Errorf("%v %v", info, err)
 	}
 }
@@ -215,7 +217,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}, {After: "go"}}})
 	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
 	w.stop()
-	file, err := openLog(w.transcript(id))
+	file, err := safefs.OpenAppend(w.transcript(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if calls, err := readCalls(w.transcript(id)); err != nil || len(calls) != 1 {
+	if calls, err := modelcalls.ReadCalls(w.service.runPath(id)); err != nil || len(calls) != 1 {
 		t.Errorf("%+v %v", calls, err)
 	}
 	w.start()
@@ -234,19 +236,6 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	w.wantCalls(id, 2)
 	if exchange, err := w.service.ModelExchange(t.Context(), id, 2); err != nil || !json.Valid(exchange.Request) {
 		t.Errorf("%+v %v", exchange, err)
-	}
-}
-
-func TestTheFiguresOfATranscriptHaveAnEnd(t *testing.T) {
-	script := newTranscript(t.TempDir())
-	script.size, script.full = maxFigures, true
-	for range 2 {
-		if _, err := script.add(api.ModelCall{}, gateway.Exchange{Request: []byte("{}")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if script.n != 2 || exists(filepath.Dir(script.path), layout.Transcript) {
-		t.Errorf("%d calls, and a file", script.n)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 )
 
 // ModelCalls returns the model calls of a run, in their order.
@@ -13,7 +13,7 @@ func (s *Service) ModelCalls(ctx context.Context, id string) ([]api.ModelCall, e
 	if _, err := s.Get(ctx, id); err != nil {
 		return nil, err
 	}
-	return readCalls(filepath.Join(s.runPath(id), layout.Transcript))
+	return modelcalls.ReadCalls(s.runPath(id))
 }
 
 // ModelExchange returns what a run asked with its n-th model call, and the answer. The error
@@ -22,18 +22,18 @@ func (s *Service) ModelExchange(ctx context.Context, id string, n int64) (api.Mo
 	if _, err := s.Get(ctx, id); err != nil {
 		return api.ModelExchange{}, err
 	}
-	return readExchange(filepath.Join(s.runPath(id), layout.Transcript), n)
+	return modelcalls.ReadExchange(s.runPath(id), n)
 }
 
 // Models returns the models that units can ask for, by name.
-func (s *Service) Models() []api.Model { return s.opts.Models.list() }
+func (s *Service) Models() []api.Model { return s.opts.Models.List() }
 
 // ModelCalls returns the model calls of a run, in their order.
 func (h *History) ModelCalls(id string) ([]api.ModelCall, error) {
 	if _, err := h.Get(id); err != nil {
 		return nil, err
 	}
-	return readCalls(filepath.Join(h.dir, id, layout.Transcript))
+	return modelcalls.ReadCalls(filepath.Join(h.dir, id))
 }
 
 // ModelExchange returns what a run asked with its n-th model call, and the answer. The error
@@ -42,12 +42,5 @@ func (h *History) ModelExchange(id string, n int64) (api.ModelExchange, error) {
 	if _, err := h.Get(id); err != nil {
 		return api.ModelExchange{}, err
 	}
-	return readExchange(filepath.Join(h.dir, id, layout.Transcript), n)
-}
-
-func (m Models) list() []api.Model {
-	if m.Gateway == nil {
-		return []api.Model{}
-	}
-	return m.Gateway.Models()
+	return modelcalls.ReadExchange(filepath.Join(h.dir, id), n)
 }

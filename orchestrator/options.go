@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/scheduler"
 	"github.com/agent-on-demand/aod/runtime"
@@ -36,7 +37,7 @@ type Options struct {
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
-	Models Models // what runs may ask of models
+	Models modelcalls.Models // what runs may ask of models
 	// Upstreams are what runs may ask of services whose keys stay outside; nil: there are none.
 	Upstreams *upstream.Upstreams
 	Mounts    []handoff.Mount // further protocols that capsules speak

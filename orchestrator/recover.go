@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
@@ -38,7 +39,7 @@ func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) *
 	j.unrecoverable, j.recovered = err, true
 	j.asks.Store(true) // as far as this process knows
 	if err == nil && j.Record.Outcome == "" {
-		j.restoreModels(ctx, trees)
+		j.models.Restore(ctx, s.store, trees.spentOn)
 	}
 	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
 	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
@@ -65,7 +66,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
 		Attempt: len(record.Attempts) + 1,
 	}
-	j := s.lead(r, nil)
+	j := s.lead(r, nil, modelcalls.Source{})
 	j.find, j.execution = s.units.Get, unknownKind{}
 	j.joinSchedule()
 	j.pins.versions = record.Versions
@@ -147,6 +148,36 @@ func (f treeCache) of(ctx context.Context, root string) (*handoff.Tree, error) {
 		f.trees[root] = tree
 	}
 	return tree, err
+}
+
+// spentOn returns what counts on the account of a recovered run alone: its own, and that of
+// runs below it which have ended. What recovered runs below it spent comes with theirs.
+func (f treeCache) spentOn(ctx context.Context, root, account string) (ledger.Amount, error) {
+	if f.spent[root] == nil {
+		spent, err := f.spentIn(ctx, root)
+		if err != nil {
+			return ledger.Amount{}, err
+		}
+		f.spent[root] = spent
+	}
+	return f.spent[root][account], nil
+}
+
+func (f treeCache) spentIn(ctx context.Context, root string) (map[string]ledger.Amount, error) {
+	accounts := map[string]ledger.Amount{}
+	rows, err := f.service.store.ModelSpending(ctx, root)
+	if err != nil || len(rows) == 0 {
+		return accounts, err
+	}
+	parents, err := f.service.parentsIn(ctx, root)
+	for _, row := range rows {
+		account := row.Run
+		for account != "" && !f.unfinished[account] {
+			account = parents[account]
+		}
+		accounts[account] = accounts[account].Plus(ledger.Amount{Tokens: row.Tokens, Cost: row.Cost})
+	}
+	return accounts, err
 }
 
 // cancelRequested returns the stored cancel request of a run as the cause of its end, or nil

@@ -105,7 +105,7 @@ func (s *Service) openHome() (err error) {
 	if err != nil {
 		return fmt.Errorf("lock home: %w", err)
 	}
-	s.modelCache.dir = s.path(modelCacheDir)
+	s.modelCache.Dir = s.path("modelcache")
 	s.home = run.Home{Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"), Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home)}
 	if s.home.Owner, err = ownerOf(s.opts.Home); err != nil {
 		return err

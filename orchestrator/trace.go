@@ -60,6 +60,13 @@ func (j *job) endSpan(span trace.Span) {
 	}
 }
 
+// spanOfRequest starts the span of a request that the run makes while it goes on, below that of
+// the run.
+func (j *job) spanOfRequest(name string, options ...trace.SpanStartOption) trace.Span {
+	_, span := tracer.Start(withRemoteParent(context.Background(), j.traceParent), name, options...)
+	return span
+}
+
 // spanOfWait adds a span of the time in the queue, which ends now.
 func spanOfWait(ctx context.Context, began time.Time) {
 	_, span := tracer.Start(ctx, "queue", trace.WithTimestamp(began))

@@ -3,6 +3,7 @@ package safefs
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -144,4 +145,13 @@ func onlyRegular(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 		err = &Irregular{What: Describe(info.Mode())}
 	}
 	return nil, nil, err
+}
+
+// OpenAppend opens a file of ours to write behind what is in it. The file and the directories
+// above it are made where they are missing, for their owner alone.
+func OpenAppend(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
@@ -66,7 +67,7 @@ func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) 
 // localOptions are what a command gives the runs of its units.
 type localOptions struct {
 	secrets map[string]string // paths of files, by name
-	models  orchestrator.Models
+	models  modelcalls.Models
 
 	upstreams string   // a file of them; "": that of the environment
 	asks      []string // of them, whose keys have to be there

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/gateway/script"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/unit"
@@ -55,13 +55,13 @@ func (f *modelFlags) refuseOnServer() error {
 const treeTokens = 2_000_000
 
 // open returns what the runs of a unit may ask of models, and a function that closes it.
-func (f *modelFlags) open(a *app, u *unit.Unit, find finder) (orchestrator.Models, error) {
+func (f *modelFlags) open(a *app, u *unit.Unit, find finder) (modelcalls.Models, error) {
 	known, key, err := f.catalog(a, namedModels(u, find, map[string]bool{}))
 	if err != nil {
-		return orchestrator.Models{}, err
+		return modelcalls.Models{}, err
 	}
 	gw, err := gateway.New(known, gateway.Options{Key: key})
-	return orchestrator.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
+	return modelcalls.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
 }
 
 // namedModels are the models that a unit names, and those that it may call.
@@ -196,7 +196,7 @@ func (f *modelFlags) touch() error {
 }
 
 // source opens the cassettes of the flags.
-func (f *modelFlags) source() (source orchestrator.ModelSource, done func() error, err error) {
+func (f *modelFlags) source() (source modelcalls.Source, done func() error, err error) {
 	done = func() error { return nil }
 	if f.replay != "" {
 		if source.Replay, err = readCassette(f.replay); err != nil {
@@ -216,9 +216,9 @@ func (f *modelFlags) source() (source orchestrator.ModelSource, done func() erro
 
 // ofCase returns what a test case says that models answer, else what the flags say. A case is
 // recorded anew though it has answers.
-func (f *modelFlags) ofCase(test capsule.Case, usual orchestrator.ModelSource) (source orchestrator.ModelSource, err error) {
+func (f *modelFlags) ofCase(test capsule.Case, usual modelcalls.Source) (source modelcalls.Source, err error) {
 	switch {
-	case usual != (orchestrator.ModelSource{}):
+	case usual != (modelcalls.Source{}):
 		return usual, nil
 	case test.Cassette != "":
 		source.Replay, err = readCassette(test.Cassette)

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/protocol/a2a"
@@ -46,7 +47,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
-	opts.Models = orchestrator.Models{
+	opts.Models = modelcalls.Models{
 		Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)}, Transcript: c.ModelTranscripts,
 	}
 	for name := range c.Unit {

@@ -1,6 +1,7 @@
-package orchestrator
+package modelcalls
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,9 +10,40 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/cassette"
 	"github.com/agent-on-demand/aod/safefs"
 )
+
+// answers implements gateway.Answers with files in the directory of a run, a file a key:
+// what was answered once is not paid again after a restart. They go with the run's files.
+type answers struct{ *Account }
+
+const (
+	answersDir = "answers"
+	maxAnswers = 256 << 20 // bytes of all of a run: its disk limit doesn't count them
+)
+
+func (a answers) file(key string) answerFile {
+	return answerFileOf(filepath.Join(a.run.Dir, answersDir), key)
+}
+
+// Find implements gateway.Answers.
+func (a answers) Find(_ context.Context, key string) (cassette.Answer, string, bool) {
+	kept, _, found := a.file(key).read()
+	return kept.Answer, kept.Digest, found
+}
+
+// Keep implements gateway.Answers. What can't be kept is asked for again.
+func (a answers) Keep(_ context.Context, key, digest string, answer cassette.Answer) {
+	raw, ok := keptAnswer{digest, answer}.encode()
+	if !ok || a.answered.Add(int64(len(raw))) > maxAnswers {
+		return
+	}
+	if err := a.file(key).write(raw); err != nil {
+		a.opts.Logger.Warn("model answer not kept", "run", a.run.ID, fault.LogAttr(err))
+	}
+}
 
 // answerFile is the path of a file with a model's answer.
 type answerFile string
@@ -52,4 +84,13 @@ func (f answerFile) write(raw []byte) error {
 		return err
 	}
 	return safefs.Replace(string(f), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true})
+}
+
+// bytesIn returns the size of all answers in a directory, and 0 for a missing one.
+func bytesIn(dir string) (sum int64) {
+	files, _ := filesIn(dir) // what can't be read isn't counted
+	for _, info := range files {
+		sum += info.Size()
+	}
+	return sum
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package modelcalls
 
 import (
 	"bufio"
@@ -55,9 +55,9 @@ type exchange struct {
 	Cut     bool            `json:"cut,omitempty"`    // the answer, or all of it, was too long
 }
 
-func newTranscript(runDir string) *transcript {
-	return &transcript{path: filepath.Join(runDir, layout.Transcript)}
-}
+func newTranscript(runDir string) *transcript { return &transcript{path: transcriptIn(runDir)} }
+
+func transcriptIn(runDir string) string { return filepath.Join(runDir, layout.Transcript) }
 
 // add numbers a call, and keeps what was asked and answered if it has that.
 func (t *transcript) add(c api.ModelCall, e gateway.Exchange) (n int64, err error) {
@@ -92,7 +92,7 @@ func (t *transcript) write(raw []byte, line exchange) (err error) {
 	if t.size+int64(len(raw)) >= maxFigures {
 		return nil
 	}
-	file, err := openLog(t.path)
+	file, err := safefs.OpenAppend(t.path)
 	if err != nil {
 		return err
 	}
@@ -170,10 +170,10 @@ func eachExchange(path string, do func(exchange) bool) (whole int64, err error) 
 
 var errBadTranscript = errors.New("the file of the model calls is damaged")
 
-// readCalls returns the figures of a run's model calls.
-func readCalls(path string) ([]api.ModelCall, error) {
+// ReadCalls returns the figures of a run's model calls, which are in its directory.
+func ReadCalls(runDir string) ([]api.ModelCall, error) {
 	calls := []api.ModelCall{}
-	_, err := eachExchange(path, func(line exchange) bool {
+	_, err := eachExchange(transcriptIn(runDir), func(line exchange) bool {
 		calls = append(calls, line.ModelCall)
 		return true
 	})
@@ -186,11 +186,11 @@ func readCalls(path string) ([]api.ModelCall, error) {
 	return calls, nil
 }
 
-// readExchange returns what a run asked with its n-th call of a model, and the answer, whole.
+// ReadExchange returns what a run asked with its n-th call of a model, and the answer, whole.
 // The error is a NotFound fault where that isn't kept.
-func readExchange(path string, n int64) (api.ModelExchange, error) {
+func ReadExchange(runDir string, n int64) (api.ModelExchange, error) {
 	lines := map[int64]exchange{}
-	_, err := eachExchange(path, func(line exchange) bool {
+	_, err := eachExchange(transcriptIn(runDir), func(line exchange) bool {
 		lines[line.N] = line
 		return line.N < n
 	})

@@ -1,14 +1,45 @@
-package orchestrator
+package modelcalls
 
 import (
-	"context"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
+
+// recorder implements gateway.Recorder for a run: an event, a metric and a span of
+// each request, and a line of the transcript where there is one.
+type recorder struct{ *Account }
+
+// Record implements gateway.Recorder.
+func (r recorder) Record(e gateway.Exchange) {
+	told := api.ModelCall{
+		At: e.Started.UTC(), Dialect: string(e.Call.Dialect), Model: e.Call.Model, Provider: e.Call.Provider, Upstream: e.Call.Upstream,
+		Source: string(e.Source), Stream: e.Call.Stream, Status: e.Status, Rule: e.Rule, Attempts: e.Attempts,
+		Tokens: tokensOf(e.Spent.Usage), Charged: e.Spent.Amount.Tokens, Cost: api.Cost(e.Spent.Amount.Cost), Estimated: e.Spent.Estimated,
+		FirstMS: run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
+	}
+	r.opts.Asked(told)
+	if r.spending.lists(told) {
+		r.list(told, e)
+		r.trace(e)
+	}
+}
+
+// list keeps a call with the run, and tells it.
+func (a *Account) list(told api.ModelCall, e gateway.Exchange) {
+	a.listing.Lock()
+	defer a.listing.Unlock()
+	var err error
+	if told.N, err = a.transcript.add(told, e); err != nil {
+		a.opts.Logger.Warn("model call not in the transcript", "run", a.run.ID, fault.LogAttr(err))
+	}
+	a.run.Tell(run.Event{Model: &told})
+}
 
 // The names of OpenTelemetry's conventions for generative AI, which are still being worked on.
 const (
@@ -30,9 +61,9 @@ const (
 	genError        = attribute.Key("error.type")
 )
 
-// traceModel adds the span of a request for a model below that of the run. It has names and
+// trace adds the span of a request for a model below that of the run. It has names and
 // figures, never content.
-func (j *job) traceModel(e gateway.Exchange) {
+func (a *Account) trace(e gateway.Exchange) {
 	operation := "chat"
 	if e.Call.Dialect == "embeddings" {
 		operation = "embeddings"
@@ -43,7 +74,7 @@ func (j *job) traceModel(e gateway.Exchange) {
 		name += " " + e.Call.Model
 		attributes = append(attributes, genModel.String(e.Call.Model), genProvider.String(e.Call.Provider), genMaxTokens.Int64(e.Call.MaxTokens))
 	}
-	_, span := tracer.Start(withRemoteParent(context.Background(), j.traceParent), name,
+	span := a.opts.Span(name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(e.Started), trace.WithAttributes(append(attributes, answerAttributes(e)...)...))
 	if e.Rule != "" {
 		span.SetStatus(codes.Error, e.Rule)

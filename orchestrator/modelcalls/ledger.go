@@ -1,4 +1,4 @@
-package orchestrator
+package modelcalls
 
 import (
 	"context"
@@ -9,13 +9,18 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/gateway/ledger"
-	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/store"
 )
 
-// modelLedger implements gateway.Ledger for a run: what is reserved is stored before the
-// request is forwarded.
-type modelLedger struct{ job *job }
+// Journal keeps the books of runs: each request for a model that may cost something.
+type Journal interface {
+	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
+	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
+}
+
+// books implements gateway.Ledger for a run: what is reserved is stored before the request is
+// forwarded.
+type books struct{ *Account }
 
 // booking is what the books say of a request, beside what it takes.
 type booking struct {
@@ -25,8 +30,8 @@ type booking struct {
 }
 
 // Reserve implements gateway.Ledger.
-func (m modelLedger) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
-	held, err := m.job.loop.ledger.Reserve(ctx, m.job.ID, worst)
+func (b books) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
+	held, err := b.opts.Ledger.Reserve(ctx, b.run.ID, worst)
 	if err != nil {
 		return nil, err
 	}
@@ -36,30 +41,30 @@ func (m modelLedger) Reserve(ctx context.Context, c gateway.Call, worst ledger.A
 		Source: string(gateway.FromProvider), Stream: c.Stream,
 	}}
 	row.Data, _ = json.Marshal(booked) // none of it can fail
-	if row.N, err = m.job.loop.journal.AddModelCall(ctx, m.job.ID, row); err != nil {
+	if row.N, err = b.opts.Journal.AddModelCall(ctx, b.run.ID, row); err != nil {
 		held.Settle(ledger.Amount{})
 		return nil, err
 	}
-	return &modelHold{job: m.job, held: held, row: row, booked: booked}, nil
+	return &hold{account: b.Account, held: held, row: row, booked: booked}, nil
 }
 
-// modelHold implements gateway.Hold.
-type modelHold struct {
-	job    *job
-	held   *ledger.Hold
-	row    store.ModelCall
-	booked booking
+// hold implements gateway.Hold.
+type hold struct {
+	account *Account
+	held    *ledger.Hold
+	row     store.ModelCall
+	booked  booking
 }
 
 // Settle implements gateway.Hold. What can't be stored is charged in full after a restart.
-func (h *modelHold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) error {
+func (h *hold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) error {
 	h.held.Settle(spent.Amount)
 	h.row.Tokens, h.row.Cost = spent.Amount.Tokens, spent.Amount.Cost
 	h.row.Settled, h.row.Estimated = true, spent.Estimated
 	h.booked.Call.Tokens = tokensOf(spent.Usage)
 	h.row.Data, _ = json.Marshal(h.booked) // none of it can fail
-	h.job.spending.add(h.booked, h.row)
-	return h.job.loop.journal.SaveModelCall(ctx, h.job.ID, h.row)
+	h.account.spending.add(h.booked, h.row)
+	return h.account.opts.Journal.SaveModelCall(ctx, h.account.run.ID, h.row)
 }
 
 func tokensOf(u gateway.Usage) api.ModelTokens {
@@ -114,34 +119,4 @@ func (s *spending) get() api.ModelUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.usage
-}
-
-// openAccount lets the run spend on models, within its own budgets and those above it.
-func (j *job) openAccount() {
-	path := j.Lineage.Path
-	own := path[len(path)-1].Budgets
-	limit := ledger.Amount{Tokens: own.Tokens, Cost: int64(own.Cost)}
-	if j.Lineage.Parent == "" {
-		limit = smaller(limit, j.loop.opts.Models.Budget)
-	}
-	j.loop.ledger.Open(j.ID, j.Lineage.Parent, limit)
-}
-
-// smaller returns the smaller of two limits, of which 0 is none.
-func smaller(a, b ledger.Amount) ledger.Amount {
-	return ledger.Amount{Tokens: quantity.Smaller(a.Tokens, b.Tokens), Cost: quantity.Smaller(a.Cost, b.Cost)}
-}
-
-// noteModels puts what the run and all below it spent into its record, before that is final.
-func (j *job) noteModels() {
-	usage := j.spending.get()
-	below, _ := j.loop.ledger.Spent(j.ID)
-	tree := api.ModelTotal{Charged: below.Tokens, Cost: api.Cost(below.Cost)}
-	if usage == (api.ModelUsage{}) && tree == (api.ModelTotal{}) {
-		return
-	}
-	if tree.Charged != usage.Charged || tree.Cost != usage.Cost {
-		usage.Tree = &tree
-	}
-	j.Record.Models = &usage
 }
