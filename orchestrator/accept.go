@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 	"github.com/agent-on-demand/aod/unit"
@@ -263,7 +264,7 @@ func (l *loop) privateOf(asked accepted) private {
 // lead makes the job of a run, which is new or recovered.
 func (l *loop) lead(r *run.Run, observe func(run.Event)) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
-	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), transcript: newTranscript(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
+	j := &job{Run: r, loop: l, log: runlog.New(r.Dir), transcript: newTranscript(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
 	j.life, j.cancel = context.WithCancelCause(l.life)
 	r.LedBy(j, observe)
 	return j

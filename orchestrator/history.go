@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -140,9 +141,9 @@ func (h *History) Log(id string) iter.Seq2[api.LogEntry, error] {
 			yield(api.LogEntry{}, err)
 			return
 		}
-		t := &tail{path: newLogFile(filepath.Join(h.dir, id)).path}
-		defer t.close()
-		if _, err := t.drain(yield); err != nil {
+		t := runlog.NewTail(filepath.Join(h.dir, id))
+		defer t.Close()
+		if _, err := t.Drain(yield); err != nil {
 			yield(api.LogEntry{}, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
@@ -38,7 +39,7 @@ type job struct {
 	asked         error  // why it is to end, if an earlier process was asked for that
 	fault         error  // with which the last attempt ended; nil: with an outcome
 	keptAt        string // where the attempt's directory was kept
-	log           *logFile
+	log           *runlog.File
 	noted         bool // that the log lacks lines
 	source        ModelSource
 	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
@@ -98,7 +99,7 @@ func (j *job) drive() {
 	defer j.loop.retire(j)
 	defer j.leaveSession()
 	defer j.leaveSchedule()
-	defer j.log.close()
+	defer j.log.Close()
 	ctx, span := j.startSpan()
 	defer j.endSpan(span)
 	if j.Record.Outcome == "" {
@@ -149,7 +150,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 
 // noteLog warns once of a log that could not be written.
 func (j *job) noteLog() {
-	if err := j.log.err(); err != nil && !j.noted {
+	if err := j.log.Err(); err != nil && !j.noted {
 		j.noted = true
 		j.loop.logger.Warn("log of a run not written", "run", j.ID, fault.LogAttr(err))
 		j.Warn("the run's log lacks lines, its file could not be written: %s", safefs.Reason(err))
@@ -361,7 +362,7 @@ func (j *job) Aside(ctx context.Context, wait func()) error {
 }
 
 // Logged implements run.Host.
-func (j *job) Logged() run.Lines { return j.log.seen(j.Attempt) }
+func (j *job) Logged() run.Lines { return j.log.Seen(j.Attempt) }
 
 // CancelRequest implements run.Host.
 func (j *job) CancelRequest() error { return j.asked }

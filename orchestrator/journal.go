@@ -122,7 +122,7 @@ func (j *job) events(transition api.Transition) []store.Event {
 func (j *job) Note(event run.Event) {
 	switch {
 	case event.Log != nil:
-		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
+		j.log.Add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
 		j.news.notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)

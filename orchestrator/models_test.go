@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestARunAsksAModel(t *testing.T) {
@@ -215,7 +216,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}, {After: "go"}}})
 	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
 	w.stop()
-	file, err := openLog(w.transcript(id))
+	file, err := safefs.OpenAppend(w.transcript(id))
 	if err != nil {
 		t.Fatal(err)
 	}

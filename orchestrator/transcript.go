@@ -92,7 +92,7 @@ func (t *transcript) write(raw []byte, line exchange) (err error) {
 	if t.size+int64(len(raw)) >= maxFigures {
 		return nil
 	}
-	file, err := openLog(t.path)
+	file, err := safefs.OpenAppend(t.path)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package safefs
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -144,4 +145,13 @@ func onlyRegular(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 		err = &Irregular{What: Describe(info.Mode())}
 	}
 	return nil, nil, err
+}
+
+// OpenAppend opens a file to append to it. The file is made where it is missing, and so are the
+// directories above it.
+func OpenAppend(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }
