@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -64,7 +65,7 @@ func (j *job) row() (store.Run, error) {
 	}
 	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
-		row.DiskBytes = treeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
+		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
 	}
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name

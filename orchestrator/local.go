@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -30,7 +31,7 @@ import (
 //	Home/runs/ID/       what one Local has, with a lock that its process holds
 //	Home/runs/ID/runs/  its runs, a directory each
 //	Home/kept/RUN/      an attempt's directory that somebody wanted to keep
-//	Home/history/RUN/   a run that has ended: see History
+//	Home/history/RUN/   a run that has ended: see package history
 type Local struct {
 	*loop
 	data *dataDir
@@ -76,8 +77,8 @@ type Request struct {
 	// RerunOf is the run whose input this one is given again; "" is none.
 	RerunOf string
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
-	History *History
-	Source  Source
+	History *history.History
+	Source  history.Source
 	Models  ModelSource
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
@@ -121,7 +122,7 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	j.drive()
 	ended := Ended{Record: j.Record, KeptAt: j.keptAt}
 	if req.History != nil {
-		ended.Past = req.History.add(Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
+		ended.Past = req.History.Add(history.Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
 	}
 	if j.Record.Outcome == api.SystemError {
 		return ended, j.fault

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -221,7 +222,7 @@ func TestTheKeptAnswersOfARunHaveAnEnd(t *testing.T) {
 	w.stop()
 	w.start()
 	j := w.service.job(id)
-	if kept := j.answered.Load(); kept == 0 || kept != treeBytes(filepath.Join(j.Dir, answersDir)) {
+	if kept := j.answered.Load(); kept == 0 || kept != safefs.TreeBytes(filepath.Join(j.Dir, answersDir)) {
 		t.Errorf("%d bytes are known to be kept", kept)
 	}
 	j.answered.Store(maxAnswers)

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // it that have ended.
 func (j *job) restoreModels(ctx context.Context, trees treeCache) {
 	j.openAccount()
-	j.answered.Store(treeBytes(filepath.Join(j.Dir, answersDir)))
+	j.answered.Store(safefs.TreeBytes(filepath.Join(j.Dir, answersDir)))
 	listed := map[string]bool{}
 	err := j.transcript.restore(func(line exchange) {
 		listed[line.ID] = true

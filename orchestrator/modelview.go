@@ -13,7 +13,7 @@ func (s *Service) ModelCalls(ctx context.Context, id string) ([]api.ModelCall, e
 	if _, err := s.Get(ctx, id); err != nil {
 		return nil, err
 	}
-	return readCalls(filepath.Join(s.runPath(id), layout.Transcript))
+	return KeptModelCalls(s.runPath(id))
 }
 
 // ModelExchange returns what a run asked with its n-th model call, and the answer. The error
@@ -22,27 +22,21 @@ func (s *Service) ModelExchange(ctx context.Context, id string, n int64) (api.Mo
 	if _, err := s.Get(ctx, id); err != nil {
 		return api.ModelExchange{}, err
 	}
-	return readExchange(filepath.Join(s.runPath(id), layout.Transcript), n)
+	return KeptModelExchange(s.runPath(id), n)
 }
 
 // Models returns the models that units can ask for, by name.
 func (s *Service) Models() []api.Model { return s.opts.Models.list() }
 
-// ModelCalls returns the model calls of a run, in their order.
-func (h *History) ModelCalls(id string) ([]api.ModelCall, error) {
-	if _, err := h.Get(id); err != nil {
-		return nil, err
-	}
-	return readCalls(filepath.Join(h.dir, id, layout.Transcript))
+// KeptModelCalls returns the model calls of a run whose directory is runDir, in their order.
+func KeptModelCalls(runDir string) ([]api.ModelCall, error) {
+	return readCalls(filepath.Join(runDir, layout.Transcript))
 }
 
-// ModelExchange returns what a run asked with its n-th model call, and the answer. The error
-// is a NotFound fault where that isn't kept.
-func (h *History) ModelExchange(id string, n int64) (api.ModelExchange, error) {
-	if _, err := h.Get(id); err != nil {
-		return api.ModelExchange{}, err
-	}
-	return readExchange(filepath.Join(h.dir, id, layout.Transcript), n)
+// KeptModelExchange returns what a run whose directory is runDir asked with its n-th model call,
+// and the answer. The error is a NotFound fault where that isn't kept.
+func KeptModelExchange(runDir string, n int64) (api.ModelExchange, error) {
+	return readExchange(filepath.Join(runDir, layout.Transcript), n)
 }
 
 func (m Models) list() []api.Model {
