@@ -146,9 +146,9 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}
-	l.metrics.meet(asked.Unit.Name)
+	l.metrics.UnitMet(asked.Unit.Name)
 	if err := l.enqueue(j); err != nil {
-		l.metrics.refused(asked.Unit.Name)
+		l.metrics.RunRefused(asked.Unit.Name)
 		return nil, err
 	}
 	l.warnOfWait(j)
@@ -196,7 +196,7 @@ func (l *loop) queueWait(u *unit.Unit) time.Duration {
 func (l *loop) warnOfWait(j *job) {
 	name := j.Record.Unit
 	ahead, most := l.queue.Waiting(name), l.queueWait(j.Unit)
-	wait, passed := l.recent.expectedWait(name, ahead, most, time.Now())
+	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
 	if passed {
 		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead, "expected_ms", wait.Milliseconds())
 	}
@@ -306,7 +306,7 @@ func (l *loop) retire(j *job) {
 
 // countEnd counts a run that has its outcome, and tells the run that called it.
 func (l *loop) countEnd(j *job) {
-	l.metrics.countEnd(j.Record)
-	l.recent.ended(j.Record, time.Now())
+	l.metrics.RunEnded(j.Record)
+	l.recent.Ended(j.Record, time.Now())
 	l.tellCaller(j)
 }

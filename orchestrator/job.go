@@ -214,7 +214,7 @@ func (j *job) recordFailure(ctx context.Context, result run.Result) error {
 	j.Record.Attempts = append(j.Record.Attempts, attempt)
 	j.Record.Retries, j.Record.Usage = len(j.Record.Attempts), nil
 	j.pending = append(j.pending, run.Event{Attempt: &attempt, Delay: j.retryDelay()})
-	j.loop.metrics.retried(j.Record.Unit)
+	j.loop.metrics.RunRetried(j.Record.Unit)
 	return j.Enter(api.Failed, result.Reason())
 }
 

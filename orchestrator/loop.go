@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -33,8 +34,8 @@ type loop struct {
 	store      *store.Store // the journal of a Service, and what it alone asks of it; nil: of a Local
 	queue      *queue.Queue
 	logger     *slog.Logger
-	metrics    *metrics
-	recent     *recent
+	metrics    *metrics.Metrics
+	recent     *metrics.Recent
 	ledger     *ledger.Tree // of what runs spend on models
 	modelCache modelCache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
@@ -86,7 +87,7 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{},
+		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.life, l.detach = context.WithCancelCause(context.Background())

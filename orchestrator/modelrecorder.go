@@ -20,7 +20,7 @@ func (m modelRecorder) Record(e gateway.Exchange) {
 		Tokens: tokensOf(e.Spent.Usage), Charged: e.Spent.Amount.Tokens, Cost: api.Cost(e.Spent.Amount.Cost), Estimated: e.Spent.Estimated,
 		FirstMS: run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
 	}
-	j.loop.metrics.asked(told)
+	j.loop.metrics.ModelAsked(told)
 	if j.spending.lists(told) {
 		j.list(told, e)
 		j.traceModel(e)

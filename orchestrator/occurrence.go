@@ -70,7 +70,7 @@ func (s *Service) endWaiting(ctx context.Context, p *planned, outcome api.Occurr
 		return err
 	}
 	p.waiting = p.waiting[1:]
-	s.metrics.occurred.WithLabelValues(string(outcome)).Inc()
+	s.metrics.Occurred(outcome, 1)
 	return nil
 }
 
@@ -109,9 +109,9 @@ func (s *Service) began(p *planned, o store.Occurrence) {
 	if o.Seq == 0 && !o.Manual {
 		p.lookedAt(o.Planned, 1)
 	}
-	s.metrics.occurred.WithLabelValues(string(api.OccurrenceStarted)).Inc()
+	s.metrics.Occurred(api.OccurrenceStarted, 1)
 	if !o.Manual {
-		s.metrics.late.WithLabelValues().Observe(float64(o.LateMS) / 1000)
+		s.metrics.BegunLate(time.Duration(o.LateMS) * time.Millisecond)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *Service) refuse(ctx context.Context, p *planned, o store.Occurrence, wh
 	if o.Seq == 0 {
 		p.lookedAt(o.Planned, added)
 	}
-	s.metrics.occurred.WithLabelValues(o.Outcome).Inc()
+	s.metrics.Occurred(api.OccurrenceRefused, 1)
 	s.logger.Warn("occurrence refused", "schedule", p.seq, "kind", fault.KindOf(why).String())
 	return nil
 }

@@ -187,7 +187,7 @@ func (s *Service) remember(ctx context.Context, p *planned, times []time.Time, o
 		return goneIsFine(p, err)
 	}
 	p.lookedAt(times[len(times)-1], added)
-	s.metrics.occurred.WithLabelValues(string(outcome)).Add(float64(added))
+	s.metrics.Occurred(outcome, added)
 	if outcome != api.OccurrenceWaiting {
 		s.logger.Info("occurrences without a run", "schedule", p.seq, "outcome", outcome, "occurrences", added)
 		return nil

@@ -226,7 +226,7 @@ func (s *Service) PauseSchedule(ctx context.Context, name string, paused bool) (
 			return err
 		}
 		if p != nil {
-			s.metrics.occurred.WithLabelValues(cancelled.Outcome).Add(float64(len(p.waiting)))
+			s.metrics.Occurred(api.OccurrenceCancelled, len(p.waiting))
 			p.paused, p.until, p.waiting = paused, now, nil
 			s.timetable.lookAt(p, s.nextLook(p))
 		}
