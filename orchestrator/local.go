@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store/memory"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -57,7 +58,7 @@ func NewLocal(opts Options) (_ *Local, err error) {
 	if l.dir, err = data.make(id); err != nil {
 		return nil, err
 	}
-	l.journal, l.kept = newMemory(), filepath.Join(data.path, "kept")
+	l.journal, l.kept = memory.New(), filepath.Join(data.path, "kept")
 	l.home = run.Home{
 		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards"),
 		Disks: runtime.NewDisks(opts.MinFreeDisk, l.dir.path),

@@ -59,7 +59,7 @@ type loop struct {
 	draining bool // calls of live runs are admitted all the same
 }
 
-// journal stores runs: a store.Store does so on disk, a memory until the process ends.
+// journal stores runs: a store.Store does so on disk, a memory.Journal until the process ends.
 type journal interface {
 	// Insert, Save and Append return when everything is safe; see package store.
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
