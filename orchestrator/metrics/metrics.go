@@ -38,26 +38,25 @@ type Metrics struct {
 
 // New returns metrics that begin at nothing.
 func New() *Metrics {
-	buckets := []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	return &Metrics{
 		runs:     counter("aod_runs_total", "Runs that have ended.", "unit", "outcome"),
 		retries:  counter("aod_run_retries_total", "Attempts that failed and were made again.", "unit"),
 		refusals: counter("aod_runs_refused_total", "Runs that were refused because their unit's queue was full.", "unit"),
-		total:    histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", buckets),
-		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", buckets),
-		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", buckets),
+		total:    histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", "unit"),
+		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", "unit"),
+		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", "unit"),
 		models:   counter("aod_model_requests_total", "Requests for models that are over.", "model", "provider", "status", "rule"),
 		tokens:   counter("aod_model_tokens_total", "Tokens that providers counted.", "model", "provider", "type"),
-		asking:   histogramBy("aod_model_duration_seconds", "From a request for a model to the end of its answer.", buckets, "model"),
-		first:    histogramBy("aod_model_first_seconds", "From a request for a model to the beginning of a streamed answer.", buckets, "model"),
+		asking:   histogram("aod_model_duration_seconds", "From a request for a model to the end of its answer.", "model"),
+		first:    histogram("aod_model_first_seconds", "From a request for a model to the beginning of a streamed answer.", "model"),
 		cost:     counter("aod_model_cost_total", "What was charged, in the currency of the prices.", "model", "provider"),
 		again:    counter("aod_model_retries_total", "Attempts at providers after the first one of a request.", "model", "provider"),
 		outside:  counter("aod_upstream_requests_total", "Requests to upstreams that are over.", "upstream", "status", "rule"),
 		nodes:    newNodes(),
 		occurred: counter("aod_schedule_occurrences_total", "Occurrences of schedules, by what became of them.", "outcome"),
-		late:     histogramBy("aod_schedule_late_seconds", "From the time of an occurrence to its run.", buckets),
+		late:     histogram("aod_schedule_late_seconds", "From the time of an occurrence to its run."),
 		pushes:   counter("aod_push_deliveries_total", "Tries to tell a receiver of an event, by what became of them.", "outcome"),
-		told:     histogramBy("aod_push_delay_seconds", "From an event to its delivery.", buckets),
+		told:     histogram("aod_push_delay_seconds", "From an event to its delivery."),
 	}
 }
 
@@ -76,11 +75,8 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-func histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
-	return histogramBy(name, help, buckets, "unit")
-}
-
-func histogramBy(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	buckets := []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800} // seconds
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
