@@ -113,6 +113,16 @@ func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
 // Events yields the events of a run after the one with the number after, until the last
 // event of the run. It ends early with an error, or when ctx ends.
 func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return s.events(ctx, id, after, true)
+}
+
+// Past yields the events that a run has had after the one with the number after.
+func (s *Service) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return s.events(ctx, id, after, false)
+}
+
+// events is Past, and with follow it waits for more until the last event of the run.
+func (s *Service) events(ctx context.Context, id string, after int64, follow bool) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
 			yield(api.Event{}, err)
@@ -131,42 +141,18 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 					return
 				}
 			}
-			if len(events) > 0 {
+			switch {
+			case !follow && len(events) < eventPage:
+				return
+			case len(events) > 0:
 				continue
-			}
-			if !live {
+			case !live:
 				return
 			}
 			select {
 			case <-news:
 			case <-ctx.Done():
 				yield(api.Event{}, context.Cause(ctx))
-				return
-			}
-		}
-	}
-}
-
-// Past yields the events that a run has had after the one with the number after.
-func (s *Service) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) {
-		if _, err := s.Get(ctx, id); err != nil {
-			yield(api.Event{}, err)
-			return
-		}
-		for {
-			events, err := s.store.Events(ctx, id, after, eventPage)
-			if err != nil {
-				yield(api.Event{}, err)
-				return
-			}
-			for _, e := range events {
-				after = e.Seq
-				if !yield(eventOf(e), nil) {
-					return
-				}
-			}
-			if len(events) < eventPage {
 				return
 			}
 		}
