@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
@@ -144,9 +145,9 @@ func (l *loop) admitRun(ctx context.Context, asked accepted) (*job, error) {
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}
-	l.metrics.meet(asked.Unit.Name)
+	l.metrics.UnitMet(asked.Unit.Name)
 	if err := l.enqueue(j); err != nil {
-		l.metrics.refused(asked.Unit.Name)
+		l.metrics.RunRefused(asked.Unit.Name)
 		return nil, err
 	}
 	l.warnOfWait(j)
@@ -194,7 +195,7 @@ func (l *loop) queueWait(u *unit.Unit) time.Duration {
 func (l *loop) warnOfWait(j *job) {
 	name := j.Record.Unit
 	ahead, most := l.queue.Waiting(name), l.queueWait(j.Unit)
-	wait, passed := l.recent.expectedWait(name, ahead, most, time.Now())
+	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
 	if passed {
 		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead, "expected_ms", wait.Milliseconds())
 	}
@@ -263,11 +264,11 @@ func (l *loop) privateOf(asked accepted) private {
 // lead makes the job of a run, which is new or recovered.
 func (l *loop) lead(r *run.Run, observe func(run.Event), source modelcalls.Source) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
-	j := &job{Run: r, loop: l, log: newLogFile(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
+	j := &job{Run: r, loop: l, log: runlog.New(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
 	j.life, j.cancel = context.WithCancelCause(l.life)
 	j.models = modelcalls.New(modelcalls.Options{
 		Run: r, Models: l.opts.Models, Source: source, Ledger: l.ledger, Cache: &l.modelCache, Journal: l.journal,
-		Logger: l.logger, Asked: l.metrics.asked, Span: j.spanOfRequest,
+		Logger: l.logger, Asked: l.metrics.ModelAsked, Span: j.spanOfRequest,
 	})
 	r.LedBy(j, observe)
 	return j
@@ -309,7 +310,7 @@ func (l *loop) retire(j *job) {
 
 // countEnd counts a run that has its outcome, and tells the run that called it.
 func (l *loop) countEnd(j *job) {
-	l.metrics.countEnd(j.Record)
-	l.recent.ended(j.Record, time.Now())
+	l.metrics.RunEnded(j.Record)
+	l.recent.Ended(j.Record, time.Now())
 	l.tellCaller(j)
 }

@@ -306,3 +306,12 @@ func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 
 // hasEnded reports whether the run has its outcome.
 func (j *job) hasEnded() bool { return pause.Over(j.ended) }
+
+// LastWords implements handoff.Runs.
+func (c *childRuns) LastWords(ctx context.Context, id string) string {
+	record, err := c.own(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return ""
+	}
+	return c.loop.LastWords(record)
+}

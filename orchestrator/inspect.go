@@ -2,16 +2,14 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 	"os"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/pause"
-	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -114,6 +112,16 @@ func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
 // Events yields the events of a run after the one with the number after, until the last
 // event of the run. It ends early with an error, or when ctx ends.
 func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return s.events(ctx, id, after, true)
+}
+
+// Past yields the events that a run has had after the one with the number after.
+func (s *Service) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return s.events(ctx, id, after, false)
+}
+
+// events is Past, and with follow it waits for more until the last event of the run.
+func (s *Service) events(ctx context.Context, id string, after int64, follow bool) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		if _, err := s.Get(ctx, id); err != nil {
 			yield(api.Event{}, err)
@@ -132,42 +140,18 @@ func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[
 					return
 				}
 			}
-			if len(events) > 0 {
+			switch {
+			case !follow && len(events) < eventPage:
+				return
+			case len(events) > 0:
 				continue
-			}
-			if !live {
+			case !live:
 				return
 			}
 			select {
 			case <-news:
 			case <-ctx.Done():
 				yield(api.Event{}, context.Cause(ctx))
-				return
-			}
-		}
-	}
-}
-
-// Past yields the events that a run has had after the one with the number after.
-func (s *Service) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) {
-		if _, err := s.Get(ctx, id); err != nil {
-			yield(api.Event{}, err)
-			return
-		}
-		for {
-			events, err := s.store.Events(ctx, id, after, eventPage)
-			if err != nil {
-				yield(api.Event{}, err)
-				return
-			}
-			for _, e := range events {
-				after = e.Seq
-				if !yield(eventOf(e), nil) {
-					return
-				}
-			}
-			if len(events) < eventPage {
 				return
 			}
 		}
@@ -191,11 +175,11 @@ func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[api
 			yield(api.LogEntry{}, err)
 			return
 		}
-		t := &tail{path: newLogFile(s.runPath(id)).path}
-		defer t.close()
+		t := runlog.NewTail(s.runPath(id))
+		defer t.Close()
 		for {
 			news, live := s.newsOf(id)
-			if more, err := t.drain(yield); !more || err != nil {
+			if more, err := t.Drain(yield); !more || err != nil {
 				if err != nil {
 					yield(api.LogEntry{}, err)
 				}
@@ -214,43 +198,9 @@ func (s *Service) Log(ctx context.Context, id string, follow bool) iter.Seq2[api
 	}
 }
 
-// tail reads a log file that may not exist yet.
-type tail struct {
-	path   string
-	file   *os.File
-	reader *logReader
-}
-
-// drain yields the entries that exist now. It returns false when the reader wants no more.
-func (t *tail) drain(yield func(api.LogEntry, error) bool) (more bool, err error) {
-	if t.file == nil {
-		if t.file, err = os.Open(t.path); err != nil {
-			return true, safefs.IgnoreMissing(err)
-		}
-		t.reader = newLogReader(t.file)
-	}
-	for {
-		entry, err := t.reader.next()
-		if err != nil {
-			return true, ignoreEOF(err)
-		}
-		if !yield(entry, nil) {
-			return false, nil
-		}
-	}
-}
-
-func (t *tail) close() {
-	if t.file != nil {
-		_ = t.file.Close() // read only
-	}
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+// LastWords returns what a run that failed wrote last, see runlog.LastWords.
+func (l *loop) LastWords(record api.Record) string {
+	return runlog.LastWords(l.runPath(record.ID), record)
 }
 
 // OpenFile opens an output file of a run for reading. The file has to be in its record.

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
@@ -39,7 +40,7 @@ type job struct {
 	asked         error  // why it is to end, if an earlier process was asked for that
 	fault         error  // with which the last attempt ended; nil: with an outcome
 	keptAt        string // where the attempt's directory was kept
-	log           *logFile
+	log           *runlog.File
 	noted         bool         // that the log lacks lines
 	reached       egress.Tally // by its programs, in all attempts
 	models        *modelcalls.Account
@@ -95,7 +96,7 @@ func (j *job) drive() {
 	defer j.loop.retire(j)
 	defer j.leaveSession()
 	defer j.leaveSchedule()
-	defer j.log.close()
+	defer j.log.Close()
 	ctx, span := j.startSpan()
 	defer j.endSpan(span)
 	if j.Record.Outcome == "" {
@@ -146,7 +147,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 
 // noteLog warns once of a log that could not be written.
 func (j *job) noteLog() {
-	if err := j.log.err(); err != nil && !j.noted {
+	if err := j.log.Err(); err != nil && !j.noted {
 		j.noted = true
 		j.loop.logger.Warn("log of a run not written", "run", j.ID, fault.LogAttr(err))
 		j.Warn("the run's log lacks lines, its file could not be written: %s", safefs.Reason(err))
@@ -210,7 +211,7 @@ func (j *job) recordFailure(ctx context.Context, result run.Result) error {
 	j.Record.Attempts = append(j.Record.Attempts, attempt)
 	j.Record.Retries, j.Record.Usage = len(j.Record.Attempts), nil
 	j.pending = append(j.pending, run.Event{Attempt: &attempt, Delay: j.retryDelay()})
-	j.loop.metrics.retried(j.Record.Unit)
+	j.loop.metrics.RunRetried(j.Record.Unit)
 	return j.Enter(api.Failed, result.Reason())
 }
 
@@ -358,7 +359,7 @@ func (j *job) Aside(ctx context.Context, wait func()) error {
 }
 
 // Logged implements run.Host.
-func (j *job) Logged() run.Lines { return j.log.seen(j.Attempt) }
+func (j *job) Logged() run.Lines { return j.log.Seen(j.Attempt) }
 
 // CancelRequest implements run.Host.
 func (j *job) CancelRequest() error { return j.asked }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -63,7 +64,7 @@ func (j *job) row() (store.Run, error) {
 	}
 	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
-		row.DiskBytes = treeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
+		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
 	}
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name
@@ -121,7 +122,7 @@ func (j *job) events(transition api.Transition) []store.Event {
 func (j *job) Note(event run.Event) {
 	switch {
 	case event.Log != nil:
-		j.log.add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
+		j.log.Add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
 		j.news.Notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)

@@ -108,7 +108,7 @@ func (s *Service) PutUnit(ctx context.Context, name string, archive io.Reader) (
 	if err != nil {
 		return api.Unit{}, false, err
 	}
-	s.metrics.meet(u.Name)
+	s.metrics.UnitMet(u.Name)
 	info, err := s.withSchemas(u)
 	return info, created, err
 }

@@ -15,11 +15,13 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/store/memory"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -31,7 +33,7 @@ import (
 //	Home/runs/ID/       what one Local has, with a lock that its process holds
 //	Home/runs/ID/runs/  its runs, a directory each
 //	Home/kept/RUN/      an attempt's directory that somebody wanted to keep
-//	Home/history/RUN/   a run that has ended: see History
+//	Home/history/RUN/   a run that has ended: see package history
 type Local struct {
 	*loop
 	data *dataDir
@@ -57,7 +59,7 @@ func NewLocal(opts Options) (_ *Local, err error) {
 	if l.dir, err = data.make(id); err != nil {
 		return nil, err
 	}
-	l.journal, l.kept = newMemory(), filepath.Join(data.path, "kept")
+	l.journal, l.kept = memory.New(), filepath.Join(data.path, "kept")
 	l.home = run.Home{
 		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards"),
 		Disks: runtime.NewDisks(opts.MinFreeDisk, l.dir.path),
@@ -77,8 +79,8 @@ type Request struct {
 	// RerunOf is the run whose input this one is given again; "" is none.
 	RerunOf string
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
-	History *History
-	Source  Source
+	History *history.History
+	Source  history.Source
 	Models  modelcalls.Source
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
@@ -122,7 +124,7 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	j.drive()
 	ended := Ended{Record: j.Record, KeptAt: j.keptAt}
 	if req.History != nil {
-		ended.Past = req.History.add(Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
+		ended.Past = req.History.Add(history.Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
 	}
 	if j.Record.Outcome == api.SystemError {
 		return ended, j.fault

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -36,8 +37,8 @@ type loop struct {
 	store      *store.Store // the journal of a Service, and what it alone asks of it; nil: of a Local
 	queue      *queue.Queue
 	logger     *slog.Logger
-	metrics    *metrics
-	recent     *recent
+	metrics    *metrics.Metrics
+	recent     *metrics.Recent
 	ledger     *ledger.Tree // of what runs spend on models
 	modelCache modelcalls.Cache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
@@ -61,7 +62,7 @@ type loop struct {
 	draining bool // calls of live runs are admitted all the same
 }
 
-// journal stores runs: a store.Store does so on disk, a memory until the process ends.
+// journal stores runs: a store.Store does so on disk, a memory.Journal until the process ends.
 type journal interface {
 	modelcalls.Journal
 	// Insert, Save and Append return when everything is safe; see package store.
@@ -88,7 +89,7 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: newMetrics(), recent: newRecent(), ledger: ledger.New(), live: map[string]*job{},
+		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = sessions.New(sessions.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
@@ -27,20 +26,3 @@ func (s *Service) ModelExchange(ctx context.Context, id string, n int64) (api.Mo
 
 // Models returns the models that units can ask for, by name.
 func (s *Service) Models() []api.Model { return s.opts.Models.List() }
-
-// ModelCalls returns the model calls of a run, in their order.
-func (h *History) ModelCalls(id string) ([]api.ModelCall, error) {
-	if _, err := h.Get(id); err != nil {
-		return nil, err
-	}
-	return modelcalls.ReadCalls(filepath.Join(h.dir, id))
-}
-
-// ModelExchange returns what a run asked with its n-th model call, and the answer. The error
-// is a NotFound fault where that isn't kept.
-func (h *History) ModelExchange(id string, n int64) (api.ModelExchange, error) {
-	if _, err := h.Get(id); err != nil {
-		return api.ModelExchange{}, err
-	}
-	return modelcalls.ReadExchange(filepath.Join(h.dir, id), n)
-}

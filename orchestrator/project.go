@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -95,21 +94,7 @@ func (j *job) checkProject() error {
 
 // projectOf returns what stores the project of an earlier run once more; nil: it had none.
 func (s *Service) projectOf(id string) (run.PlaceProject, error) {
-	return storedProject(s.runPath(id))
-}
-
-// storedProject returns what copies the project from the directory of a run; nil: there is none.
-func storedProject(runDir string) (run.PlaceProject, error) {
-	manifest, err := workspace.LoadManifest(filepath.Join(runDir, layout.Manifest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "the project of the earlier run can't be read")
-	}
-	return func(ctx context.Context, dir string, _ workspace.Options) (workspace.Manifest, error) {
-		return manifest, run.StorageFault(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir, workspace.CloneOptions{}))
-	}, nil
+	return run.StoredProject(s.runPath(id))
 }
 
 // Changes opens what a run made of the files of its workspace, as JSON (api.Changes). The error

@@ -28,7 +28,7 @@ func (s *Service) PushesOn() bool { return s.opts.Pushes.On && s.render != nil }
 // among them.
 func (s *Service) deliverPushes(ctx context.Context) {
 	opts := s.opts.Pushes.Options
-	opts.Logger, opts.Told = s.logger, s.metrics.pushed
+	opts.Logger, opts.Told = s.logger, s.metrics.PushTried
 	push.New(pushBook{s.store}, s.render, opts).Run(ctx, s.store.PushNews())
 }
 

@@ -8,74 +8,12 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-func TestFiguresOfWhatEndedLately(t *testing.T) {
-	start := time.Now()
-	at := start.Add
-	figures := func(r *recent, waiting int, now time.Time) api.UnitStats {
-		stats := api.UnitStats{Unit: "u", Ended: map[api.Outcome]int64{}, Queued: waiting}
-		r.figures(&stats, now)
-		return stats
-	}
-	end := func(r *recent, outcome api.Outcome, total float64, when time.Time) {
-		r.ended(api.Record{Unit: "u", Outcome: outcome, Timings: api.Timings{Total: total}}, when)
-	}
-	t.Run("nothing is known of a unit without runs", func(t *testing.T) {
-		if got := figures(newRecent(), 5, at(time.Minute)); got.Rate != 0 || got.P95 != 0 || got.ExpectedWait != 0 {
-			t.Errorf("%+v", got)
-		}
-	})
-	t.Run("rate, percentiles and the wait at that rate", func(t *testing.T) {
-		r := newRecent()
-		for n := range 100 {
-			end(r, api.Success, float64(n+1), at(2*time.Minute))
-		}
-		end(r, api.TimedOut, 1000, at(2*time.Minute))
-		got := figures(r, 101, at(5*time.Minute))
-		if got.P50 != 51 || got.P95 != 96 || got.Ended[api.Success] != 100 || got.Ended[api.TimedOut] != 1 {
-			t.Errorf("%+v", got)
-		}
-		if got.Rate < 20 || got.Rate > 20.3 || got.ExpectedWait < 298e3 || got.ExpectedWait > 301e3 {
-			t.Errorf("101 runs in 5 minutes: %v a minute, 101 more in %v ms", got.Rate, got.ExpectedWait)
-		}
-	})
-	t.Run("what ended long ago counts no more, but for the counts", func(t *testing.T) {
-		r := newRecent()
-		end(r, api.Success, 1, at(time.Second))
-		if got := figures(r, 1, at(recentTime+time.Minute)); got.Rate != 0 || got.P50 != 0 && got.ExpectedWait != 0 || got.Ended[api.Success] != 1 {
-			t.Errorf("%+v", got)
-		}
-	})
-	t.Run("of many only the newest are remembered", func(t *testing.T) {
-		r := newRecent()
-		for n := range 3 * recentMost {
-			end(r, api.Success, 1, at(time.Duration(n)*100*time.Millisecond))
-		}
-		now := at(3 * recentMost * 100 * time.Millisecond)
-		if got := figures(r, 0, now); got.Rate < 590 || got.Rate > 610 || len(r.units["u"].runs) != recentMost {
-			t.Errorf("%v a minute of %d", got.Rate, len(r.units["u"].runs))
-		}
-	})
-	t.Run("a queue that passes the bound is told once", func(t *testing.T) {
-		r := newRecent()
-		end(r, api.Success, 1, at(time.Second))
-		for i, c := range []struct {
-			ahead  int
-			passed bool
-		}{{0, false}, {100, true}, {200, false}, {0, false}, {100, true}} {
-			wait, passed := r.expectedWait("u", c.ahead, 5*time.Minute, at(10*time.Second))
-			if passed != c.passed || c.ahead > 0 && wait < 15*time.Minute {
-				t.Errorf("%d: %d ahead: %v, %v", i, c.ahead, wait, passed)
-			}
-		}
-	})
-}
-
 func TestARunIsToldOfAQueueThatIsTooLong(t *testing.T) {
 	w := newFixture(t, func(o *settings) { o.Concurrency, o.QueueWait = 1, time.Minute })
 	hold := w.submit(orders{Until: "end"})
 	w.until(hold, running)
-	w.service.recent.ended(api.Record{Unit: "worker", Outcome: api.Success}, time.Now())
-	w.service.recent.since = time.Now().Add(-recentTime) // one run in ten minutes
+	w.service.recent.Ended(api.Record{Unit: "worker", Outcome: api.Success}, time.Now())
+	w.service.recent.Since = time.Now().Add(-10 * time.Minute) // one run in ten minutes
 	first, second := w.submit(orders{}), w.submit(orders{})
 	warnings := func(id string) string {
 		record, err := w.service.Get(t.Context(), id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -240,6 +241,13 @@ func (s *Service) removeUnknownFiles(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // isYoung reports whether a directory may belong to a run that is being accepted.

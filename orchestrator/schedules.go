@@ -15,7 +15,7 @@ func (s *Service) Schedules() *scheduler.Scheduler { return s.schedules }
 func (s *Service) newSchedules() *scheduler.Scheduler {
 	return scheduler.New(scheduler.Options{
 		Host: scheduleHost{s}, Store: s.store, Dir: s.path(layout.Schedules), PayloadBytes: s.opts.PayloadBytes, Clock: s.opts.Clock, Logger: s.logger,
-		Became: s.metrics.became, Late: s.metrics.begunLate,
+		Became: s.metrics.Occurred, Late: s.metrics.BegunLate,
 	})
 }
 

@@ -65,7 +65,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	}
 	s := &Service{loop: newLoop(opts), opened: time.Now()}
 	s.durable = true
-	s.registry = registryOf(s)
+	s.registry = s.metrics.Registry(s.figures, s.collectors()...)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -180,7 +180,7 @@ func (s *Service) Start(ctx context.Context) error {
 // meetUnits begins the counts of the units that there are.
 func (s *Service) meetUnits(ctx context.Context) {
 	for _, u := range (world{s}).Units(ctx) {
-		s.metrics.meet(u.Name)
+		s.metrics.UnitMet(u.Name)
 	}
 }
 

@@ -6,9 +6,38 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/runtime"
 )
+
+// Metrics returns the service's metrics, its current figures included.
+func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
+
+// collectors are the metrics of the kinds.
+func (s *Service) collectors() (all []prometheus.Collector) {
+	for kind := range s.kinds.Each() {
+		if own, ok := kind.(interface{ Collectors() []prometheus.Collector }); ok {
+			all = append(all, own.Collectors()...)
+		}
+	}
+	return all
+}
+
+// figures are the current figures for the metrics.
+func (s *Service) figures(ctx context.Context) (metrics.Figures, error) {
+	stats, err := s.Stats(ctx)
+	if err != nil {
+		return metrics.Figures{}, err
+	}
+	backlog, err := s.PushBacklog(ctx)
+	if err != nil {
+		backlog = -1
+	}
+	return metrics.Figures{Version: s.opts.Version, Stats: stats, Pool: s.Pool(), Egress: s.opts.Egress.Totals(), Backlog: backlog}, nil
+}
 
 // Stats returns the figures of the moment.
 func (s *Service) Stats(ctx context.Context) (api.Stats, error) {
@@ -16,7 +45,7 @@ func (s *Service) Stats(ctx context.Context) (api.Stats, error) {
 	if err != nil {
 		return api.Stats{}, err
 	}
-	stats := api.Stats{Since: s.recent.since, Slots: s.opts.Concurrency}
+	stats := api.Stats{Since: s.recent.Since, Slots: s.opts.Concurrency}
 	stats.Disk.StoredRuns, stats.Disk.StoredBytes = totals.Runs, totals.DiskBytes
 	stats.Disk.FreeBytes, _ = runtime.FreeBytes(s.opts.Home) // unknown is 0
 	pool := s.Pool()
@@ -37,7 +66,7 @@ func (s *Service) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	busy, waiting := s.queue.Counts()
 	all.Busy = busy
 	byUnit := map[string]map[api.Status]int64{}
-	for _, name := range s.recent.names() {
+	for _, name := range s.recent.Names() {
 		byUnit[name] = map[api.Status]int64{}
 	}
 	for _, l := range live {
@@ -52,7 +81,7 @@ func (s *Service) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	units := []api.UnitStats{}
 	for name, states := range byUnit {
 		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
-		s.recent.figures(&u, now)
+		s.recent.Figures(&u, now)
 		units = append(units, u)
 		all.Queued += u.Queued
 	}

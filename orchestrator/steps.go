@@ -30,7 +30,7 @@ func (j *job) KeepStep(step flow.Step) error {
 		return j.loop.journal.KeepStep(context.WithoutCancel(j.loop.life), j.ID, row, event)
 	})
 	if err == nil {
-		j.loop.metrics.nodes.count(j.Record.Unit, step)
+		j.loop.metrics.StepKept(j.Record.Unit, step)
 		j.news.Notify()
 	}
 	return err

@@ -66,7 +66,7 @@ func (j *job) upstreamMounts() []handoff.Mount {
 
 // askedUpstream takes note of a request that is over.
 func (j *job) askedUpstream(e upstream.Exchange) {
-	j.loop.metrics.askedUpstream(e)
+	j.loop.metrics.UpstreamAsked(e)
 	if j.upstreams.add(e) {
 		j.Tell(run.Event{Upstream: &api.UpstreamEvent{
 			At: e.Started.UTC(), Name: e.Upstream, Status: e.Status, Rule: e.Rule, BytesIn: e.BytesIn, BytesOut: e.BytesOut, MS: run.Milliseconds(e.Took),

@@ -147,8 +147,8 @@ func onlyRegular(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 	return nil, nil, err
 }
 
-// OpenAppend opens a file of ours to write behind what is in it. The file and the directories
-// above it are made where they are missing, for their owner alone.
+// OpenAppend opens a file to append to it. The file is made where it is missing, and so are the
+// directories above it.
 func OpenAppend(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

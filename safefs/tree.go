@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 )
 
 // MaxDepth is how deep a walk through directories of untrusted code goes in one go: they
@@ -45,6 +46,21 @@ func EachEntry(root *os.Root, name string, do func(fs.DirEntry) error) error {
 // operation that has no path. Links that stay below root are followed.
 func OpenDir(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, unblocked|directoryOnly, 0)
+}
+
+// TreeBytes returns the size of all files below a directory, and 0 for a missing directory.
+func TreeBytes(dir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what can't be read isn't counted
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
 }
 
 // RemoveTree deletes a path that untrusted code could write to, with everything in

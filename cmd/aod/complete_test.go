@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/history"
 )
 
 func TestWhatAServerHasIsCompleted(t *testing.T) {
@@ -48,7 +48,7 @@ func TestKeptRunsAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q", name, stdout)
 		}
 	}
-	if runs := orchestrator.NewHistory(data, 1).List(); len(runs) != 1 {
+	if runs := history.New(data, 1).List(); len(runs) != 1 {
 		t.Errorf("%+v", runs)
 	}
 }
@@ -56,6 +56,6 @@ func TestKeptRunsAreCompleted(t *testing.T) {
 // keepRun puts a run into the history of a data directory.
 func keepRun(t *testing.T, data string, record api.Record) {
 	t.Helper()
-	document := orchestrator.Past{Record: record}
+	document := history.Past{Record: record}
 	write(t, jsonText(document), data, "history", record.ID, "past.json")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -45,10 +46,10 @@ func (f *historyFlag) check() error {
 }
 
 // history is that of the data directory, to look at.
-func (a *app) history() *orchestrator.History { return orchestrator.NewHistory(a.data, maxHistory) }
+func (a *app) history() *history.History { return history.New(a.data, maxHistory) }
 
 // past returns a kept run of this machine; where server isn't nil, the run is to be asked for there.
-func (a *app) past(id string) (past orchestrator.Past, server *client.Client, err error) {
+func (a *app) past(id string) (past history.Past, server *client.Client, err error) {
 	if a.server == "" {
 		if past, err = a.history().Get(id); !fault.Is(err, fault.NotFound) {
 			return past, nil, err
@@ -69,8 +70,8 @@ func (a *app) remember(req *orchestrator.Request, dir string, flags runFlags) er
 			return fault.Wrap(fault.Input, err, "--secret %s: its path can't be used", name)
 		}
 	}
-	req.History = orchestrator.NewHistory(a.data, int(flags.history))
-	req.Source = orchestrator.Source{Dir: dir, Secrets: secrets, MayCall: flags.given.mayCall, Start: req.Start}
+	req.History = history.New(a.data, int(flags.history))
+	req.Source = history.Source{Dir: dir, Secrets: secrets, MayCall: flags.given.mayCall, Start: req.Start}
 	for flag, path := range map[string]struct {
 		given  string
 		stored *string
@@ -130,7 +131,7 @@ func newestFirst(lists ...[]api.Summary) []api.Summary {
 }
 
 // rerunHere runs the input of a kept run again, with its unit as it is now.
-func (a *app) rerunHere(ctx context.Context, past orchestrator.Past, flags runFlags) error {
+func (a *app) rerunHere(ctx context.Context, past history.Past, flags runFlags) error {
 	if flags.detach {
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
 			WithHint("start one with `aod serve` and name it with --server URL")
@@ -160,7 +161,7 @@ func (a *app) rerunHere(ctx context.Context, past orchestrator.Past, flags runFl
 	return a.runHere(ctx, c.Dir, req, flags)
 }
 
-func (a *app) inputAgain(again *run.Request, past orchestrator.Past) (err error) {
+func (a *app) inputAgain(again *run.Request, past history.Past) (err error) {
 	if err := run.CheckRerun(past.Record); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 )
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -80,16 +81,18 @@ func (a *app) showModels(ctx context.Context, id string, n int64, asJSON bool) e
 	if err != nil {
 		return err
 	}
-	calls, exchange := a.history().ModelCalls, a.history().ModelExchange
+	dir := a.history().Dir(id)
+	calls := func() ([]api.ModelCall, error) { return modelcalls.ReadCalls(dir) }
+	exchange := func() (api.ModelExchange, error) { return modelcalls.ReadExchange(dir, n) }
 	if server != nil {
-		calls = func(id string) ([]api.ModelCall, error) { return server.ModelCalls(ctx, id) }
-		exchange = func(id string, n int64) (api.ModelExchange, error) { return server.ModelExchange(ctx, id, n) }
+		calls = func() ([]api.ModelCall, error) { return server.ModelCalls(ctx, id) }
+		exchange = func() (api.ModelExchange, error) { return server.ModelExchange(ctx, id, n) }
 	}
 	if n != 0 {
-		one, err := exchange(id, n)
+		one, err := exchange()
 		return shown(a, one, err, true, nil)
 	}
-	list, err := calls(id)
+	list, err := calls()
 	return shown(a, list, err, asJSON, a.callTable)
 }
 

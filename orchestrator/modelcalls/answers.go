@@ -85,12 +85,3 @@ func (f answerFile) write(raw []byte) error {
 	}
 	return safefs.Replace(string(f), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true})
 }
-
-// bytesIn returns the size of all answers in a directory, and 0 for a missing one.
-func bytesIn(dir string) (sum int64) {
-	files, _ := filesIn(dir) // what can't be read isn't counted
-	for _, info := range files {
-		sum += info.Size()
-	}
-	return sum
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -23,7 +24,7 @@ type Books interface {
 // root of the tree and the run's id.
 func (a *Account) Restore(ctx context.Context, from Books, spent func(ctx context.Context, root, id string) (ledger.Amount, error)) {
 	a.Open()
-	a.answered.Store(bytesIn(filepath.Join(a.run.Dir, answersDir)))
+	a.answered.Store(safefs.TreeBytes(filepath.Join(a.run.Dir, answersDir)))
 	listed := map[string]bool{}
 	err := a.transcript.restore(func(line exchange) {
 		listed[line.ID] = true

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
-	"github.com/agent-on-demand/aod/workspace"
 )
 
 // Request asks for one run of a unit.
@@ -34,10 +33,6 @@ type Request struct {
 	// the operator's settings.
 	Extra any
 }
-
-// PlaceProject stores a project in an empty directory, as far as the options let it in. The error
-// is a fault.
-type PlaceProject func(ctx context.Context, dir string, o workspace.Options) (workspace.Manifest, error)
 
 // InputFile is a file that the caller gives for a field of the input.
 type InputFile struct {

@@ -1,4 +1,4 @@
-package orchestrator
+package history
 
 import (
 	"encoding/json"
@@ -20,17 +20,18 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
 const (
-	// historyBytes bounds all runs that a history has.
-	historyBytes = 256 << 20
-	// historyFileBytes bounds the input and output files of one run. Larger ones aren't kept.
-	historyFileBytes = 64 << 20
-	// historyRecordBytes is more than the file of one run takes: its record holds an input and
+	// maxBytes bounds all runs that a history has.
+	maxBytes = 256 << 20
+	// maxFileBytes bounds the input and output files of one run. Larger ones aren't kept.
+	maxFileBytes = 64 << 20
+	// maxRecordBytes is more than the file of one run takes: its record holds an input and
 	// an output of at most a few megabytes.
-	historyRecordBytes = 64 << 20
+	maxRecordBytes = 64 << 20
 	// abandonedAge is the age from which an unfinished directory belongs to a dead process.
 	abandonedAge = time.Hour
 )
@@ -49,8 +50,8 @@ type History struct {
 	most int
 }
 
-// NewHistory returns the history of a data directory, which keeps that many runs at most.
-func NewHistory(home string, most int) *History {
+// New returns the history of a data directory, which keeps that many runs at most.
+func New(home string, most int) *History {
 	return &History{dir: filepath.Join(home, "history"), most: most}
 }
 
@@ -109,7 +110,7 @@ func (h *History) Get(id string) (Past, error) {
 	if !isID(id) {
 		return past, unknown(id)
 	}
-	raw, err := readPast(filepath.Join(h.dir, id))
+	raw, err := readPast(h.Dir(id))
 	if errors.Is(err, os.ErrNotExist) {
 		return past, unknown(id)
 	}
@@ -117,10 +118,12 @@ func (h *History) Get(id string) (Past, error) {
 		err = json.Unmarshal(raw, &past)
 	}
 	if err != nil {
-		return past, fault.Wrap(fault.Internal, err, "the kept run %s can't be read", id).WithHint("remove %s", filepath.Join(h.dir, id))
+		return past, fault.Wrap(fault.Internal, err, "the kept run %s can't be read", id).WithHint("remove %s", h.Dir(id))
 	}
 	return past, nil
 }
+
+func unknown(id string) error { return fault.New(fault.NotFound, "there is no run %.64s", id) }
 
 const pastName = "past.json"
 
@@ -130,7 +133,7 @@ func readPast(dir string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // read only
-	return io.ReadAll(io.LimitReader(f, historyRecordBytes))
+	return io.ReadAll(io.LimitReader(f, maxRecordBytes))
 }
 
 // Log yields what a run of the history wrote.
@@ -140,9 +143,9 @@ func (h *History) Log(id string) iter.Seq2[api.LogEntry, error] {
 			yield(api.LogEntry{}, err)
 			return
 		}
-		t := &tail{path: newLogFile(filepath.Join(h.dir, id)).path}
-		defer t.close()
-		if _, err := t.drain(yield); err != nil {
+		t := runlog.NewTail(h.Dir(id))
+		defer t.Close()
+		if _, err := t.Drain(yield); err != nil {
 			yield(api.LogEntry{}, err)
 		}
 	}
@@ -165,8 +168,11 @@ func (h *History) Inputs(id string) ([]run.PlacedFile, error) {
 
 // Project returns what stores the project of a run once more; nil: it had none.
 func (h *History) Project(id string) (run.PlaceProject, error) {
-	return storedProject(filepath.Join(h.dir, id))
+	return run.StoredProject(h.Dir(id))
 }
+
+// Dir returns the directory of a run.
+func (h *History) Dir(id string) string { return filepath.Join(h.dir, id) }
 
 // ChangesDir returns the directory of what a run made of its project: see workspace.Compare.
 func (h *History) ChangesDir(id string) string { return filepath.Join(h.dir, id, layout.Changes) }
@@ -179,8 +185,8 @@ func (h *History) prune() error {
 	var failed error
 	var bytes int64
 	for i, id := range h.ids() {
-		bytes += treeBytes(filepath.Join(h.dir, id))
-		if i >= h.most || i > 0 && bytes > historyBytes {
+		bytes += safefs.TreeBytes(h.Dir(id))
+		if i >= h.most || i > 0 && bytes > maxBytes {
 			failed = errors.Join(failed, h.remove(id))
 		}
 	}
@@ -190,7 +196,7 @@ func (h *History) prune() error {
 // remove takes the name from a run before its files go, so that nobody sees half of it.
 func (h *History) remove(id string) error {
 	temp := filepath.Join(h.dir, safefs.TempName())
-	if err := os.Rename(filepath.Join(h.dir, id), temp); err != nil {
+	if err := os.Rename(h.Dir(id), temp); err != nil {
 		return safefs.IgnoreMissing(err) // another process was quicker
 	}
 	return safefs.RemoveTree(temp)

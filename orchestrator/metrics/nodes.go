@@ -1,4 +1,4 @@
-package orchestrator
+package metrics
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 	"github.com/agent-on-demand/aod/flow"
 )
 
-// nodeMetrics count the ends of nodes of flows. The nodes of a unit are its author's names: a
+// nodes count the ends of nodes of flows. The nodes of a unit are its author's names: a
 // version has at most flow.MaxNodes of them, but there may be many versions. So a unit has at
 // most maxNodeLabels, and what comes after them is counted under the empty name.
-type nodeMetrics struct {
+type nodes struct {
 	ends *prometheus.CounterVec
 
 	mu    sync.Mutex
@@ -22,31 +22,31 @@ type nodeMetrics struct {
 // maxNodeLabels is room for each node of a version, and for the items of each.
 const maxNodeLabels = 2 * flow.MaxNodes
 
-func newNodeMetrics() *nodeMetrics {
-	return &nodeMetrics{
+func newNodes() *nodes {
+	return &nodes{
 		ends:  counter("aod_flow_steps_total", "Nodes of flows, and items of their maps, that have ended.", "unit", "node", "outcome"),
 		known: map[string]map[string]bool{},
 	}
 }
 
-func (m *nodeMetrics) count(unit string, s flow.Step) {
+func (n *nodes) count(unit string, s flow.Step) {
 	if s.Final() {
-		m.ends.WithLabelValues(unit, m.label(unit, s.Address), string(s.State)).Inc()
+		n.ends.WithLabelValues(unit, n.label(unit, s.Address), string(s.State)).Inc()
 	}
 }
 
 // label is the path of a node. That of a map's items ends in brackets.
-func (m *nodeMetrics) label(unit, address string) string {
+func (n *nodes) label(unit, address string) string {
 	name := flow.NodePath(address)
 	if strings.HasSuffix(address, "]") {
 		name += "[]"
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.known[unit]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	known := n.known[unit]
 	if known == nil {
 		known = map[string]bool{}
-		m.known[unit] = known
+		n.known[unit] = known
 	}
 	if !known[name] && len(known) >= maxNodeLabels {
 		return ""

@@ -1,62 +1,59 @@
-package orchestrator
+package runlog
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 func TestTheLastWordsOfARun(t *testing.T) {
-	l := &loop{home: run.Home{Runs: t.TempDir()}}
+	dir := t.TempDir()
 	exit := 3
 	failed := api.Record{ID: "r", Outcome: api.CapsuleError, ExitCode: &exit, Retries: 1}
-	if got := l.LastWords(failed); got != "" {
+	if got := LastWords(dir, failed); got != "" {
 		t.Errorf("there is no log: %q", got)
 	}
-	log := newLogFile(l.runPath("r"))
+	log := New(dir)
 	say := func(attempt int, stream, text string) {
-		log.add(api.LogEntry{Attempt: attempt, Stream: stream, Text: text})
+		log.Add(api.LogEntry{Attempt: attempt, Stream: stream, Text: text})
 	}
 	say(1, "stderr", "of an earlier attempt")
 	say(2, "stdout", "of the other stream")
 	say(2, "stderr", "first")
 	say(2, "stderr", "second")
-	if got := l.LastWords(failed); got != "first\nsecond" {
+	if got := LastWords(dir, failed); got != "first\nsecond" {
 		t.Errorf("%q", got)
 	}
 	for range 3 * wordsIn / 1000 { // more than is looked at
 		say(2, "stdout", strings.Repeat("o", 1000))
 	}
-	if got := l.LastWords(failed); got != "" {
+	if got := LastWords(dir, failed); got != "" {
 		t.Errorf("%q", got)
 	}
 	for range 100 {
 		say(2, "stderr", strings.Repeat("x", 99))
 	}
-	got := l.LastWords(failed)
+	got := LastWords(dir, failed)
 	if len(got) > maxWords || len(got) < maxWords-100 || strings.Trim(got, "x\n") != "" || len(got)%100 != 99 {
 		t.Errorf("%d bytes, not whole lines: %q", len(got), got)
 	}
 	say(2, "stderr", strings.Repeat("é", maxWords))
-	if got := l.LastWords(failed); len(got) > maxWords || len(got) < maxWords-1 || !utf8.ValidString(got) {
+	if got := LastWords(dir, failed); len(got) > maxWords || len(got) < maxWords-1 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes", len(got))
 	}
-	log.close()
+	log.Close()
 	for _, record := range []api.Record{{ID: "r", Outcome: api.Success, ExitCode: &exit}, {ID: "r", Outcome: api.RemoteError}} {
-		if got := l.LastWords(record); got != "" {
+		if got := LastWords(dir, record); got != "" {
 			t.Errorf("%s: %q", record.Outcome, got)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(l.runPath("r"), layout.Log), []byte("{\n{}\n"), 0o600); err != nil {
+	if err := os.WriteFile(pathIn(dir), []byte("{\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.LastWords(failed); got != "" {
+	if got := LastWords(dir, failed); got != "" {
 		t.Errorf("of a broken log: %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package memory
 
 import (
 	"context"
@@ -13,7 +13,16 @@ import (
 	"github.com/agent-on-demand/aod/store"
 )
 
-// Whatever journal a loop has, it answers alike.
+// journal is what both keep runs by.
+type journal interface {
+	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
+	Save(ctx context.Context, r store.Run, events ...store.Event) error
+	Run(ctx context.Context, id string) (store.Run, error)
+	Runs(ctx context.Context, f store.Filter) (store.Page, error)
+	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
+}
+
+// On disk or in memory, a journal answers alike.
 func TestJournalsAnswerAlike(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) journal{
 		"on disk": func(t *testing.T) journal {
@@ -24,7 +33,7 @@ func TestJournalsAnswerAlike(t *testing.T) {
 			t.Cleanup(func() { _ = s.Close() })
 			return s
 		},
-		"in memory": func(*testing.T) journal { return newMemory() },
+		"in memory": func(*testing.T) journal { return New() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range journalCases {

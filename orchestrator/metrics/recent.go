@@ -1,4 +1,4 @@
-package orchestrator
+package metrics
 
 import (
 	"slices"
@@ -14,9 +14,9 @@ const (
 	recentMost = 512
 )
 
-// recent remembers the runs that ended lately, by unit. It is safe for concurrent use.
-type recent struct {
-	since time.Time
+// Recent remembers the runs that ended lately, by unit. It is safe for concurrent use.
+type Recent struct {
+	Since time.Time // runs are remembered from then on
 
 	mu    sync.Mutex
 	units map[string]*recentUnit
@@ -33,11 +33,12 @@ type recentRun struct {
 	total float64 // milliseconds
 }
 
-func newRecent() *recent {
-	return &recent{since: time.Now().UTC(), units: map[string]*recentUnit{}}
+// NewRecent returns a Recent that has seen nothing yet.
+func NewRecent() *Recent {
+	return &Recent{Since: time.Now().UTC(), units: map[string]*recentUnit{}}
 }
 
-func (r *recent) unit(name string) *recentUnit {
+func (r *Recent) unit(name string) *recentUnit {
 	u := r.units[name]
 	if u == nil {
 		u = &recentUnit{ended: map[api.Outcome]int64{}}
@@ -46,8 +47,8 @@ func (r *recent) unit(name string) *recentUnit {
 	return u
 }
 
-// ended remembers the end of a run.
-func (r *recent) ended(record api.Record, now time.Time) {
+// Ended remembers the end of a run.
+func (r *Recent) Ended(record api.Record, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(record.Unit)
@@ -58,21 +59,21 @@ func (r *recent) ended(record api.Record, now time.Time) {
 	u.runs = append(u.runs, recentRun{now, record.Timings.Total})
 }
 
-// figures adds what is remembered of a unit to its figures.
-func (r *recent) figures(stats *api.UnitStats, now time.Time) {
+// Figures adds what is remembered of a unit to its figures.
+func (r *Recent) Figures(stats *api.UnitStats, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(stats.Unit)
 	for outcome, n := range u.ended {
 		stats.Ended[outcome] = n
 	}
-	stats.Rate = u.rate(r.since, now) * time.Minute.Seconds()
+	stats.Rate = u.rate(r.Since, now) * time.Minute.Seconds()
 	stats.P50, stats.P95 = u.quantiles()
-	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, r.since, now).Microseconds()) / 1000
+	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, r.Since, now).Microseconds()) / 1000
 }
 
-// names returns the units that had a run since the start.
-func (r *recent) names() (names []string) {
+// Names returns the units that had a run since the start.
+func (r *Recent) Names() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.units {
@@ -81,13 +82,13 @@ func (r *recent) names() (names []string) {
 	return names
 }
 
-// expectedWait returns the wait of a run with that many before it, 0 if it isn't known. passed
+// ExpectedWait returns the wait of a run with that many before it, 0 if it isn't known. passed
 // reports whether the wait is longer than most, and was not when it was asked for before.
-func (r *recent) expectedWait(unit string, ahead int, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
+func (r *Recent) ExpectedWait(unit string, ahead int, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(unit)
-	wait = u.expectedWait(ahead, r.since, now)
+	wait = u.expectedWait(ahead, r.Since, now)
 	passed = wait > most && !u.late
 	u.late = wait > most
 	return wait, passed

@@ -1,8 +1,7 @@
-package orchestrator
+package runlog
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"os"
 	"strings"
@@ -19,23 +18,23 @@ const (
 // LastWords returns the last lines that the last attempt of a run wrote to stderr, up to 4 KiB
 // together, as far as the end of its log has them. They are the program's own: nothing may log
 // them. It returns "" for a run that succeeded or has no program of ours.
-func (l *loop) LastWords(record api.Record) string {
+func LastWords(runDir string, record api.Record) string {
 	if record.Outcome == api.Success || record.ExitCode == nil {
 		return ""
 	}
-	file, err := os.Open(newLogFile(l.runPath(record.ID)).path)
+	file, err := os.Open(pathIn(runDir))
 	if err != nil {
 		return "" // it wrote nothing, or the run is gone
 	}
 	defer func() { _ = file.Close() }() // read only
-	reader, err := endOf(file, wordsIn)
+	end, err := endOf(file, wordsIn)
 	if err != nil {
 		return ""
 	}
 	var lines []string
 	size := 0
 	for {
-		entry, err := reader.next()
+		entry, err := end.next()
 		if err != nil {
 			return cutFront(strings.Join(lines, "\n"), maxWords)
 		}
@@ -50,7 +49,7 @@ func (l *loop) LastWords(record api.Record) string {
 }
 
 // endOf returns a reader of the whole lines in the last bytes of a log.
-func endOf(file *os.File, most int64) (*logReader, error) {
+func endOf(file *os.File, most int64) (*reader, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func endOf(file *os.File, most int64) (*logReader, error) {
 			return nil, err
 		}
 	}
-	return newLogReader(buffered), nil
+	return newReader(buffered), nil
 }
 
 // cutFront cuts a text to its last bytes, between runes.
@@ -78,13 +77,4 @@ func cutFront(s string, most int) string {
 		s = s[1:]
 	}
 	return s
-}
-
-// LastWords implements handoff.Runs.
-func (c *childRuns) LastWords(ctx context.Context, id string) string {
-	record, err := c.own(context.WithoutCancel(ctx), id)
-	if err != nil {
-		return ""
-	}
-	return c.loop.LastWords(record)
 }

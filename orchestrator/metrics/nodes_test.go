@@ -1,4 +1,4 @@
-package orchestrator
+package metrics
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 func TestEndsOfNodesAreCountedByUnitNodeAndOutcome(t *testing.T) {
-	m := newNodeMetrics()
+	m := newNodes()
 	for _, s := range []flow.Step{
 		{Address: "draft", State: flow.Done},
 		{Address: "draft#2", State: flow.Done},
@@ -31,7 +31,7 @@ func TestEndsOfNodesAreCountedByUnitNodeAndOutcome(t *testing.T) {
 }
 
 func TestTheNamesOfNodesInMetricsAreBounded(t *testing.T) {
-	m := newNodeMetrics()
+	m := newNodes()
 	for i := range maxNodeLabels + 10 {
 		m.count("f", flow.Step{Address: fmt.Sprint("node", i), State: flow.Done})
 	}
@@ -44,7 +44,7 @@ func TestTheNamesOfNodesInMetricsAreBounded(t *testing.T) {
 }
 
 // nodeEnds returns the counters by unit, node and outcome.
-func nodeEnds(t *testing.T, m *nodeMetrics) map[string]float64 {
+func nodeEnds(t *testing.T, m *nodes) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m.ends)

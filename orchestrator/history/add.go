@@ -1,4 +1,4 @@
-package orchestrator
+package history
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 	"github.com/agent-on-demand/aod/safefs"
 )
 
-// add keeps a run whose directory is runDir, from which it moves the input files and the log.
+// Add keeps a run whose directory is runDir, from which it moves the input files and the log.
 // The output files are copied: they are the user's. The run gets its name when all of it is
 // there.
-func (h *History) add(past Past, runDir string) error {
+func (h *History) Add(past Past, runDir string) error {
 	if h.most <= 0 {
 		return h.prune()
 	}
@@ -38,7 +38,7 @@ func (h *History) add(past Past, runDir string) error {
 }
 
 func (h *History) fill(temp string, past Past, runDir string) error {
-	past.NoFiles = treeBytes(filepath.Join(runDir, "input"))+sizeOf(past.Record.Files) > historyFileBytes
+	past.NoFiles = safefs.TreeBytes(filepath.Join(runDir, "input"))+sizeOf(past.Record.Files) > maxFileBytes
 	if err := h.fillProject(temp, &past, runDir); err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (h *History) fill(temp string, past Past, runDir string) error {
 // fillProject keeps the changes of a run's project and the project itself, each unless it is
 // too large.
 func (h *History) fillProject(temp string, past *Past, runDir string) error {
-	if treeBytes(filepath.Join(runDir, layout.Changes)) <= historyFileBytes {
+	if safefs.TreeBytes(filepath.Join(runDir, layout.Changes)) <= maxFileBytes {
 		if err := moveIfThere(filepath.Join(runDir, layout.Changes), filepath.Join(temp, layout.Changes)); err != nil {
 			return err
 		}
 	}
-	if past.NoProject = treeBytes(filepath.Join(runDir, layout.Base)) > historyFileBytes; past.NoProject {
+	if past.NoProject = safefs.TreeBytes(filepath.Join(runDir, layout.Base)) > maxFileBytes; past.NoProject {
 		return nil
 	}
 	return errors.Join(

@@ -1,0 +1,115 @@
+package history
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// kept adds runs to the history of a home, and returns their ids.
+func kept(t *testing.T, home string, most, runs int) []string {
+	t.Helper()
+	var ids []string
+	for range runs {
+		id, err := run.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := New(home, most).Add(Past{Record: api.Record{ID: id}}, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func TestHalfAKeptRunIsNeverShown(t *testing.T) {
+	home := t.TempDir()
+	ids := kept(t, home, 3, 1)
+	h := New(home, 3)
+	old, fresh := filepath.Join(h.dir, safefs.TempName()), filepath.Join(h.dir, safefs.TempName())
+	for _, dir := range []string{old, fresh} {
+		write(t, filepath.Join(dir, pastName), `{"record":{"id":"half"}}`)
+	}
+	long := time.Now().Add(-2 * abandonedAge)
+	if err := os.Chtimes(old, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if all := h.List(); len(all) != 1 || all[0].Record.ID != ids[0] {
+		t.Errorf("listed %+v", all)
+	}
+	kept(t, home, 3, 1)
+	if exists(old) || !exists(fresh) {
+		t.Error("of unfinished runs, those of the dead go and no others")
+	}
+}
+
+func TestWhatAHistoryKeepsOfFiles(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bytes int64 // that the record tells of
+		kept  bool
+	}{{"small ones are copied", 1, true}, {"large ones are left out", maxFileBytes + 1, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			home, runDir, out := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "o")
+			id, err := run.NewID()
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, out, "x")
+			write(t, filepath.Join(runDir, "input", "d", "i"), "in")
+			h := New(home, 1)
+			record := api.Record{ID: id, Files: []api.File{{Name: "d/o", Path: out, SizeBytes: c.bytes}}}
+			if err := h.Add(Past{Record: record}, runDir); err != nil {
+				t.Fatal(err)
+			}
+			past, err := h.Get(id)
+			if err != nil || past.NoFiles == c.kept || len(past.Record.Files) != 1 {
+				t.Errorf("%+v, %v", past, err)
+			}
+			if files, err := h.Inputs(id); err != nil || (len(files) == 1 && files[0].Name == "d/i") != c.kept {
+				t.Errorf("inputs %+v, %v", files, err)
+			}
+			if exists(h.inputDir(id), "d", "i") != c.kept || (past.Record.Files[0].Path != out) != c.kept || !exists(past.Record.Files[0].Path) {
+				t.Errorf("%+v", past.Record.Files)
+			}
+		})
+	}
+}
+
+func TestAHistoryIsBoundedInBytes(t *testing.T) {
+	home := t.TempDir()
+	ids := kept(t, home, 5, 2)
+	h := New(home, 5)
+	large := filepath.Join(h.dir, ids[0], "output")
+	write(t, large, "")
+	if err := os.Truncate(large, maxBytes+1); err != nil { // sparse
+		t.Fatal(err)
+	}
+	if err := h.prune(); err != nil {
+		t.Fatal(err)
+	}
+	if all := h.List(); len(all) != 1 || all[0].Record.ID != ids[1] {
+		t.Errorf("left %+v", all)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(parts ...string) bool {
+	_, err := os.Lstat(filepath.Join(parts...))
+	return err == nil
+}

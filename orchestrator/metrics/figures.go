@@ -1,0 +1,96 @@
+package metrics
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/egress"
+)
+
+// Figures are the current figures of a server.
+type Figures struct {
+	Version string // of the program
+	Stats   api.Stats
+	Pool    api.PoolStats
+	Egress  egress.Totals // of what all runs reached by name
+	Backlog int64         // events that receivers still have to be told of; negative if that isn't known
+}
+
+// scrapeTime bounds how long the figures of one scrape take.
+const scrapeTime = 5 * time.Second
+
+// moment collects the current figures at each scrape.
+type moment struct {
+	current func(context.Context) (Figures, error)
+}
+
+var (
+	descRunning = prometheus.NewDesc("aod_runs_running", "Runs that hold a slot.", nil, nil)
+	descSlots   = prometheus.NewDesc("aod_slots", "Runs that may hold a slot at once.", nil, nil)
+	descWaiting = prometheus.NewDesc("aod_runs_queued", "Runs that wait for a slot.", []string{"unit"}, nil)
+	descFree    = prometheus.NewDesc("aod_disk_free_bytes", "Free space where runs are kept.", nil, nil)
+	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
+	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
+	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
+	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.", []string{"version", "go_version"}, nil)
+	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total", "Tunnels and requests to hosts by name that were let through.", nil, nil)
+	descBarred  = prometheus.NewDesc("aod_egress_refused_total", "Tunnels and requests to hosts by name that were refused.", nil, nil)
+	descCarried = prometheus.NewDesc("aod_egress_bytes_total", "What went to hosts (out) and came from them (in).", []string{"direction"}, nil)
+	descPushes  = prometheus.NewDesc("aod_push_backlog", "Events that receivers still have to be told of.", nil, nil)
+	descPool    = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (moment) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool, descBuild, descTunnels, descBarred, descCarried, descPushes} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m moment) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	now, err := m.current(ctx)
+	if err != nil {
+		metrics <- prometheus.NewInvalidMetric(descStored, err)
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(descRunning, float64(now.Stats.Busy))
+	gauge(descSlots, float64(now.Stats.Slots))
+	gauge(descFree, float64(now.Stats.Disk.FreeBytes))
+	gauge(descStored, float64(now.Stats.Disk.StoredRuns))
+	gauge(descBytes, float64(now.Stats.Disk.StoredBytes))
+	gauge(descBuild, 1, now.Version, runtime.Version())
+	for _, unit := range now.Stats.Units {
+		if unit.Queued > 0 {
+			gauge(descWaiting, float64(unit.Queued), unit.Unit)
+		}
+	}
+	collectEgress(metrics, now.Egress)
+	if now.Backlog >= 0 {
+		gauge(descPushes, float64(now.Backlog))
+	}
+	gauge(descPool, float64(now.Pool.Size))
+	for _, unit := range now.Pool.Units {
+		gauge(descPooled, float64(len(unit.Waiting)), unit.Unit)
+	}
+}
+
+// collectEgress collects what all runs reached by name. Hosts are no labels: programs choose them.
+func collectEgress(metrics chan<- prometheus.Metric, totals egress.Totals) {
+	count := func(d *prometheus.Desc, n int64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	count(descTunnels, totals.Tunnels)
+	count(descBarred, totals.Refused)
+	count(descCarried, totals.BytesIn, "in")
+	count(descCarried, totals.BytesOut, "out")
+}

@@ -1,0 +1,90 @@
+package runlog
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/safefs"
+)
+
+// File is what a run wrote to stdout and stderr, a JSON object a line. It is made with the first
+// line.
+type File struct {
+	path string
+
+	mu     sync.Mutex
+	file   *os.File
+	failed error // the first error: what comes after it is dropped
+}
+
+// New returns the log in a run's directory, which need not exist yet.
+func New(runDir string) *File { return &File{path: pathIn(runDir)} }
+
+func pathIn(runDir string) string { return filepath.Join(runDir, layout.Log) }
+
+// Add appends an entry.
+func (l *File) Add(entry api.LogEntry) {
+	line, err := json.Marshal(entry)
+	if err != nil {
+		return // a LogEntry can't fail
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return
+	}
+	if l.file == nil {
+		l.file, l.failed = safefs.OpenAppend(l.path)
+	}
+	if l.failed == nil {
+		_, l.failed = l.file.Write(append(line, '\n'))
+	}
+}
+
+// Err is why the file lacks lines; nil: it has all of them.
+func (l *File) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Close closes the file. The next entry opens it again.
+func (l *File) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_ = l.file.Close() // each line was written when it came
+		l.file = nil
+	}
+}
+
+// Seen counts the lines of an attempt that an earlier process wrote, and cuts off an
+// incomplete last line.
+func (l *File) Seen(attempt int) run.Lines {
+	var seen run.Lines
+	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
+	if err != nil {
+		return seen // nothing was kept
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	r := newReader(f)
+	for {
+		entry, err := r.next()
+		if err != nil {
+			_ = f.Truncate(r.offset) // else the next line would be lost with it
+			return seen
+		}
+		switch {
+		case entry.Attempt != attempt:
+		case entry.Stream == "stdout":
+			seen.Stdout++
+		default:
+			seen.Stderr++
+		}
+	}
+}
