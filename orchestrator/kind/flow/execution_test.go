@@ -230,3 +230,31 @@ func TestATestOfAFlowTakesThePlaceOfItsUnits(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestACallThatLearnsFirstThatTheTimeIsUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		caller time.Duration // until its caller's deadline; 0: it has no caller
+		says   string
+	}{
+		"of the run":                      {0, "its time limit"},
+		"of its caller":                   {time.Minute, "the run that called it"},
+		"of the run, before its caller's": {48 * time.Hour, "its time limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, `{start: a, nodes: {a: {run: worker, retry: 2, next: {default: b, error: b}}, b: {run: worker}}, output: {n: 1}}`)
+			late := fault.New(fault.Deadline, "the time is up")
+			b.calls.starting = func(int) error { return &handoff.Refusal{Rule: handoff.RuleDeadline, Fault: late} }
+			x := b.execution()
+			if c.caller > 0 {
+				x.Lineage.Deadline = time.Now().Add(c.caller)
+			}
+			got, err := x.Attempt(t.Context())
+			if err != nil || got.Outcome != api.TimedOut || got.State != api.Timeout || !strings.Contains(got.Failure.Message, c.says) {
+				t.Errorf("%+v %+v, %v", got, got.Failure, err)
+			}
+			if len(b.host.steps) > 0 || len(b.calls.contents) != 1 {
+				t.Errorf("it kept %v after %d calls", rows(b.host.steps), len(b.calls.contents))
+			}
+		})
+	}
+}
