@@ -51,3 +51,17 @@ func TestTheExampleOfAFormatIsOfIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAFormatIsAboutTexts(t *testing.T) {
+	for _, format := range strings.Fields("date time date-time email hostname ipv4 ipv6 uri uri-reference uri-template uuid regex json-pointer relative-json-pointer idn-email iri iri-reference") {
+		s, found := Compile([]byte(`{"properties":{"v":{"format":"` + format + `"}}}`))
+		if len(found) > 0 {
+			t.Fatalf("%s: %v", format, found)
+		}
+		for _, value := range []string{"7", "1.5", "-1e300", "null", "true", "[]", "{}"} {
+			if found := s.Validate(payload(t, `{"v":`+value+`}`)); len(found) > 0 {
+				t.Errorf("%s of %s: %v", format, value, found)
+			}
+		}
+	}
+}
