@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agent-on-demand/aod/fault"
@@ -85,18 +86,28 @@ func signed(entries ...entry) []entry {
 	return append(slices.Clone(entries), regular(sumsName, lines.String()))
 }
 
+// emptyStore is the file of a store without a run.
+var emptyStore = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // of a test
+	path := filepath.Join(dir, layout.Database)
+	s, err := store.Open(path, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
 // backupOf is a whole backup with a store, and further entries.
 func backupOf(t testing.TB, more ...entry) []byte {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), layout.Database)
-	s, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := emptyStore()
 	if err != nil {
 		t.Fatal(err)
 	}
