@@ -120,6 +120,7 @@ func TestAFlowIsResumed(t *testing.T) {
 		t.Errorf("it entered %v again", b.host.states)
 	}
 	x := b.execution() // it was accepted, and no more
+	x.Record.StartedAt = new(time.Now())
 	x.Record.Transitions = append(x.Record.Transitions, api.Transition{State: api.Starting})
 	if got, err := x.Resume(t.Context()); err != nil || got.Outcome != api.Success || len(b.host.states) != 2 {
 		t.Errorf("before it began: %+v, %v, states %v", got, err, b.host.states)

@@ -154,6 +154,11 @@ func TestTheFilesOfAnOutputAreDelivered(t *testing.T) {
 					}
 				}
 			}
+			kept, err := os.Stat(filepath.Join(x.StateDir(), digestOf("C")))
+			given, errGiven := os.Stat(filepath.Join(dir, "c.txt"))
+			if err != nil || errGiven != nil || os.SameFile(kept, given) == elsewhere {
+				t.Errorf("%v, %v: ours takes no room, the user's is theirs", err, errGiven)
+			}
 			if diff := cmp.Diff(contents, entries(t, dir)); diff != "" {
 				t.Error(diff)
 			}
