@@ -61,6 +61,8 @@ func TestFunctionsAtTheirEdges(t *testing.T) {
 		"findLastIndex([1], # == 2)":                nil,
 		"1 + findLastIndex([5, 5], # == findLast([5], true))":                            int64(2),
 		"[findLast(map([1, 2], # * 2), # > 0), findLast([{a: [1, 2]}], len(.a) == 2).a]": []any{int64(4), []any{int64(1), int64(2)}},
+		"median(9007199254740993)":                        int64(9007199254740993),
+		"median([1, 9007199254740993, 9007199254740995])": int64(9007199254740993),
 		"sum([])":                  int64(0),
 		"sum([1, 2.5])":            3.5,
 		"1 in input.none":          false,
