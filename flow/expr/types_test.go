@@ -107,6 +107,14 @@ func TestATypeHoldsWhatAnExpressionGives(t *testing.T) {
 	}
 }
 
+func TestTypesAreNamed(t *testing.T) {
+	for kinds, want := range map[Kind]string{Number: "a number", Text | Null: "nothing or a text", Bool | List | Object | File: "true or false or a list or an object or a file", 0: ""} {
+		if got := kinds.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestATypeOfTwo(t *testing.T) {
 	list := func(item *Type) *Type { return &Type{Kinds: List, Item: item} }
 	object := func(closed bool, fields map[string]*Type) *Type {

@@ -119,6 +119,9 @@ func TestPlacesOfAValue(t *testing.T) {
 	if literal, ok := plain.Literal(); !ok || cmp.Diff([]any{"${{ a }}", int64(2)}, literal) != "" || plain.Items()[0].Raw() != "$${{ a }}" {
 		t.Errorf("%v, %v", literal, ok)
 	}
+	if diff := cmp.Diff([]any{"$${{ a }}", int64(2)}, plain.Raw()); diff != "" {
+		t.Error(diff)
+	}
 	_, refs := source.Parse("one\n${{ state.x }} two\nthree ${{ [1,\n state.y] }}", "/t")
 	if refs != nil {
 		t.Fatal(refs)
