@@ -40,7 +40,7 @@ func TestTextsAreCutBetweenLetters(t *testing.T) {
 func TestTheWordThatWasMeant(t *testing.T) {
 	known := []string{"limits", "network", "retries", "read_only", "timeout", "memory", "name", "a", "warm"}
 	for word, want := range map[string]string{
-		"limit": "limits", "Limits": "limits", "read-only": "read_only", "readonly": "read_only", "READ ONLY": "read_only", "netwrok": "network", "tiemout": "timeout", "retrys": "retries", "nmae": "name",
+		"limit": "limits", "Limits": "limits", "read-only": "read_only", "readonly": "read_only", "READ ONLY": "read_only", "netwrok": "network", "tiemout": "timeout", "retrys": "retries", "nam": "name",
 		"limits": "limits", "": "", "x": "", "qqqqqqqqqqqq": "", "harm": "warm", "memry": "memory", strings.Repeat("limits", 100): "",
 	} {
 		if got := Nearest(word, known); got != want {

@@ -55,7 +55,7 @@ func TestWhatIsWrongWithAValue(t *testing.T) {
 }
 
 func TestAFileAtItsLimits(t *testing.T) {
-	billion := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	billion := "a: &a [" + strings.TrimSuffix(strings.Repeat("x, ", 9), ", ") + "]\n"
 	for i, name := range strings.Split("bcdefghi", "") {
 		billion += name + ": &" + name + " [" + strings.TrimSuffix(strings.Repeat("*"+string("abcdefgh"[i])+", ", 9), ", ") + "]\n"
 	}
