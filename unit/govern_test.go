@@ -70,6 +70,11 @@ func TestTheShortestTimeoutTellsWhoseItIs(t *testing.T) {
 	if p := u.Policy; p.Limits.Timeout != time.Minute || p.Bounds.Limits.Timeout != time.Minute || p.Bounds.Rule("timeout") != "unit.u.timeout" {
 		t.Errorf("%+v", p)
 	}
+	longer := asking()
+	longer.Govern(Given{Limits: capsule.Limits{Timeout: 3 * time.Minute}}, Bounds{Limits: capsule.Limits{Timeout: 2 * time.Minute}, Rules: rules})
+	if p := longer.Policy; p.Limits.Timeout != 2*time.Minute || p.Bounds.Rule("timeout") != "policy.timeout" {
+		t.Errorf("%+v", p)
+	}
 	if rules["timeout"] != "policy.timeout" {
 		t.Error("the operator's rules were changed, which all units share")
 	}
@@ -125,8 +130,10 @@ func TestWhatTheOperatorGivesTakesThePlaceOfWhatIsAsked(t *testing.T) {
 			t.Errorf("%s stands at %s", key, got)
 		}
 	}
-	if got := asking().PlaceOfLimit("memory"); got != "limits.memory in agent.yaml" {
-		t.Errorf("what nobody gave stands at %s", got)
+	for _, key := range []string{"memory", "cpus", "pids", "output", "log"} {
+		if got := asking().PlaceOfLimit(key); got != "limits."+key+" in agent.yaml" {
+			t.Errorf("what nobody gave stands at %s", got)
+		}
 	}
 }
 
@@ -175,6 +182,7 @@ func TestBoundsOfTheNetwork(t *testing.T) {
 		"hosts where none is allowed":      {own: list("a.example"), bounds: Bounds{Egress: egress.List{}}, refused: "to reach a.example", hint: "egress: [a.example]"},
 		"no hosts where none is allowed":   {bounds: Bounds{Egress: egress.List{}}},
 		"a build that fetches":             {fetches: "ADD https://x", bounds: Bounds{NoFetch: true}, refused: "policy.build_fetch doesn't allow it that its Dockerfile fetches from elsewhere: ADD https://x", hint: "unit.u.policy.build_fetch: true"},
+		"a build that fetches nothing":     {bounds: Bounds{NoFetch: true}},
 		"a build that fetches, allowed":    {fetches: "ADD https://x"},
 		"the network that it is given":     {bounds: Bounds{Networks: []string{"none"}}, given: Given{Network: "none"}},
 		"a runtime that all have to have":  {bounds: Bounds{Runtime: "kata", Runtimes: []string{}}},
