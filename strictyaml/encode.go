@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -41,11 +42,20 @@ func nodeOf(value any, first []string) (*yaml.Node, error) {
 		}
 		return list, nil
 	}
+	if text, ok := value.(string); ok && mistaken(text) {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle}, nil
+	}
 	node := &yaml.Node{}
 	if err := node.Encode(value); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return node, nil
+}
+
+// mistaken reports whether the library writes a text in a style in which it is another one: a
+// block that begins so loses the break of its line, or can't begin with a tab, and << is a merge.
+func mistaken(text string) bool {
+	return text == "<<" || strings.IndexAny(text, "\n\t\u2028\u2029") == 0
 }
 
 func mappingOf(object map[string]any, first []string) (*yaml.Node, error) {

@@ -273,3 +273,20 @@ func processorTime() time.Duration {
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
+
+func TestASmallCheckDoesNotWaitForALargeOne(t *testing.T) {
+	s := compiled(t, `{"properties":{"v":{"items":{"type":"string"}}}}`)
+	if err := heavy.Acquire(t.Context(), 1); err != nil { // a large one is under way
+		t.Fatal(err)
+	}
+	defer heavy.Release(1)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, n := range map[string]int{"one item": 1, "as many as are small": heavySteps/2 - 10} {
+		p := payload(t, `{"v":[`+strings.TrimSuffix(strings.Repeat("1,", n), ",")+`]}`)
+		found, err := s.ValidateContext(over, p)
+		if err != nil || len(found) != min(n, MaxFindings+1) {
+			t.Errorf("%s: %d findings, %v", name, len(found), err)
+		}
+	}
+}

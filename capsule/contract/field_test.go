@@ -103,3 +103,31 @@ func TestWhatParseFieldReadsValidates(t *testing.T) {
 	}
 	wantFindings(t, s.Validate(p), nil)
 }
+
+func TestFieldsOfClosedObjects(t *testing.T) {
+	for name, c := range map[string]struct{ schema, path, text, want string }{ // "": it is taken
+		"one that another part has":         {`{"additionalProperties":false,"properties":{"a":{}},"allOf":[{"properties":{"b":{"type":"int"}}}]}`, "b", "1", ""},
+		"one that two parts lack":           {`{"additionalProperties":false,"properties":{"a":{}},"allOf":[{"properties":{"b":{}}}]}`, "c", "1", "it has a, b"},
+		"each name once":                    {`{"additionalProperties":false,"properties":{"a":{}},"allOf":[{"properties":{"a":{}}}]}`, "c", "1", "it has a"},
+		"where nothing is allowed":          {`{"properties":{"o":{"additionalProperties":false}}}`, "o.x", "1", "it allows no fields there"},
+		"below one that isn't there":        {`{"additionalProperties":false,"properties":{"a":{}}}`, "x.y", "1", "it has a"},
+		"one of a pattern":                  {`{"additionalProperties":false,"patternProperties":{"^x":{"type":"int"}}}`, "x1", "1", ""},
+		"one of no pattern":                 {`{"additionalProperties":false,"patternProperties":{"^x":{"type":"int"}}}`, "y1", "1", "it allows no fields there"},
+		"where any may stand":               {`{"additionalProperties":true,"properties":{"a":{}}}`, "b", "1", ""},
+		"where all others are of a form":    {`{"additionalProperties":{"not":{}},"properties":{"a":{}}}`, "b", "1", ""},
+		"a name that has to be cut to show": {`{"additionalProperties":false,"properties":{"` + strings.Repeat("k", 300) + `":{}}}`, "b", "1", "it has kkk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := compiled(t, c.schema).ParseField(c.path, c.text)
+			if c.want == "" {
+				if err != nil || v != json.Number("1") {
+					t.Errorf("%v, %v", v, err)
+				}
+				return
+			}
+			if public := fault.Public(err); !fault.Is(err, fault.Input) || !strings.HasPrefix(public.Hint, c.want) || len(public.Hint) > maxShownBytes+20 || !strings.HasPrefix(public.Msg, "the contract has no field ") {
+				t.Errorf("%v, %v (%s)", v, err, public.Hint)
+			}
+		})
+	}
+}

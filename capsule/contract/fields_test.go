@@ -85,3 +85,46 @@ func TestAnExampleOfASchemaThatHoldsItselfIsBounded(t *testing.T) {
 		t.Errorf("%d fields", n)
 	}
 }
+
+func TestWhatIsToldOfAField(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema string
+		want   Field
+	}{
+		"nothing":                    {`{}`, Field{Type: "any"}},
+		"several types":              {`{"type":["string","int","null"]}`, Field{Type: "null or integer or string"}},
+		"what its alternatives are":  {`{"anyOf":[{"type":"int"},{"type":"null"}]}`, Field{Type: "null or integer"}},
+		"a list of anything":         {`{"type":"list"}`, Field{Type: "array"}},
+		"a list of one type":         {`{"type":"list","items":{"type":"int"}}`, Field{Type: "array of integer"}},
+		"a list of lists":            {`{"type":"list","items":{"type":"list","items":{}}}`, Field{Type: "array of array of any"}},
+		"a list, or nothing":         {`{"type":["list","null"],"items":{"type":"int"}}`, Field{Type: "null or array"}},
+		"a tuple, by its first":      {`{"type":"list","prefixItems":[{"type":"int"},{"type":"bool"}]}`, Field{Type: "array of integer"}},
+		"a file, whatever else":      {`{"anyOf":[{"type":"null"},` + file + `]}`, Field{Type: FileField}},
+		"files, whatever else":       {`{"anyOf":[{"type":"null"},{"items":` + file + `}]}`, Field{Type: FilesField}},
+		"no file by what it is not":  {`{"not":` + file + `,"type":"string"}`, Field{Type: "string"}},
+		"a default that is false":    {`{"default":false}`, Field{Type: "any", Default: false}},
+		"the first default":          {`{"allOf":[{"default":1,"description":""},{"default":2,"description":"two"}]}`, Field{Type: "any", Default: json.Number("1"), Description: "two"}},
+		"its own words first":        {`{"description":"own","$ref":"#/$defs/x"}`, Field{Type: "any", Description: "own", Choices: []any{"a"}}},
+		"one value, even null":       {`{"const":null,"enum":[1,2]}`, Field{Type: "any", Choices: []any{nil}}},
+		"choices behind a reference": {`{"allOf":[{"$ref":"#/$defs/x"}]}`, Field{Type: "any", Choices: []any{"a"}, Description: "far"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.want.Name = "v"
+			got := compiled(t, `{`+schema2020+`"$defs":{"x":{"enum":["a"],"description":"far"}},"properties":{"v":`+c.schema+`}}`).Fields()
+			if diff := cmp.Diff([]Field{c.want}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestARequiredFieldIsOneInEachCase(t *testing.T) {
+	s := compiled(t, `{"properties":{"a":{},"b":{},"c":{},"d":{}},"required":["c"],"allOf":[{"required":["b"]}],"anyOf":[{"required":["a"]}],"if":{"required":["d"]},"then":{"required":["d"]}}`)
+	var got []string
+	for _, f := range s.Fields() {
+		got = append(got, fmt.Sprint(f.Name, " ", f.Required))
+	}
+	if diff := cmp.Diff([]string{"b true", "c true", "a false", "d false"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -216,5 +217,74 @@ func TestCleanName(t *testing.T) {
 		if got, err := CleanName(string(stage)+"/x", AnyStage); got != "x" || err != nil {
 			t.Errorf("CleanName(%s/x, AnyStage) = %q, %v", stage, got, err)
 		}
+	}
+}
+
+func TestNamesAtTheirLimits(t *testing.T) {
+	part := strings.Repeat("x", maxPartBytes)
+	for _, c := range []struct {
+		name, text string
+		stage      Stage
+		want       string // of the message; "": it is taken
+	}{
+		{"parts as long as a name may be", strings.Join([]string{part, part, part, part[:254]}, "/"), StageInput, ""},
+		{"a part too long in a short name", part + "x/a", StageInput, "a part of the file name is longer than 255 bytes"},
+		{"a byte too long in all", strings.Join([]string{part, part, part, part, "x"}, "/"), StageInput, "longer than 1024 bytes"},
+		{"bytes, not letters", strings.Repeat("é", 128), StageInput, "longer than 255 bytes"},
+		{"the stage's own form counts", string(StageInput) + "/" + strings.Repeat("a/", 508) + "x", StageInput, "longer than 1024 bytes"},
+		{"directories of no meaning don't count", strings.Repeat("./", 100) + "a", StageInput, ""},
+		{"another stage's form, of any", string(StageIncoming) + "/a", AnyStage, ""},
+		{"a stage that is none", "/io/other/a", AnyStage, "the file name is absolute"},
+		{"the stage twice", string(StageInput) + string(StageInput) + "/a", StageInput, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := CleanName(c.text, c.stage)
+			if (err == nil) != (c.want == "") || err != nil && (got != "" || !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestFilesThatCantBeLookedAt(t *testing.T) {
+	root := stageDir(t)
+	if err := root.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := compiled(t, `{"properties":{"f":`+file+`}}`)
+	for _, stage := range stages {
+		wantFindings(t, s.CheckFiles(payload(t, `{"f":"plain.txt"}`), stage, root), []string{`/f|which can't be looked at in ` + string(stage) + `|permissions`})
+	}
+}
+
+func TestWhatIsToBeDoneAboutAFileDependsOnTheStage(t *testing.T) {
+	root, s := stageDir(t), compiled(t, `{"properties":{"f":`+file+`}}`)
+	for stage, hint := range map[Stage]string{
+		StageInput: "--file field=PATH", StageIncoming: "--file field=PATH", StageOutput: "write the file to /io/output", StageOutgoing: "write the file to /io/handoff/outgoing",
+	} {
+		wantFindings(t, s.CheckFiles(payload(t, `{"f":"none"}`), stage, root), []string{"/f|which is not in " + string(stage) + "|" + hint})
+		wantFindings(t, s.CheckFiles(payload(t, `{"f":"fifo"}`), stage, root), []string{"/f|which is a FIFO|regular file in " + string(stage)})
+	}
+}
+
+func TestOtherValuesInThePlaceOfFiles(t *testing.T) {
+	s := compiled(t, `{"properties":{"f":`+file+`,"l":{"items":`+file+`},"o":{"additionalProperties":`+file+`}}}`)
+	p := payload(t, `{"f":"./a","l":["b","../c"],"o":{"x/y":"d"},"n":1.50,"s":"a"}`)
+	refs := s.FileRefs(p)
+	got := p.Replaced(refs[:len(refs)-1], func(ref FileRef) any { return map[string]any{"name": ref.Name, "bad": ref.Err != nil} })
+	want := map[string]any{
+		"f": map[string]any{"name": "a", "bad": false},
+		"l": []any{map[string]any{"name": "b", "bad": false}, map[string]any{"name": "", "bad": true}},
+		"o": map[string]any{"x/y": "d"}, "n": json.Number("1.50"), "s": "a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got["l"].([]any)[0] = "changed"
+	if string(p.JSON()) != `{"f":"./a","l":["b","../c"],"o":{"x/y":"d"},"n":1.50,"s":"a"}` || p.Values()["l"].([]any)[0] != "b" {
+		t.Errorf("the payload has changed: %s", p.JSON())
+	}
+	if empty := (Payload{}).Replaced(nil, nil); empty == nil || len(empty) > 0 {
+		t.Errorf("of nothing: %v", empty)
 	}
 }

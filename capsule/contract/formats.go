@@ -20,13 +20,30 @@ type expression struct{}
 
 // IsFormat implements gojsonschema.FormatChecker.
 func (expression) IsFormat(input any) bool {
-	text, ok := input.(string)
-	if !ok {
-		return true // "format" is about strings
-	}
+	text, _ := input.(string)
 	_, err := syntax.Parse(text, syntax.Perl)
 	return err == nil
 }
 
+// texts checks texts alone, which "format" is about: gojsonschema's own checks refuse numbers.
+type texts struct{ gojsonschema.FormatChecker }
+
+// IsFormat implements gojsonschema.FormatChecker.
+func (c texts) IsFormat(input any) bool {
+	_, is := input.(string)
+	return !is || c.FormatChecker.IsFormat(input)
+}
+
 // The formats are global in gojsonschema. Only this package imports it.
-func init() { gojsonschema.FormatCheckers.Add("regex", expression{}) }
+func init() {
+	for name, check := range map[string]gojsonschema.FormatChecker{
+		"date": gojsonschema.DateFormatChecker{}, "time": gojsonschema.TimeFormatChecker{}, "date-time": gojsonschema.DateTimeFormatChecker{},
+		"email": gojsonschema.EmailFormatChecker{}, "idn-email": gojsonschema.EmailFormatChecker{}, "hostname": gojsonschema.HostnameFormatChecker{},
+		"ipv4": gojsonschema.IPV4FormatChecker{}, "ipv6": gojsonschema.IPV6FormatChecker{}, "uuid": gojsonschema.UUIDFormatChecker{},
+		"uri": gojsonschema.URIFormatChecker{}, "uri-reference": gojsonschema.URIReferenceFormatChecker{}, "uri-template": gojsonschema.URITemplateFormatChecker{},
+		"iri": gojsonschema.URIFormatChecker{}, "iri-reference": gojsonschema.URIReferenceFormatChecker{}, "regex": expression{},
+		"json-pointer": gojsonschema.JSONPointerFormatChecker{}, "relative-json-pointer": gojsonschema.RelativeJSONPointerFormatChecker{},
+	} {
+		gojsonschema.FormatCheckers.Add(name, texts{check})
+	}
+}

@@ -88,6 +88,9 @@ func TestDecodeRefusesAPayloadOverTheLimit(t *testing.T) {
 	if e.Msg != "the payload has 16 bytes, the limit is 10" || e.Hint != want {
 		t.Errorf("Decode says %q (%s)", e.Msg, e.Hint)
 	}
+	if _, err := Decode([]byte(`{"a":"xxxxxxxx"}`), 16); err != nil {
+		t.Errorf("Decode at the limit = %v", err)
+	}
 	if _, err := Decode(make([]byte, DefaultMaxBytes+1), 0); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("Decode over the default limit = %v, want TooLarge", err)
 	}

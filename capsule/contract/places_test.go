@@ -81,6 +81,7 @@ func TestFieldsThatTakeFiles(t *testing.T) {
 		"one, a list, a text":           {`{"properties":{"f":` + file + `,"l":{"type":"array","items":` + file + `},"s":{"type":"string"}}}`, []string{"f", "l"}},
 		"an optional list":              {`{"properties":{"l":{"anyOf":[{"type":"array","items":` + file + `},{"type":"null"}]}}}`, []string{"l"}},
 		"a list of references":          {`{"$defs":{"p":` + file + `},"properties":{"l":{"items":{"$ref":"#/$defs/p"}}}}`, []string{"l"}},
+		"not a tuple, of which one is":  {`{` + schema2020 + `"properties":{"l":{"prefixItems":[{}],"items":` + file + `}}}`, nil},
 		"a list of lists is none":       {`{"properties":{"l":{"items":{"items":` + file + `}}}}`, nil},
 		"a list of objects with a file": {`{"properties":{"l":{"items":{"properties":{"f":` + file + `}}}}}`, nil},
 	} {

@@ -301,3 +301,20 @@ func TestCirclesThroughNewerKeywordsAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestBooleansBesideBoundsAsDraft04HasThem(t *testing.T) {
+	const draft4 = `{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"v":`
+	for name, c := range map[string]struct{ schema, holds, breaks, says string }{
+		"an exclusive minimum":       {`{"minimum":1,"exclusiveMinimum":true}`, "1.1", "1", "must be greater than 1"},
+		"an exclusive maximum":       {`{"maximum":1,"exclusiveMaximum":true}`, "0.9", "1", "must be less than 1"},
+		"one that isn't":             {`{"minimum":1,"exclusiveMinimum":false}`, "1", "0.9", "must be at least 1"},
+		"one without a bound":        {`{"exclusiveMinimum":true,"maximum":3}`, "-9", "4", "must be at most 3"},
+		"both ends, one of them out": {`{"minimum":1,"maximum":3,"exclusiveMaximum":true}`, "1", "3", "must be less than 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compiled(t, draft4+c.schema+`}}`)
+			wantFindings(t, s.Validate(payload(t, `{"v":`+c.holds+`}`)), nil)
+			wantFindings(t, s.Validate(payload(t, `{"v":`+c.breaks+`}`)), []string{"/v|" + c.says + "|"})
+		})
+	}
+}

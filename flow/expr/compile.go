@@ -232,7 +232,20 @@ func meterBuiltin(node *ast.Node, n *ast.BuiltinNode) {
 			p.Node = call("number", p.Node, p.Node)
 		}
 	}
+	if n.Name == "findLast" || n.Name == "findLastIndex" {
+		findLast(n)
+	}
 	ast.Patch(node, call("tick", n, n))
+}
+
+// findLast takes the last of all that is found: the library's loop from the end leaves values on
+// the stack, where a function takes them for its arguments.
+func findLast(n *ast.BuiltinNode) {
+	found := &ast.BuiltinNode{Name: "filter", Arguments: n.Arguments}
+	if n.Name == "findLastIndex" {
+		found.Map = &ast.PointerNode{Name: "index"}
+	}
+	n.Name, n.Arguments = "last", []ast.Node{found}
 }
 
 func meterOperator(node *ast.Node, n *ast.BinaryNode) {

@@ -157,10 +157,10 @@ func mean(list []any) any {
 func median(list []any) any {
 	sorted := slices.SortedFunc(slices.Values(list), compare)
 	middle := len(sorted) / 2
-	_, high, _, _ := number(sorted[middle])
 	if len(sorted)%2 == 1 {
-		return high
+		return sorted[middle]
 	}
+	_, high, _, _ := number(sorted[middle])
 	_, low, _, _ := number(sorted[middle-1])
 	return (low + high) / 2
 }

@@ -1,11 +1,19 @@
 package backup
 
 import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // A process that dies between two steps, or a loss of power there, must leave a whole home and
@@ -56,4 +64,103 @@ func TestThereIsAHomeAtEveryMomentOfARestore(t *testing.T) {
 	}
 	close(done)
 	looking.Wait()
+}
+
+func TestAHomeThatIsThereAlready(t *testing.T) {
+	raw := backupOf(t, regular(inInput+"a", "restored"))
+	file := filepath.Join(t.TempDir(), "backup")
+	put(t, string(raw), file)
+	home := homeOfRuns(t)
+	for _, name := range keptOfHome {
+		put(t, "own "+name, home, name)
+	}
+	if _, err := Restore(t.Context(), home, file, false); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "--force") {
+		t.Errorf("without force: %v", err)
+	}
+	lock, err := safefs.Lock(filepath.Join(home, layout.Lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), home, file, true); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "stop it") {
+		t.Errorf("under a server: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Restore(t.Context(), home, file, true)
+	if err != nil || done.Runs != 0 || done.Files != 3 || !strings.HasPrefix(done.Aside, home+".before-") {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if got := string(bytesOf(t, filepath.Join(home, filepath.FromSlash(inInput), "a"))); got != "restored" {
+		t.Errorf("%q", got)
+	}
+	for _, name := range keptOfHome {
+		for _, dir := range []string{home, done.Aside} {
+			if got := string(bytesOf(t, filepath.Join(dir, name))); got != "own "+name {
+				t.Errorf("%s: %q", filepath.Join(dir, name), got)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(done.Aside, layout.Runs, hasEnded, layout.Output, "b")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAHomeWithoutAStoreIsTakenOver(t *testing.T) {
+	file, home := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "server")
+	put(t, string(backupOf(t)), file)
+	put(t, "secret", home, layout.Token)
+	done, err := Restore(t.Context(), home, file, false)
+	if err != nil || done.Aside == "" || string(bytesOf(t, filepath.Join(home, layout.Token))) != "secret" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, layout.Owner)); !os.IsNotExist(err) {
+		t.Errorf("it has an owner: %v", err)
+	}
+}
+
+func TestARestoreOfNoFile(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "server")
+	for name, file := range map[string]string{"one that isn't there": filepath.Join(t.TempDir(), "none"), "a directory": t.TempDir()} {
+		if _, err := Restore(t.Context(), home, file, false); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "can't be opened") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	file := filepath.Join(t.TempDir(), "backup")
+	put(t, string(backupOf(t)), file)
+	if _, err := Restore(over, home, file, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(home)); len(left) > 0 {
+		t.Errorf("it has left %v", left)
+	}
+}
+
+func TestWhatABackupSaysOfFilesIsBounded(t *testing.T) {
+	odd := func(e entry, mode int64, uid int) entry { e.Mode, e.Uid, e.Gid = mode, uid, uid; return e }
+	dir := func(name string) entry { return entry{tar.Header{Typeflag: tar.TypeDir, Name: name}, ""} }
+	home, _, err := restored(t, backupOf(t,
+		odd(regular(inUnit+"a", "a"), 0o6777, 65534), odd(regular(inUnit+"b", "b"), 0, -5), odd(dir(inUnit+"c/"), 0o7777, 65534),
+		odd(dir(inUnit+"d/"), 0, 0), odd(dir(inHome), 0o755, 65534), odd(regular(inHome+"e", "e"), 0o755, 65534)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		inUnit + "a": "-rwxr-xr-x 0", inUnit + "b": "-rw------- 0", inUnit + "c": "drwxr-xr-x 0", inUnit + "d": "drwx------ 0", inHome + "e": "-rwxr-xr-x 65534", inHome: "drwxr-xr-x 0",
+	} {
+		info, err := os.Lstat(filepath.Join(home, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid, _ := owner(info)
+		if os.Geteuid() != 0 { // whoever isn't root gives nothing away
+			mode, _, _ := strings.Cut(want, " ")
+			uid, want = 0, mode+" 0"
+		}
+		if got := fmt.Sprint(info.Mode(), " ", uid); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
 }

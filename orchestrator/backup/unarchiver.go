@@ -172,6 +172,7 @@ func (u *unarchiver) entry(h *tar.Header) error {
 		if !isSandboxed(name) && !linkStays(name, h.Linkname) {
 			return refusedEntry(name, "a link that leads out of its unit or project")
 		}
+		h.Name = name
 		u.links = append(u.links, *h)
 		return nil
 	}
@@ -242,8 +243,23 @@ func (u *unarchiver) end(h *tar.Header) error {
 	if _, err := u.tar.Next(); !errors.Is(err, io.EOF) {
 		return notBackup(err)
 	}
+	return u.makeLinks()
+}
+
+// makeLinks makes the links, none of them through another one.
+func (u *unarchiver) makeLinks() error {
+	links := map[string]bool{}
 	for _, l := range u.links {
-		err := safefs.MkdirAll(u.root, path.Dir(l.Name), 0o700)
+		links[l.Name] = true
+	}
+	for _, l := range u.links {
+		dir := path.Dir(l.Name)
+		for above := dir; above != "."; above = path.Dir(above) {
+			if links[above] {
+				return refusedEntry(l.Name, "which lies behind a link")
+			}
+		}
+		err := safefs.MkdirAll(u.root, dir, 0o700)
 		if err == nil {
 			err = u.root.Symlink(l.Linkname, l.Name)
 		}

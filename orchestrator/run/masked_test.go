@@ -3,9 +3,13 @@ package run
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
@@ -166,5 +170,82 @@ func TestUnmaskedEventsStayAsTheyAre(t *testing.T) {
 	r.LedBy(host, nil)
 	if err := r.KeepSession(nil, text(secret)); err != nil || told(host.told, api.AgentText) != secret {
 		t.Errorf("%+v %v", host.told, err)
+	}
+}
+
+const own = "a plain sentence that is secret"
+
+func TestASecretOfARunIsHiddenWhateverItsPolicy(t *testing.T) {
+	said := "it is " + own + ", " + secret + " and ada@example.com"
+	output := []byte(`{"a":"` + said + `"}`)
+	for name, c := range map[string]struct {
+		masking       unit.Masking
+		hide          []string
+		texts, output string // what is shown
+	}{
+		"nothing is masked":           {unit.MaskNothing, nil, said, said},
+		"no secret is nothing":        {unit.MaskTexts, []string{}, "it is " + own + ", ****mnop and ****", said},
+		"its secret alone":            {unit.MaskNothing, []string{own}, "it is ****cret, " + secret + " and ada@example.com", "it is ****cret, " + secret + " and ada@example.com"},
+		"its secret beside all texts": {unit.MaskTexts, []string{own}, "it is ****cret, ****mnop and ****", "it is ****cret, " + secret + " and ada@example.com"},
+		"its secret beside all":       {unit.MaskTextsAndOutput, []string{own}, "it is ****cret, ****mnop and ****", "it is ****cret, ****mnop and ada@example.com"},
+		"all, without one":            {unit.MaskTextsAndOutput, nil, "it is " + own + ", ****mnop and ****", "it is " + own + ", ****mnop and ada@example.com"},
+	} {
+		r := &Run{Masking: c.masking, Unit: &unit.Unit{}}
+		r.Hide(c.hide)
+		if got := shownAddress(r.Masked(said)); got != shownAddress(c.texts) {
+			t.Errorf("%s: %q", name, got)
+		}
+		got := r.MaskedResult(Result{Output: output, Failure: &api.RunError{Message: said}})
+		if want := `{"a":"` + c.output + `"}`; string(got.Output) != want || shownAddress(got.Failure.Message) != shownAddress(c.texts) {
+			t.Errorf("%s: %s, %q", name, got.Output, got.Failure.Message)
+		}
+	}
+}
+
+// shownAddress is a text with one form of an address that is masked.
+func shownAddress(text string) string {
+	before, after, found := strings.Cut(text, " and ")
+	if !found || strings.HasPrefix(after, "ada@") {
+		return text
+	}
+	return before + " and ****"
+}
+
+func TestMessagesArtifactsAndFindingsAreMasked(t *testing.T) {
+	r, _, _ := maskedRun(t)
+	parts := []api.Part{{Text: "a " + secret}, {Data: []byte(`["` + secret + `"]`)}, {Data: []byte("no JSON " + secret)}, {File: &api.File{Name: secret}}}
+	shown := []api.Part{{Text: "a ****mnop"}, {Data: []byte(`["****mnop"]`)}, {Data: []byte("null")}, {File: &api.File{Name: secret}}}
+	message := r.MaskedMessage(api.MessageEvent{ID: secret, Parts: parts, Metadata: []byte(`{"k":"` + secret + `"}`)})
+	if diff := cmp.Diff(api.MessageEvent{ID: "****mnop", Parts: shown, Metadata: []byte(`{"k":"****mnop"}`)}, message); diff != "" {
+		t.Error(diff)
+	}
+	artifact := r.MaskedArtifact(api.ArtifactEvent{ID: secret, Name: secret, Parts: parts})
+	if diff := cmp.Diff(api.ArtifactEvent{ID: "****mnop", Name: "****mnop", Parts: shown}, artifact); diff != "" {
+		t.Error(diff)
+	}
+	given := &api.RunError{Message: secret, Type: secret, Hint: secret, Findings: []fault.Finding{{Pointer: "/a", Message: "got " + secret, Hint: secret, Foreign: secret}}}
+	failure := r.MaskedResult(Result{Failure: given}).Failure
+	want := &api.RunError{Message: "****mnop", Type: "****mnop", Hint: "****mnop", Findings: []fault.Finding{{Pointer: "/a", Message: "got ****mnop", Hint: "****mnop", Foreign: "****mnop"}}}
+	if diff := cmp.Diff(want, failure); diff != "" {
+		t.Error(diff)
+	}
+	if parts[0].Text != "a "+secret || given.Message != secret || given.Findings[0].Foreign != secret {
+		t.Errorf("what was given has changed: %+v, %+v", parts, given)
+	}
+	plain := &Run{Unit: &unit.Unit{}}
+	if got := plain.MaskedMessage(api.MessageEvent{ID: secret, Parts: parts}); got.ID != secret || got.Parts[0].Text != "a "+secret {
+		t.Errorf("%+v", got)
+	}
+	if got := plain.MaskedArtifact(api.ArtifactEvent{ID: secret, Parts: parts}); got.ID != secret {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAMaskedInputIsNotGivenAgain(t *testing.T) {
+	if err := CheckRerun(api.Record{}); err != nil {
+		t.Error(err)
+	}
+	if err := CheckRerun(api.Record{InputMasked: true}); !fault.Is(err, fault.Conflict) || fault.Public(err).Hint == "" {
+		t.Errorf("%v", err)
 	}
 }

@@ -93,9 +93,22 @@ func (x *execution) within(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
+// timeUp is why the walk ends where its broker learns before its context that the time is up:
+// both have the same deadline.
+func (x *execution) timeUp() error {
+	own, caller := x.Record.StartedAt.Add(x.Limits.Timeout), x.Lineage.Deadline
+	if !caller.IsZero() && caller.Before(own) {
+		return run.ErrDeadline
+	}
+	return run.ErrTimeout
+}
+
 // broken is the result of a walk that had to stop.
 func (x *execution) broken(ctx context.Context, err error) (run.Result, error) {
 	cause := context.Cause(ctx)
+	if cause == nil && (errors.Is(err, run.ErrTimeout) || errors.Is(err, run.ErrDeadline)) {
+		cause = err
+	}
 	switch {
 	case errors.Is(err, runtime.ErrDetach), errors.Is(cause, runtime.ErrDetach):
 		return run.Result{}, runtime.ErrDetach

@@ -192,6 +192,9 @@ func (h *host) notMade(ctx context.Context, c flow.Call, err error) error {
 	}
 	var refusal *handoff.Refusal
 	refused := errors.As(err, &refusal)
+	if refused && refusal.Rule == handoff.RuleDeadline {
+		return h.timeUp()
+	}
 	if refused {
 		failure.Category, failure.Kind = permanent, string(refusal.Rule)
 	}
