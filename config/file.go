@@ -100,11 +100,8 @@ func (f *file) object(under string, line int, n *yaml.Node, keys map[string]read
 			read(key.Line, value)
 			continue
 		}
-		hint := "aod config lists what there is"
-		if meant := fault.Nearest(key.Value, slices.Collect(maps.Keys(keys))); meant != "" {
-			hint = "did you mean " + meant + "?"
-		}
-		f.report(f.at(key.Line), "there is no setting "+fault.Quote(join(under, key.Value)), hint)
+		f.report(f.at(key.Line), "there is no setting "+fault.Quote(join(under, key.Value)),
+			fault.Suggest(key.Value, slices.Collect(maps.Keys(keys)), "aod config lists what there is"))
 	}
 }
 

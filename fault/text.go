@@ -49,6 +49,15 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
+// Suggest is the hint for a word that isn't among the known ones: the nearest of them, or what
+// is said otherwise.
+func Suggest(word string, known []string, otherwise string) string {
+	if near := Nearest(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return otherwise
+}
+
 func beginAlike(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
 
 // plain takes away what people confuse in keys without meaning another key.

@@ -179,11 +179,7 @@ func (r *reader) object(at string, v any, known fields) {
 			read(here, object[name])
 			continue
 		}
-		hint := "there are " + strings.Join(names, ", ")
-		if near := fault.Nearest(name, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		r.report(here, "nothing has this name", hint)
+		r.report(here, "nothing has this name", fault.Suggest(name, names, "there are "+strings.Join(names, ", ")))
 	}
 }
 

@@ -55,12 +55,8 @@ func (r *reader) check(under string, c Catalog) {
 			if _, known := c.Providers[use.Provider]; known {
 				continue
 			}
-			hint := "add it to providers"
-			if near := fault.Nearest(use.Provider, slices.Collect(maps.Keys(c.Providers))); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			r.report(fmt.Sprintf("%s/%s/use/%d", under, strictjson.Escape(name), i),
-				"there is no provider "+fault.Quote(use.Provider), hint)
+			r.report(fmt.Sprintf("%s/%s/use/%d", under, strictjson.Escape(name), i), "there is no provider "+fault.Quote(use.Provider),
+				fault.Suggest(use.Provider, slices.Collect(maps.Keys(c.Providers)), "add it to providers"))
 		}
 	}
 }
@@ -86,16 +82,11 @@ func (r *reader) report(at, message, hint string) {
 func (r *reader) object(at string, v any, known fields) {
 	names := slices.Sorted(maps.Keys(known))
 	for name, value := range r.each(at, v) {
-		read, ok := known[name]
-		if !ok {
-			hint := "there are " + strings.Join(names, ", ")
-			if near := fault.Nearest(name, names); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			r.report(under(at, name), "nothing has this name", hint)
+		if read, ok := known[name]; ok {
+			read(under(at, name), value)
 			continue
 		}
-		read(under(at, name), value)
+		r.report(under(at, name), "nothing has this name", fault.Suggest(name, names, "there are "+strings.Join(names, ", ")))
 	}
 }
 

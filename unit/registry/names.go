@@ -8,9 +8,6 @@ func (r *Registry) noUnit(name string, found []found) *fault.Error {
 	for _, f := range found {
 		names = append(names, f.name)
 	}
-	err := fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name))
-	if near := fault.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %s?", near)
-	}
-	return err.WithHint("put its directory where the server looks for units, or upload it")
+	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
+		WithHint("%s", fault.Suggest(name, names, "put its directory where the server looks for units, or upload it"))
 }
