@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -84,7 +83,7 @@ type asked struct {
 // hasn't seen the rest.
 func askedText(text string) string {
 	text = strings.TrimSpace(text)
-	begins := cut(text, maxEventText)
+	begins := fault.Cut(text, maxEventText)
 	if left := len(text) - len(begins); left > 0 {
 		return fmt.Sprintf("%s…\n(%d bytes more, which aren't shown)", begins, left)
 	}
@@ -279,7 +278,7 @@ func (t *turn) note(events []Event, replayed bool) {
 		if t.told++; t.told > maxEvents {
 			continue
 		}
-		e.Text = cut(e.Text, maxEventText)
+		e.Text = fault.Cut(e.Text, maxEventText)
 		if len(e.ID) > maxID {
 			e.ID = ""
 		}
@@ -292,17 +291,6 @@ func (t *turn) note(events []Event, replayed bool) {
 			t.events = append(t.events, e)
 		}
 	}
-}
-
-// cut cuts a text between runes.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }
 
 // seen counts a request of the program, and reports whether it was there before. The error says
