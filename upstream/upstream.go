@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -167,12 +166,7 @@ func newService(name string, of Upstream, connect time.Duration) (*service, erro
 }
 
 func roots(path string) (*x509.CertPool, error) {
-	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxRoots))
+	raw, err := safefs.ReadNamed(path, maxRoots)
 	if err != nil {
 		return nil, err
 	}
