@@ -3,7 +3,6 @@ package upstream
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
@@ -141,17 +141,11 @@ func (r *reader) checkAddress(at string, u Upstream) {
 		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see secret")
 	case !plain:
 		r.Report(at, "its path isn't plain", "leave out . and .., empty segments, backslashes and encoded slashes")
-	case address.Scheme == "http" && !u.PlainHTTP && !isLoopback(address.Hostname()):
+	case address.Scheme == "http" && !u.PlainHTTP && !httpwire.IsLoopback(address.Hostname()):
 		r.Report(at, "the key would go unencrypted to "+fault.Quote(address.Host), "write https://, or plain_http: true where the way there is safe")
 	case address.Scheme == "http" && u.CAFile != "":
 		r.Report(at, "with http there is no certificate for ca_file", "leave ca_file out, or write https://")
 	}
-}
-
-// isLoopback reports whether a host is this machine by its very name.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // text reads a text of a form; nil is any.

@@ -1,13 +1,13 @@
 package catalog
 
 import (
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
@@ -97,15 +97,9 @@ func (r *reader) checkAddress(at string, p Provider) {
 		r.Report(at, "it isn't an address", "write https:// and a host, then the path that the dialects lie below")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see key")
-	case u.Scheme == "http" && !p.PlainHTTP && !Loopback(u.Hostname()):
+	case u.Scheme == "http" && !p.PlainHTTP && !httpwire.IsLoopback(u.Hostname()):
 		r.Report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host), "write https://, or plain_http: true where the way there is safe")
 	}
-}
-
-// Loopback reports whether a host is this machine by its very name.
-func Loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // Dialects are those that providers of a kind speak, unless they say something else.
