@@ -100,11 +100,7 @@ func hasOutput(record api.Record) bool {
 	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
 }
 
-func (a *API) cancelRun(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) cancelRun(c echo.Context, id string) error {
 	reason, err := reasonOf(c)
 	if err != nil {
 		return err
@@ -130,11 +126,7 @@ func reasonOf(c echo.Context) (string, error) {
 	return reason, take(f, member{"reason", &reason})
 }
 
-func (a *API) rerun(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) rerun(c echo.Context, id string) error {
 	ask, err := askOf(c)
 	if err != nil {
 		return err
