@@ -1,6 +1,8 @@
 package safefs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -37,4 +39,11 @@ func ReadRegular(root *os.Root, name string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return ReadAtMost(f, most)
+}
+
+// Digest reads to the end, and returns how many bytes that were and their SHA-256 in hex.
+func Digest(r io.Reader) (size int64, sum string, err error) {
+	hash := sha256.New()
+	size, err = io.Copy(hash, r)
+	return size, hex.EncodeToString(hash.Sum(nil)), err
 }
