@@ -26,9 +26,6 @@ const (
 	Address = "http://127.0.0.1:7070" + Path + "/"
 )
 
-// MaxNames is how many upstreams a unit may name.
-const MaxNames = 16
-
 var nameRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
 
 // CheckName reports whether an upstream can have a name. The error is an Input fault.

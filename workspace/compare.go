@@ -1,10 +1,8 @@
 package workspace
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // The files in a directory of changes.
@@ -263,13 +262,11 @@ func (t *tally) addChange(size int64) error {
 
 // write writes what was found into the directory of the changes.
 func (c *comparison) write() error {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(c.found); err != nil {
+	raw, err := strictjson.Encode(c.found)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(c.dest, ChangesName), out.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dest, ChangesName), append(raw, '\n'), 0o600); err != nil {
 		return err
 	}
 	return writePatch(c.base.Dir, c.dest, c.found.Changes)

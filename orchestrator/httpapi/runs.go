@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -71,8 +70,6 @@ func parseStates(text string) ([]api.State, bool) {
 	}
 	return chosen, true
 }
-
-func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
 
 // recordOf returns the record of the run in the request's path.
 func (a *API) recordOf(c echo.Context) (api.Record, error) {
