@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -171,10 +170,7 @@ func (t *Tokens) read() ([]Token, fs.FileInfo, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, nil, fault.New(fault.Unavailable, "others can read or change the tokens in %s", t.path).WithHint("chmod 600 %s", t.path)
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(raw) > maxFile {
-		err = errors.New("it has more than a mebibyte")
-	}
+	raw, err := safefs.ReadAtMost(file, maxFile)
 	var all document
 	if err == nil {
 		err = json.Unmarshal(raw, &all)

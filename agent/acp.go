@@ -83,7 +83,7 @@ func (p acp) answered(m rpcMessage, s State, said string) heard {
 		}
 		return heard{next: stepPrompt, session: id}
 	}
-	reply := Reply{Text: said, Stop: cut(textAt(m.result, "stopReason"), maxID)}
+	reply := Reply{Text: said, Stop: fault.Cut(textAt(m.result, "stopReason"), maxID)}
 	if usage := at(m.result, "usage"); usage != nil {
 		reply.Usage = usageOf(usage)
 	}
@@ -148,7 +148,7 @@ func (acp) permission(m rpcMessage) *asked {
 	a := &asked{Permission: Permission{ID: m.key(), Text: askedText(text)}}
 	reject := ""
 	for _, each := range listAt(m.params, "options") {
-		o := Option{ID: textAt(each, "optionId"), Name: cut(textAt(each, "name"), maxID)}
+		o := Option{ID: textAt(each, "optionId"), Name: fault.Cut(textAt(each, "name"), maxID)}
 		kind := textAt(each, "kind")
 		o.Allows = strings.HasPrefix(kind, "allow_")
 		if a.offer(o) && kind == "reject_once" {

@@ -89,7 +89,7 @@ func toolResults(line any) (events []Event) {
 
 // result is the end of a turn.
 func (streamJSON) result(line any, said string) heard {
-	end := &ending{reply: Reply{Text: cmp.Or(textAt(line, "result"), said), Stop: cut(textAt(line, "subtype"), maxID)}}
+	end := &ending{reply: Reply{Text: cmp.Or(textAt(line, "result"), said), Stop: fault.Cut(textAt(line, "subtype"), maxID)}}
 	if usage := at(line, "usage"); usage != nil {
 		end.reply.Usage = usageOf(usage)
 	}

@@ -1,11 +1,11 @@
 package agentapi
 
 import (
-	"net"
 	"net/url"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // ParseAddress reads the base address of the endpoints. An address without a scheme is https.
@@ -25,7 +25,7 @@ func ParseAddress(address string, plain bool) (*url.URL, error) {
 		return nil, fault.New(fault.Input, "the agent's address is not one of http or https").WithHint(form)
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, fault.New(fault.Input, "the agent's address goes on after its path").WithHint(form)
-	case base.Scheme == "http" && !plain && !isLoopback(base.Hostname()):
+	case base.Scheme == "http" && !plain && !httpwire.IsLoopback(base.Hostname()):
 		return nil, fault.New(fault.Input, "plain http to %s would show everybody on the way what is sent", base.Host).
 			WithHint("use https, or allow plain http for this agent")
 	}
@@ -36,12 +36,6 @@ func ParseAddress(address string, plain bool) (*url.URL, error) {
 func CheckAddress(address string, plain bool) error {
 	_, err := ParseAddress(address, plain)
 	return err
-}
-
-// isLoopback reports whether a name means this machine.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // SameOrigin compares two origins as the web does: scheme, host and port.

@@ -154,10 +154,7 @@ func keyHint(schema map[string]any, key string) string {
 			return "it belongs into " + name
 		}
 	}
-	if near := fault.Nearest(key, slices.Collect(maps.Keys(properties))); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "leave it out"
+	return fault.Suggest(key, slices.Collect(maps.Keys(properties)), "leave it out")
 }
 
 // placed gives findings their file, and where the file has lines, their line.

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -87,9 +85,4 @@ func origin(into *string) single {
 // optionalAddress is an address to listen on, or nothing.
 func optionalAddress(into *string) single {
 	return single{into, addressKind, "write HOST:PORT, such as 127.0.0.1:7071, or leave it out", optional(checkAddress)}
-}
-
-// a2a reads the block "a2a".
-func (f *file) a2a(line int, n *yaml.Node) {
-	f.object("a2a", line, n, f.readers("a2a", f.config.A2A.settings()))
 }

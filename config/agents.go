@@ -111,11 +111,6 @@ func taskTypes(into *map[string]string) mapping {
 	}
 }
 
-// agents reads the block "agents".
-func (f *file) agents(line int, n *yaml.Node) {
-	f.object("agents", line, n, f.readers("agents", f.config.Agents.settings()))
-}
-
 // entries reads a map, and reports each problem at its entry's line.
 func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.Node) {
 	before := len(f.findings)

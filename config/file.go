@@ -35,7 +35,8 @@ func (f *file) read() {
 		return
 	}
 	keys := f.readers("", f.rows)
-	keys["unit"], keys["agents"], keys["a2a"], keys["policy"] = f.units, f.agents, f.a2a, f.policy
+	keys["unit"], keys["policy"] = f.units, f.policy
+	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	var models *strictyaml.Document
 	keys["providers"] = func(_ int, n *yaml.Node) { f.config.Providers = table(f, "providers", n, catalog.Providers, nil) }
 	keys["models"] = func(_ int, n *yaml.Node) { f.config.Models = table(f, "models", n, catalog.Models, &models) }
@@ -100,11 +101,8 @@ func (f *file) object(under string, line int, n *yaml.Node, keys map[string]read
 			read(key.Line, value)
 			continue
 		}
-		hint := "aod config lists what there is"
-		if meant := fault.Nearest(key.Value, slices.Collect(maps.Keys(keys))); meant != "" {
-			hint = "did you mean " + meant + "?"
-		}
-		f.report(f.at(key.Line), "there is no setting "+fault.Quote(join(under, key.Value)), hint)
+		f.report(f.at(key.Line), "there is no setting "+fault.Quote(join(under, key.Value)),
+			fault.Suggest(key.Value, slices.Collect(maps.Keys(keys)), "aod config lists what there is"))
 	}
 }
 

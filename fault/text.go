@@ -11,15 +11,23 @@ import (
 // MaxQuoted is how much a message repeats of a foreign text, in bytes.
 const MaxQuoted = 80
 
-// Clip cuts a foreign text for a message, between runes.
+// Clip cuts a foreign text for a message, and shows that it did.
 func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return Cut(s, most) + "…"
+}
+
+// Cut cuts a text between runes.
+func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
 	for most > 0 && !utf8.RuneStart(s[most]) {
 		most--
 	}
-	return s[:most] + "…"
+	return s[:most]
 }
 
 // Quote makes a foreign text fit to be shown: cut, and without control characters.
@@ -47,6 +55,15 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Suggest is the hint for a word that isn't among the known ones: the nearest of them, or what
+// is said otherwise.
+func Suggest(word string, known []string, otherwise string) string {
+	if near := Nearest(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return otherwise
 }
 
 func beginAlike(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }

@@ -128,13 +128,11 @@ func (r *reader) targets(pointer string, s *Scope) bool {
 
 // oneOf is the hint for a word that isn't among the known ones.
 func oneOf(word string, known []string) string {
-	if near := fault.Nearest(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
+	some := known
 	if len(known) > 12 {
-		known = append(slices.Clone(known[:12]), "…")
+		some = append(slices.Clone(known[:12]), "…")
 	}
-	return "there are " + strings.Join(known, ", ")
+	return fault.Suggest(word, known, "there are "+strings.Join(some, ", "))
 }
 
 func (r *reader) start(at fields, s *Scope) string {

@@ -54,10 +54,10 @@ type route struct {
 // serve answers a request. An error has still to be told.
 func (c *call) serve(ctx context.Context, r *http.Request) error {
 	c.meta = Call{ID: rand.Text(), Run: c.s.Run, Root: c.s.Root, Dialect: c.dialect.name}
-	if err := c.h.begin(); err != nil {
-		return err
+	if !c.h.underWay.TryAcquire(1) {
+		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).hint("wait for some of them to end")
 	}
-	defer c.h.end()
+	defer c.h.underWay.Release(1)
 	body, release, err := c.h.read(ctx, c.w, r)
 	if err != nil {
 		return err

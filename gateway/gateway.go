@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -126,12 +125,7 @@ type configured struct {
 const maxScript = 16 << 20
 
 func readScript(path string) (*script.Script, error) {
-	var raw []byte
-	file, _, err := safefs.OpenNamed(path)
-	if err == nil {
-		defer file.Close()
-		raw, err = io.ReadAll(io.LimitReader(file, maxScript))
-	}
+	raw, err := safefs.ReadNamed(path, maxScript)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the script %s can't be read", fault.Quote(path)).WithHint("name a file with answers")
 	}

@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -21,15 +22,14 @@ type handler struct {
 	session Session
 	keys    keyring
 
-	mu       sync.Mutex
-	underWay int
+	underWay *semaphore.Weighted // requests
 }
 
 // Handler returns the handler of a run: POST /v1/chat/completions, /v1/responses, /v1/messages
 // and /v1/embeddings, GET /v1/models and /v1/models/{id}, and the same without /v1. It has to
 // see whole paths. Whoever serves it recovers panics; the handler sets deadlines itself.
 func (g *Gateway) Handler(s Session) http.Handler {
-	h := &handler{gw: g, session: s}
+	h := &handler{gw: g, session: s, underWay: semaphore.NewWeighted(maxCalls)}
 	if h.session.Answers == nil {
 		h.session.Answers = NewMemory()
 	}
@@ -70,23 +70,6 @@ func (h *handler) context(request context.Context) (context.Context, context.Can
 		return context.WithCancel(request)
 	}
 	return context.WithDeadline(request, h.session.Deadline)
-}
-
-// begin counts a request that is under way.
-func (h *handler) begin() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.underWay >= maxCalls {
-		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).hint("wait for some of them to end")
-	}
-	h.underWay++
-	return nil
-}
-
-func (h *handler) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.underWay--
 }
 
 // bodyTime is how long a body may take to come.

@@ -56,13 +56,11 @@ func price(billionths int64) float64 { return float64(billionths) / 1e9 }
 func (s *Session) model(known *catalog.Catalog, name string) (catalog.Model, error) {
 	m, there := known.Models[name]
 	if !there {
-		hint := "add it to models in the server's file; for one command name a file with --models, or have a provider's key in OPENAI_API_KEY or ANTHROPIC_API_KEY"
 		mayAsk := func(other string, _ catalog.Model) bool { return !slices.Contains(s.Models, other) }
 		asked := maps.Clone(known.Models)
 		maps.DeleteFunc(asked, mayAsk)
-		if near := fault.Nearest(name, slices.Collect(maps.Keys(asked))); near != "" {
-			hint = "did you mean " + near + "?"
-		}
+		hint := fault.Suggest(name, slices.Collect(maps.Keys(asked)),
+			"add it to models in the server's file; for one command name a file with --models, or have a provider's key in OPENAI_API_KEY or ANTHROPIC_API_KEY")
 		return m, refuse(http.StatusNotFound, RuleModel, "there is no model %s", fault.Quote(name)).hint("%s", hint)
 	}
 	if !slices.Contains(s.Models, name) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // invocation is what a program is to work on.
@@ -49,15 +50,7 @@ func (h *Handler) Posted() <-chan struct{} { return h.posted }
 
 // programLeft reports whether the program may have gone on to another run.
 func (h *Handler) programLeft() bool {
-	if !h.caller().Reuse {
-		return false
-	}
-	select {
-	case <-h.posted:
-		return true
-	default:
-		return false
-	}
+	return h.caller().Reuse && pause.Over(h.posted)
 }
 
 // postResult saves a result. Nobody checks it here: at the end of the run it is judged like

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 const (
@@ -32,18 +33,14 @@ func (p pace) await(ctx context.Context) error {
 	if delay == 0 {
 		return nil
 	}
-	timer := time.NewTimer(min(delay, paceWait))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		turn.Cancel()
-		return context.Cause(ctx)
-	}
-	if delay <= paceWait {
+	err := pause.For(ctx, min(delay, paceWait))
+	if err == nil && delay <= paceWait {
 		return nil
 	}
 	turn.Cancel()
+	if err != nil {
+		return err
+	}
 	return fault.New(fault.Busy, "this run makes more than %d requests a second", paceRate).
 		WithHint("ask less often: GET /handoff/{id} and GET /invocation wait by themselves")
 }

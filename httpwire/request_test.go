@@ -144,3 +144,11 @@ func TestTraceParent(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichHostsAreThisMachine(t *testing.T) {
+	for host, want := range map[string]bool{"localhost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true, "10.0.0.1": false, "localhost.evil": false, "": false} {
+		if got := IsLoopback(host); got != want {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package httpwire
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -20,4 +21,10 @@ func NewTransport() *http.Transport {
 		MaxIdleConnsPerHost: 8,
 		DisableCompression:  true,
 	}
+}
+
+// IsLoopback reports whether the host of an address is this machine by its very name.
+func IsLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // Console is the user's end of a sandbox: the streams of a shell, or of another program.
@@ -106,9 +107,7 @@ func (s *Sandbox) followSize(life context.Context) {
 			if terminals.Resize(life, s.id, c.Size()) == nil {
 				break
 			}
-			select {
-			case <-time.After(resizePause):
-			case <-life.Done():
+			if pause.For(life, resizePause) != nil {
 				return
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
@@ -123,7 +124,7 @@ func (l Layout) OpenTail(offset int64, ended <-chan struct{}) (*Tail, error) {
 // Read implements io.Reader. After Close it returns os.ErrClosed.
 func (t *Tail) Read(b []byte) (int, error) {
 	for began := time.Now(); ; {
-		over := isClosed(t.ended) // before the read, which finds all that was written until then
+		over := pause.Over(t.ended) // before the read, which finds all that was written until then
 		n, err := t.f.Read(b)
 		if n > 0 || len(b) == 0 || err != nil && !errors.Is(err, io.EOF) || over {
 			return n, err
@@ -155,15 +156,6 @@ func (t *Tail) Close() error {
 		err = t.f.Close()
 	})
 	return err
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // feedOptions are the init's, for a program with Spec.Feed.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // streamPause is the time between two looks at the other process.
@@ -48,10 +50,8 @@ func (l Layout) openPipe(ctx context.Context, name string) (*os.File, error) {
 		if !errors.Is(err, syscall.ENXIO) {
 			return pipe, err
 		}
-		select {
-		case <-time.After(streamPause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := pause.For(ctx, streamPause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -69,9 +69,6 @@ func (l Layout) FollowStdout(ctx context.Context, w io.Writer) error {
 		if _, err := io.Copy(w, f); err != nil || ended {
 			return err
 		}
-		select {
-		case <-time.After(streamPause):
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, streamPause) // an end is seen above
 	}
 }

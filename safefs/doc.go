@@ -1,8 +1,9 @@
 // Package safefs does the small things with files that several rooms need and that are
-// easy to get wrong: opening what untrusted code may have put there (open.go), saying what
-// it is instead (describe.go), copying it (copy.go), replacing a file as a whole
-// (replace.go), locking one (lock.go), telling by patterns which are left out (patterns.go),
-// and walking and removing a tree that untrusted code made (tree.go).
+// easy to get wrong: opening what untrusted code may have put there (open.go), reading no
+// more of it than may be (read.go), saying what it is instead (reason.go), copying it
+// (copy.go), replacing a file as a whole (replace.go), locking one (lock.go), telling by
+// patterns which are left out (patterns.go), and walking and removing a tree that untrusted
+// code made (tree.go).
 //
 // Errors are those of package os, or the few types that are declared here. It must not
 // know what the files mean, nor how an error is shown: messages for users are made by the

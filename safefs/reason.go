@@ -15,3 +15,23 @@ func Reason(err error) string {
 	}
 	return strings.TrimSpace(err.Error())
 }
+
+// Describe names a kind of file as a person would, with its article: "a directory", "a
+// FIFO".
+func Describe(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a regular file"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}

@@ -10,6 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/pause"
 )
 
 // errClosed is the error of calls on a closed Store.
@@ -42,7 +43,7 @@ func (s *Store) explain(ctx context.Context, operation string, err error) error 
 		return s.noted(ctx, foreign.Code()&0xff, fmt.Errorf("%s: %w", operation, err))
 	case errors.As(err, &found):
 		return s.noted(ctx, sqlite3.SQLITE_CORRUPT, fmt.Errorf("%s: %w", operation, err))
-	case s.writer != nil && s.writer.closed():
+	case s.writer != nil && pause.Over(s.writer.quit):
 		return errClosed
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 		return s.unopened(fmt.Errorf("%s: %w", operation, err))

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/agent-on-demand/aod/pause"
 )
 
 const (
@@ -102,18 +104,9 @@ func (w *writer) close() error {
 	return w.db.Close()
 }
 
-func (w *writer) closed() bool {
-	select {
-	case <-w.quit:
-		return true
-	default:
-		return false
-	}
-}
-
 func (w *writer) loop() {
 	defer close(w.ended)
-	for !w.closed() {
+	for !pause.Over(w.quit) {
 		select {
 		case first := <-w.waiting:
 			w.commit(context.Background(), w.gather(first))

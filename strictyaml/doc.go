@@ -3,7 +3,8 @@
 //
 // ParseNode checks the syntax and returns the nodes, each with its line. Parse makes JSON
 // values of them, bounded in depth and number, and Document.LineAt finds the line of a value
-// again by its JSON pointer.
+// again by its JSON pointer. A Reader goes through tables of named things, and reports what
+// isn't what their owner knows.
 //
 // Everything wrong is a fault.Finding with the file and the line. It doesn't know what is
 // in a file.

@@ -6,8 +6,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/secrets"
@@ -41,14 +42,13 @@ type handler struct {
 	life    context.Context //nolint:containedctx // of the run's requests: Close ends it
 	end     context.CancelFunc
 
-	mu       sync.Mutex
-	underWay int
+	underWay *semaphore.Weighted // requests
 }
 
 // Handler returns the handler of a run for Path and all below it, which is an io.Closer: Close
 // ends what is under way. It has to see whole paths, and sets deadlines itself. Whoever serves it recovers panics.
 func (u *Upstreams) Handler(s Session) http.Handler {
-	h := &handler{Upstreams: u, session: s}
+	h := &handler{Upstreams: u, session: s, underWay: semaphore.NewWeighted(maxRequests)}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h
 }
@@ -67,14 +67,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e := &exchange{Exchange: Exchange{Upstream: s.name, Started: time.Now()}, service: s, h: h, w: w}
 	defer e.tell()
-	if refusal == nil {
-		refusal = h.begin()
+	if refusal == nil && !h.underWay.TryAcquire(1) {
+		refusal = refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable, "this run has %d requests to upstreams under way already", maxRequests).
+			hint("wait for some of them to end")
 	}
 	if refusal != nil {
 		e.refuse(refusal)
 		return
 	}
-	defer h.done()
+	defer h.underWay.Release(1)
 	ctx, stop := h.context(r.Context())
 	defer stop()
 	e.serve(ctx, r, clean)
@@ -129,24 +130,6 @@ func (h *handler) context(request context.Context) (context.Context, context.Can
 	}
 	unhook := context.AfterFunc(h.life, cancel)
 	return ctx, func() { unhook(); cancel() }
-}
-
-// begin counts a request that is under way.
-func (h *handler) begin() *Refusal {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.underWay >= maxRequests {
-		return refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable, "this run has %d requests to upstreams under way already", maxRequests).
-			hint("wait for some of them to end")
-	}
-	h.underWay++
-	return nil
-}
-
-func (h *handler) done() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.underWay--
 }
 
 // maxKey bounds a key in bytes: it is a part of a header.

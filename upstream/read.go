@@ -3,7 +3,6 @@ package upstream
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/strictjson"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
@@ -36,8 +35,8 @@ var (
 // Read reads a table of upstreams, which is all of the document. Files in it begin at a
 // directory.
 func Read(doc *strictyaml.Document, dir string) (Table, []fault.Finding) {
-	r := &reader{doc: doc, dir: dir}
-	return r.table("", doc.Value), r.findings
+	r := &reader{strictyaml.Reader{Doc: doc}, dir}
+	return r.table("", doc.Value), r.Findings
 }
 
 // ReadFile reads a file that holds a table under the key upstreams, and nothing else. Files in
@@ -48,26 +47,15 @@ func ReadFile(name string, raw []byte) (Table, []fault.Finding) {
 		return nil, findings
 	}
 	var table Table
-	r := &reader{doc: doc, dir: filepath.Dir(name)}
-	r.object("", doc.Value, fields{"upstreams": func(at string, v any) { table = r.table(at, v) }})
-	return table, r.findings
+	r := &reader{strictyaml.Reader{Doc: doc}, filepath.Dir(name)}
+	r.Object("", doc.Value, strictyaml.Fields{"upstreams": func(at string, v any) { table = r.table(at, v) }})
+	return table, r.Findings
 }
 
-// reader reads values of a document, and gathers what is wrong with them.
+// reader reads a table.
 type reader struct {
-	doc      *strictyaml.Document
-	dir      string
-	findings []fault.Finding
-}
-
-// fields are the readers of an object's fields, each of which is told the pointer.
-type fields map[string]func(at string, v any)
-
-func (r *reader) report(at, message, hint string) {
-	if path := strictjson.Path(at); len(path) > 0 {
-		message = strings.Join(path, ".") + ": " + message
-	}
-	r.findings = append(r.findings, fault.Finding{File: r.doc.File, Line: r.doc.LineAt(at), Message: message, Hint: hint})
+	strictyaml.Reader
+	dir string
 }
 
 func (r *reader) table(at string, v any) Table {
@@ -75,16 +63,16 @@ func (r *reader) table(at string, v any) Table {
 	object, ok := v.(map[string]any)
 	switch {
 	case !ok && v != nil:
-		r.report(at, "it isn't a map", "write names with what each upstream is")
+		r.Report(at, "it isn't a map", "write names with what each upstream is")
 	case len(object) > maxUpstreams:
-		r.report(at, fmt.Sprintf("there are more than %d upstreams", maxUpstreams), "leave those out that nobody uses")
+		r.Report(at, fmt.Sprintf("there are more than %d upstreams", maxUpstreams), "leave those out that nobody uses")
 		return table
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		here := at + "/" + strictjson.Escape(name)
+		here := strictyaml.Under(at, name)
 		if err := CheckName(name); err != nil {
 			public := fault.Public(err)
-			r.report(here, public.Msg, public.Hint)
+			r.Report(here, public.Msg, public.Hint)
 			continue
 		}
 		table[name] = r.upstream(here, object[name])
@@ -94,9 +82,9 @@ func (r *reader) table(at string, v any) Table {
 
 func (r *reader) upstream(at string, v any) Upstream {
 	var u Upstream
-	r.object(at, v, fields{
+	r.Object(at, v, strictyaml.Fields{
 		"url":        r.text(&u.URL, nil, "write https:// and a host, then the path that all lies below"),
-		"plain_http": r.boolean(&u.PlainHTTP),
+		"plain_http": r.Boolean(&u.PlainHTTP),
 		"secret":     r.text(&u.Secret, secrets.NameRule, "write the name of a secret: a file of this name, of mode 600, where secrets are kept"),
 		"header":     r.text(&u.Header, headerRule, "write Authorization, or one such as X-API-Key"),
 		"scheme":     r.text(&u.Scheme, schemeRule, "write a word such as Bearer or Token"),
@@ -121,7 +109,7 @@ func (r *reader) check(at string, u *Upstream) {
 	}
 	switch {
 	case u.Secret == "" && (u.Header != "" || u.Scheme != ""):
-		r.report(at, "it has a header or a scheme for a key, and no secret", "name its secret, or leave them out")
+		r.Report(at, "it has a header or a scheme for a key, and no secret", "name its secret, or leave them out")
 	case u.Header == "" && u.Scheme == "":
 		u.Header, u.Scheme = "Authorization", "Bearer"
 	case u.Header == "":
@@ -129,7 +117,7 @@ func (r *reader) check(at string, u *Upstream) {
 	}
 	u.Header = textproto.CanonicalMIMEHeaderKey(u.Header)
 	if slices.Contains(staysBehind, u.Header) || u.Header == "Cookie" {
-		r.report(at+"/header", u.Header+" is a header that each request has for itself", "write Authorization, or one such as X-API-Key")
+		r.Report(at+"/header", u.Header+" is a header that each request has for itself", "write Authorization, or one such as X-API-Key")
 	}
 	if u.CAFile != "" && !filepath.IsAbs(u.CAFile) {
 		u.CAFile = filepath.Join(r.dir, u.CAFile)
@@ -141,49 +129,22 @@ func (r *reader) checkAddress(at string, u Upstream) {
 	address, err := url.Parse(u.URL)
 	switch {
 	case u.URL == "":
-		r.report(strings.TrimSuffix(at, "/url"), "it has no url", "write url: https:// and a host, then the path that all lies below")
+		r.Report(strings.TrimSuffix(at, "/url"), "it has no url", "write url: https:// and a host, then the path that all lies below")
 		return
 	case err != nil || address.Hostname() == "" || address.Scheme != "https" && address.Scheme != "http":
-		r.report(at, "it isn't an address", "write https:// and a host, then the path that all lies below")
+		r.Report(at, "it isn't an address", "write https:// and a host, then the path that all lies below")
 		return
 	}
 	_, plain := cleanPath(address.EscapedPath())
 	switch {
 	case address.User != nil || address.RawQuery != "" || address.ForceQuery || strings.Contains(u.URL, "#"):
-		r.report(at, "it holds more than a host and a path", "a key belongs into a file: see secret")
+		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see secret")
 	case !plain:
-		r.report(at, "its path isn't plain", "leave out . and .., empty segments, backslashes and encoded slashes")
-	case address.Scheme == "http" && !u.PlainHTTP && !isLoopback(address.Hostname()):
-		r.report(at, "the key would go unencrypted to "+fault.Quote(address.Host), "write https://, or plain_http: true where the way there is safe")
+		r.Report(at, "its path isn't plain", "leave out . and .., empty segments, backslashes and encoded slashes")
+	case address.Scheme == "http" && !u.PlainHTTP && !httpwire.IsLoopback(address.Hostname()):
+		r.Report(at, "the key would go unencrypted to "+fault.Quote(address.Host), "write https://, or plain_http: true where the way there is safe")
 	case address.Scheme == "http" && u.CAFile != "":
-		r.report(at, "with http there is no certificate for ca_file", "leave ca_file out, or write https://")
-	}
-}
-
-// isLoopback reports whether a host is this machine by its very name.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-// object reads an object whose fields are known.
-func (r *reader) object(at string, v any, known fields) {
-	object, ok := v.(map[string]any)
-	if !ok && v != nil {
-		r.report(at, "it isn't a map", "write names with their values")
-	}
-	names := slices.Sorted(maps.Keys(known))
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		here := at + "/" + strictjson.Escape(name)
-		if read, ok := known[name]; ok {
-			read(here, object[name])
-			continue
-		}
-		hint := "there are " + strings.Join(names, ", ")
-		if near := fault.Nearest(name, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		r.report(here, "nothing has this name", hint)
+		r.Report(at, "with http there is no certificate for ca_file", "leave ca_file out, or write https://")
 	}
 }
 
@@ -192,39 +153,19 @@ func (r *reader) text(into *string, form *regexp.Regexp, hint string) func(strin
 	return func(at string, v any) {
 		s, ok := v.(string)
 		if !ok || s == "" || len(s) > maxText || form != nil && !form.MatchString(s) {
-			r.report(at, "it isn't what can stand here", hint)
+			r.Report(at, "it isn't what can stand here", hint)
 			return
 		}
 		*into = s
 	}
 }
 
-func (r *reader) boolean(into *bool) func(string, any) {
-	return func(at string, v any) {
-		b, ok := v.(bool)
-		if !ok {
-			r.report(at, "it isn't true or false", "write true or false")
-		}
-		*into = b
-	}
-}
-
 // list reads a list of texts, each with its own check.
 func (r *reader) list(into *[]string, hint string, good func(string) bool) func(string, any) {
 	return func(at string, v any) {
-		items, ok := v.([]any)
-		if !ok || len(items) == 0 || len(items) > maxPaths {
-			r.report(at, "it isn't a list", hint)
-			return
-		}
-		*into = []string{}
-		for i, item := range items {
-			s, ok := item.(string)
-			if !ok || !good(s) {
-				r.report(fmt.Sprintf("%s/%d", at, i), "it isn't one of what can stand here", hint)
-				continue
-			}
+		r.Texts(at, v, maxPaths, hint, func(s string) bool {
 			*into = append(*into, s)
-		}
+			return good(s)
+		})
 	}
 }

@@ -29,11 +29,6 @@ type Refusal struct {
 	Fault  *fault.Error
 }
 
-func (r *Refusal) Error() string { return r.Fault.Error() }
-
-// Unwrap returns the fault.
-func (r *Refusal) Unwrap() error { return r.Fault }
-
 func refuse(status int, rule string, kind fault.Kind, format string, args ...any) *Refusal {
 	return &Refusal{Status: status, Rule: rule, Fault: fault.New(kind, format, args...)}
 }

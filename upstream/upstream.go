@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -26,9 +25,6 @@ const (
 	Path    = "/upstream"
 	Address = "http://127.0.0.1:7070" + Path + "/"
 )
-
-// MaxNames is how many upstreams a unit may name.
-const MaxNames = 16
 
 var nameRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
 
@@ -167,12 +163,7 @@ func newService(name string, of Upstream, connect time.Duration) (*service, erro
 }
 
 func roots(path string) (*x509.CertPool, error) {
-	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxRoots))
+	raw, err := safefs.ReadNamed(path, maxRoots)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -92,7 +90,7 @@ func isGitFile(name string) bool {
 
 // withoutRemotes returns the content of a packed-refs without branches of other places.
 func withoutRemotes(root *os.Root) ([]byte, error) {
-	raw, err := readSmall(root, packedRefs, maxPackedRefs)
+	raw, err := safefs.ReadRegular(root, packedRefs, maxPackedRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +105,4 @@ func withoutRemotes(root *os.Root) ([]byte, error) {
 		}
 	}
 	return kept.Bytes(), nil
-}
-
-// readSmall reads a file of at most so many bytes, through no link.
-func readSmall(root *os.Root, name string, most int64) ([]byte, error) {
-	f, _, err := safefs.OpenRegular(root, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only
-	raw, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(raw)) > most {
-		err = errors.New("it is too large")
-	}
-	return raw, err
 }

@@ -55,7 +55,7 @@ func openStage(root *os.Root) (*stage, error) {
 	if err != nil {
 		return nil, notWritten(err)
 	}
-	raw, err := readSmall(root, stageName+"/"+journalName, MaxChangesBytes)
+	raw, err := safefs.ReadRegular(root, stageName+"/"+journalName, MaxChangesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, s.clear()
 	}

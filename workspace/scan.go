@@ -105,7 +105,7 @@ func unreadable(dir string, err error) error {
 
 // readIgnore returns the patterns of a project, and others.
 func readIgnore(root *os.Root, more []string) (safefs.Patterns, error) {
-	raw, err := readSmall(root, IgnoreFile, maxIgnoreBytes)
+	raw, err := safefs.ReadRegular(root, IgnoreFile, maxIgnoreBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return safefs.Patterns{}, fault.Wrap(fault.Input, err, "%s can't be read", IgnoreFile).WithHint("make it a small file of patterns")
 	}

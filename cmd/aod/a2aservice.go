@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
 	"net"
 
@@ -58,17 +57,6 @@ func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.
 	return record, err
 }
 
-// Cancel implements a2a.Service.
-func (s a2aService) Cancel(ctx context.Context, run, reason string) error {
-	_, err := s.Service.Cancel(ctx, run, reason)
-	return err
-}
-
-// Events implements a2a.Service.
-func (s a2aService) Events(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error] {
-	return s.Service.Events(ctx, run, after)
-}
-
 // Open implements a2a.Service.
 func (s a2aService) Open(ctx context.Context, run, name string) (io.ReadCloser, error) {
 	content, _, err := s.OpenFile(ctx, run, name)
@@ -85,16 +73,6 @@ func (s a2aService) Patch(ctx context.Context, run string) (io.ReadCloser, error
 		return nil, err
 	}
 	return content, nil
-}
-
-// Say implements a2a.Service.
-func (s a2aService) Say(ctx context.Context, run, resend string, message api.MessageEvent) error {
-	return s.SayResent(ctx, run, resend, message)
-}
-
-// Answer implements a2a.Service.
-func (s a2aService) Answer(ctx context.Context, run, resend, question string, answer api.Answer) error {
-	return s.AnswerResent(ctx, run, resend, question, answer)
 }
 
 // OpenArtifact implements a2a.Service.

@@ -126,17 +126,15 @@ which goes on. A line that begins with / is a command:
   /close           end the session`,
 		Example: "  aod agent attach reviewer\n  aod agent attach fixer --workspace ~/src/shop\n  aod agent attach 0198c0de-…",
 		Args:    exactly(1, "the name of a unit on the server, or the id of a session"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.agentAttach(cmd.Context(), args[0], project) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.agentAttach(ctx, server, args[0], project)
+		}),
 	}
 	project.register(cmd.Flags())
 	return cmd
 }
 
-func (a *app) agentAttach(ctx context.Context, to string, project projectFlags) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) agentAttach(ctx context.Context, server *client.Client, to string, project projectFlags) error {
 	session, err := server.Session(ctx, to)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Input) {
 		session, err = a.beginSession(ctx, server, to, project)
@@ -237,7 +235,7 @@ func (t *attached) command(ctx context.Context, line string) error {
 		t.note("the commands are /answer ACTION, /diff and /close")
 		return nil
 	}
-	if err := t.answer(ctx, t.run, strings.TrimSpace(action), answerFlags{}); err != nil {
+	if err := t.answer(ctx, t.server, t.run, strings.TrimSpace(action), answerFlags{}); err != nil {
 		t.stderr.fault(err)
 	}
 	return nil

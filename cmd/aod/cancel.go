@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -22,18 +23,16 @@ func (a *app) cancelCommand() *cobra.Command {
 			return fault.New(fault.Input, "%s takes the ids of one run or more", cmd.CommandPath()).
 				WithHint("`aod ps` lists the runs that go on")
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), args, reason) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.cancel(ctx, server, args, reason)
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the run's record")
 	return cmd
 }
 
 // cancel tries every run and ends with the exit code of the first that failed.
-func (a *app) cancel(ctx context.Context, ids []string, reason string) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) cancel(ctx context.Context, server *client.Client, ids []string, reason string) error {
 	var code exitError
 	for _, id := range ids {
 		record, err := server.Cancel(ctx, id, reason)

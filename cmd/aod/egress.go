@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/unit"
 	"github.com/agent-on-demand/aod/upstream"
@@ -83,7 +84,7 @@ func readUpstreams(given string) (upstream.Table, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := readTable(path)
+	raw, err := safefs.ReadNamed(path, maxTable)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the upstreams in %q can't be read", path).WithHint("name a YAML file with upstreams")
 	}

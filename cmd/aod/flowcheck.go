@@ -92,8 +92,5 @@ func (a *app) grantHint(places []string, name string) string {
 	for _, place := range places {
 		known = append(known, a.unitNames(place, true)...)
 	}
-	if near := fault.Nearest(name, known); near != "" {
-		return fmt.Sprintf("did you mean %s?", near)
-	}
-	return "if it is elsewhere, name the directory above it with --units"
+	return fault.Suggest(name, known, "if it is elsewhere, name the directory above it with --units")
 }

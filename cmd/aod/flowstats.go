@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/flow"
 )
 
@@ -20,17 +21,15 @@ func (a *app) flowStatsCommand() *cobra.Command {
 		Short:   "Show how long the nodes of a flow take on a server, and how often they fail",
 		Example: "  aod flow stats letter\n  aod flow stats letter --last 20",
 		Args:    exactly(1, "the name of a flow"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowStats(cmd.Context(), args[0], last) },
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.flowStats(ctx, server, args[0], last)
+		}),
 	}
 	cmd.Flags().IntVar(&last, "last", 100, "how many of the flow's last runs count")
 	return cmd
 }
 
-func (a *app) flowStats(ctx context.Context, unit string, last int) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) flowStats(ctx context.Context, server *client.Client, unit string, last int) error {
 	stats := nodeStats{}
 	for summary, err := range firstOf(last, server.Runs(ctx, api.Filter{Unit: unit, Limit: min(last, 1000)})) {
 		if err != nil {

@@ -192,7 +192,7 @@ func madeAt(id string) time.Time {
 }
 
 // Events implements mcp.Service: a caller is told what its call says of itself, and no more.
-func (c mcpCalls) Events(ctx context.Context, id string) iter.Seq2[api.Event, error] {
+func (c mcpCalls) Events(ctx context.Context, id string, _ int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		for said := range c.Told(ctx, id) {
 			raw, err := json.Marshal(api.ProgressEvent(said))
@@ -204,9 +204,9 @@ func (c mcpCalls) Events(ctx context.Context, id string) iter.Seq2[api.Event, er
 }
 
 // Cancel implements mcp.Service.
-func (c mcpCalls) Cancel(ctx context.Context, id, reason string) error {
+func (c mcpCalls) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
 	_, err := c.Broker.Cancel(ctx, id, reason)
-	return err
+	return api.Record{}, err
 }
 
 // Open implements mcp.Service.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -95,17 +94,6 @@ func mayBeOutcome(e api.Event) bool {
 	data, _ := e.Decode() // what can't be read is of no interest
 	entered, ok := data.(api.Transition)
 	return ok && slices.Contains([]api.State{api.Completed, api.Failed, api.Timeout, api.Cancelled}, entered.State)
-}
-
-// Events implements mcp.Service.
-func (r mcpRemote) Events(ctx context.Context, id string) iter.Seq2[api.Event, error] {
-	return r.Client.Events(ctx, id, 0)
-}
-
-// Cancel implements mcp.Service.
-func (r mcpRemote) Cancel(ctx context.Context, id, reason string) error {
-	_, err := r.Client.Cancel(ctx, id, reason)
-	return err
 }
 
 // Open implements mcp.Service.

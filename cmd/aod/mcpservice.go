@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -28,17 +27,6 @@ func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record,
 		Unit: sub.Unit, Input: sub.Input, Files: spool, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
 	})
 	return record, err
-}
-
-// Events implements mcp.Service.
-func (s mcpService) Events(ctx context.Context, id string) iter.Seq2[api.Event, error] {
-	return s.Service.Events(ctx, id, 0)
-}
-
-// Cancel implements mcp.Service.
-func (s mcpService) Cancel(ctx context.Context, id, reason string) error {
-	_, err := s.Service.Cancel(ctx, id, reason)
-	return err
 }
 
 // Open implements mcp.Service.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -103,7 +102,7 @@ func (f *modelFlags) catalog(a *app, names []string) (catalog.Catalog, keyReader
 }
 
 func readCatalog(path string) (catalog.Catalog, error) {
-	raw, err := readTable(path)
+	raw, err := safefs.ReadNamed(path, maxTable)
 	if err != nil {
 		return catalog.Catalog{}, fault.Wrap(fault.Input, err, "the models in %q can't be read", path).WithHint("name a YAML file with providers and models")
 	}
@@ -117,15 +116,6 @@ func readCatalog(path string) (catalog.Catalog, error) {
 
 // maxTable bounds a file of models or of upstreams, in bytes.
 const maxTable = 1 << 20
-
-func readTable(path string) ([]byte, error) {
-	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // read only
-	return io.ReadAll(io.LimitReader(file, maxTable))
-}
 
 // ownProviders are those whose key a person has in the environment.
 var ownProviders = []struct {

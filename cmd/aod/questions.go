@@ -99,9 +99,9 @@ goes on. A run stands for its only open question. To a program that asks for som
 what you say: a text, or a JSON object where the question has a form.`,
 		Example: "  aod answer 0198c0de-… approve --note \"looks good\"\n  aod answer 0198c0de-… revise --set remarks=\"shorter\"",
 		Args:    exactly(2, "the id of a run or of a question, and an answer"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.answer(cmd.Context(), args[0], args[1], flags)
-		},
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.answer(ctx, server, args[0], args[1], flags)
+		}),
 	}
 	flags.register(cmd)
 	return cmd
@@ -116,19 +116,15 @@ func (a *app) shortAnswerCommand(action string) *cobra.Command {
 		Long:    fmt.Sprintf("Short for: aod answer RUN|QUESTION %s", action),
 		Example: "  aod " + action + " 0198c0de-…",
 		Args:    exactly(1, "the id of a run or of a question"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.answer(cmd.Context(), args[0], action, flags)
-		},
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.answer(ctx, server, args[0], action, flags)
+		}),
 	}
 	flags.register(cmd)
 	return cmd
 }
 
-func (a *app) answer(ctx context.Context, id, action string, flags answerFlags) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) answer(ctx context.Context, server *client.Client, id, action string, flags answerFlags) error {
 	q, err := questionOf(ctx, server, id)
 	if err != nil {
 		return err

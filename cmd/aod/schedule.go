@@ -192,9 +192,9 @@ func (a *app) scheduleNextCommand() *cobra.Command {
 that holds there then. Without a name those that --cron, --every or --at would have: nothing is made.`,
 		Example: "  aod schedule next nightly -n 20\n  aod schedule next --cron '30 2 * * 1-5' --timezone Europe/Berlin",
 		Args:    atMostOne("the name of a schedule, or nothing"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.nextTimes(cmd.Context(), args, when, n, asJSON)
-		},
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
+			return a.nextTimes(ctx, server, args, when, n, asJSON)
+		}),
 	}
 	when.register(cmd.Flags())
 	cmd.Flags().IntVarP(&n, "limit", "n", 10, "how many, at most 100")
@@ -202,11 +202,7 @@ that holds there then. Without a name those that --cron, --every or --at would h
 	return cmd
 }
 
-func (a *app) nextTimes(ctx context.Context, args []string, when timeFlags, n int, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) nextTimes(ctx context.Context, server *client.Client, args []string, when timeFlags, n int, asJSON bool) error {
 	spec, err := when.spec()
 	if err != nil {
 		return err

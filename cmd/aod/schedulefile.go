@@ -125,10 +125,7 @@ func (f *schedulesFile) check(name string, value any) {
 		if slices.Contains(known, key) {
 			continue
 		}
-		hint := "there are " + strings.Join(known, ", ")
-		if near := fault.Nearest(key, known); near != "" {
-			hint = "did you mean " + near + "?"
-		}
+		hint := fault.Suggest(key, known, "there are "+strings.Join(known, ", "))
 		f.report(pointer+"/"+strictjson.Escape(key), hint, "%s: the key %s is not known", name, fault.Quote(key))
 		delete(schedule, key)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -122,28 +121,13 @@ func pythonSources(c *capsule.Capsule) ([][2]any, error) {
 		if path.Ext(name) != ".py" {
 			continue
 		}
-		raw, ok := readSource(root, name)
+		raw, err := safefs.ReadRegular(root, name, maxSourceBytes) // what can't be read is left to the build, which says why
 		if left -= int64(len(raw)); left < 0 {
 			break
 		}
-		if ok {
+		if err == nil {
 			sources = append(sources, [2]any{name, raw})
 		}
 	}
 	return sources, nil
-}
-
-// readSource reads a regular file, unless it is too large. What can't be read is left to
-// the build, which says why.
-func readSource(root *os.Root, name string) ([]byte, bool) {
-	f, info, err := safefs.OpenRegular(root, name)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	if info.Size() > maxSourceBytes {
-		return nil, false
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxSourceBytes))
-	return raw, err == nil
 }

@@ -78,28 +78,36 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags, mod
 		return err
 	}
 	err = a.withUnit(ctx, u, opts, func(l *local) error {
-		var failed int
-		for _, test := range cases {
+		return a.runCases(ctx, l, cases, func(test capsule.Case) (orchestrator.Request, error) {
 			source, err := models.ofCase(test, usual)
-			if err != nil {
-				return err
-			}
-			differences, took, err := a.runCase(ctx, l, orchestrator.Request{Request: run.Request{Unit: u}, Find: find, Models: source}, test)
-			if err != nil {
-				return err
-			}
-			a.showCase(test, differences, took)
-			if len(differences) > 0 {
-				failed++
-			}
-		}
-		a.stdout.line("%d passed, %d failed", len(cases)-failed, failed)
-		if failed > 0 {
-			return exitFindings
-		}
-		return nil
+			return orchestrator.Request{Request: run.Request{Unit: u}, Find: find, Models: source}, err
+		})
 	})
 	return errors.Join(err, done())
+}
+
+// runCases runs cases and shows what differs. What is asked for each is what request says.
+func (a *app) runCases(ctx context.Context, l *local, cases []capsule.Case, request func(capsule.Case) (orchestrator.Request, error)) error {
+	var failed int
+	for _, test := range cases {
+		req, err := request(test)
+		if err != nil {
+			return err
+		}
+		differences, took, err := a.runCase(ctx, l, req, test)
+		if err != nil {
+			return err
+		}
+		a.showCase(test, differences, took)
+		if len(differences) > 0 {
+			failed++
+		}
+	}
+	a.stdout.line("%d passed, %d failed", len(cases)-failed, failed)
+	if failed > 0 {
+		return exitFindings
+	}
+	return nil
 }
 
 // chosen returns the cases to run. If there are none, it returns a fault.

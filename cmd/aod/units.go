@@ -21,12 +21,12 @@ func (a *app) unitsCommand() *cobra.Command {
 		Short:   "List what a server can run, or show one unit with its contract",
 		Example: "  aod units\n  aod units hello --json | jq .input_schema",
 		Args:    atMostOne("the name of a unit, or nothing"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
 			if len(args) == 1 {
-				return a.showUnit(cmd.Context(), args[0], asJSON)
+				return a.showUnit(ctx, server, args[0], asJSON)
 			}
-			return a.listUnits(cmd.Context(), asJSON)
-		},
+			return a.listUnits(ctx, server, asJSON)
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a unit")
 	cmd.AddCommand(
@@ -55,11 +55,7 @@ func (a *app) switchCommand(verb, short string, do func(*client.Client, context.
 	}
 }
 
-func (a *app) listUnits(ctx context.Context, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) listUnits(ctx context.Context, server *client.Client, asJSON bool) error {
 	units, err := server.Units(ctx)
 	if err != nil {
 		return err
@@ -89,11 +85,7 @@ func problemText(unit api.Unit) string {
 	return ""
 }
 
-func (a *app) showUnit(ctx context.Context, name string, asJSON bool) error {
-	server, err := a.connect()
-	if err != nil {
-		return err
-	}
+func (a *app) showUnit(ctx context.Context, server *client.Client, name string, asJSON bool) error {
 	unit, err := server.Unit(ctx, name)
 	if err != nil {
 		return err

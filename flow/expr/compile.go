@@ -175,7 +175,7 @@ func (v *allowing) Visit(node *ast.Node) {
 		f, known := functions[name.Value]
 		switch {
 		case !known:
-			v.report(n, "there is no function "+fault.Quote(name.Value), meant(name.Value, names()))
+			v.report(n, "there is no function "+fault.Quote(name.Value), fault.Suggest(name.Value, names(), ""))
 		case len(n.Arguments) < f.least || len(n.Arguments) > f.most:
 			v.report(n, fmt.Sprintf("%s takes %s, not %d", name.Value, f.count(), len(n.Arguments)), f.usage)
 		}
@@ -195,13 +195,6 @@ func (v *allowing) report(n ast.Node, message, hint string) {
 	if v.found == nil {
 		v.found = &misuse{node: n, message: message, hint: hint}
 	}
-}
-
-func meant(word string, known []string) string {
-	if near := fault.Nearest(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return ""
 }
 
 // metering puts the calls of the meter into an expression.

@@ -92,7 +92,7 @@ func split(text string, at place) ([]part, *fault.Finding) {
 
 // expression returns the expression that text begins with, and how long it is with its end.
 func expression(text, before string, at place) (source string, length int, finding *fault.Finding) {
-	window := clipped(text, maxCode+len(closing))
+	window := fault.Cut(text, maxCode+len(closing))
 	end, err := closed(window)
 	switch {
 	case err != nil:
@@ -109,17 +109,6 @@ func expression(text, before string, at place) (source string, length int, findi
 		return "", 0, at.finding(before, window, -len(opening), "an expression is empty", "write a value between ${{ and }}, or $${{ for the signs themselves")
 	}
 	return window[:end], end + len(closing), nil
-}
-
-// clipped cuts a text between runes.
-func clipped(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // closed returns where the first }} stands in a text that belongs to no object and to no

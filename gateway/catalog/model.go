@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (
@@ -29,12 +31,12 @@ func CheckName(name string) error {
 
 func (r *reader) models(at string, v any) map[string]Model {
 	all := map[string]Model{}
-	for name, value := range r.each(at, v) {
+	for name, value := range r.Each(at, v) {
 		if !modelName.MatchString(name) {
-			r.report(under(at, name), "a model can't have this name", "use up to 128 letters, digits and . _ : / @ + -")
+			r.Report(strictyaml.Under(at, name), "a model can't have this name", "use up to 128 letters, digits and . _ : / @ + -")
 			continue
 		}
-		all[name] = r.model(under(at, name), value)
+		all[name] = r.model(strictyaml.Under(at, name), value)
 	}
 	return all
 }
@@ -42,21 +44,21 @@ func (r *reader) models(at string, v any) map[string]Model {
 func (r *reader) model(at string, v any) Model {
 	var m Model
 	var rpm int64
-	r.object(at, v, fields{
+	r.Object(at, v, strictyaml.Fields{
 		"use": r.uses(&m.Use), "price": func(at string, v any) { m.Price = r.price(at, v) },
 		"max_output": r.integer(&m.MaxOutput, maxTokens), "rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
-		"allow": r.allow(&m.Allow), "images": r.boolean(&m.Images),
+		"allow": r.allow(&m.Allow), "images": r.Boolean(&m.Images),
 	})
 	m.RPM = int(rpm)
 	if len(m.Use) == 0 {
-		r.report(at, "it uses nothing", "write use: [provider/model]")
+		r.Report(at, "it uses nothing", "write use: [provider/model]")
 	}
 	return m
 }
 
 func (r *reader) uses(into *[]Use) func(string, any) {
 	return func(at string, v any) {
-		r.list(at, v, "write provider/model, where model is the provider's name for it", func(s string) bool {
+		r.Texts(at, v, maxList, "write provider/model, where model is the provider's name for it", func(s string) bool {
 			provider, model, ok := strings.Cut(s, "/")
 			*into = append(*into, Use{provider, model})
 			return ok && provider != "" && model != "" && len(s) <= maxText
@@ -66,7 +68,7 @@ func (r *reader) uses(into *[]Use) func(string, any) {
 
 func (r *reader) allow(into *[]string) func(string, any) {
 	return func(at string, v any) {
-		r.list(at, v, "write remote_urls, files, field:NAME, part:TYPE, or the type of a tool such as web_search", func(s string) bool {
+		r.Texts(at, v, maxList, "write remote_urls, files, field:NAME, part:TYPE, or the type of a tool such as web_search", func(s string) bool {
 			*into = append(*into, s)
 			return allowWord.MatchString(s)
 		})
@@ -75,7 +77,7 @@ func (r *reader) allow(into *[]string) func(string, any) {
 
 func (r *reader) price(at string, v any) *Price {
 	p := Price{Cached: -1, CacheWrite: -1}
-	r.object(at, v, fields{
+	r.Object(at, v, strictyaml.Fields{
 		"input": r.money(&p.Input), "cached": r.money(&p.Cached), "cache_write": r.money(&p.CacheWrite), "output": r.money(&p.Output),
 	})
 	if p.Cached < 0 {
@@ -92,7 +94,7 @@ func (r *reader) money(into *int64) func(string, any) {
 	return func(at string, v any) {
 		n, ok := billionths(v)
 		if !ok {
-			r.report(at, "it isn't a price", "write what a million tokens cost, such as 0.25, with up to 9 digits behind the point")
+			r.Report(at, "it isn't a price", "write what a million tokens cost, such as 0.25, with up to 9 digits behind the point")
 			return
 		}
 		*into = n

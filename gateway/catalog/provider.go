@@ -1,17 +1,19 @@
 package catalog
 
 import (
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (
 	maxText        = 2048
+	maxList        = 10_000 // more than a file can hold
 	maxConcurrency = 10_000
 )
 
@@ -27,12 +29,12 @@ var spoken = map[Kind][]Dialect{
 
 func (r *reader) providers(at string, v any) map[string]Provider {
 	all := map[string]Provider{}
-	for name, value := range r.each(at, v) {
+	for name, value := range r.Each(at, v) {
 		if !providerName.MatchString(name) {
-			r.report(under(at, name), "a provider can't have this name", "use up to 64 of a-z, 0-9, dot, dash and underscore")
+			r.Report(strictyaml.Under(at, name), "a provider can't have this name", "use up to 64 of a-z, 0-9, dot, dash and underscore")
 			continue
 		}
-		all[name] = r.provider(under(at, name), value)
+		all[name] = r.provider(strictyaml.Under(at, name), value)
 	}
 	return all
 }
@@ -42,16 +44,16 @@ func (r *reader) provider(at string, v any) Provider {
 	var kind, anyField string
 	var concurrency int64
 	usage := true
-	r.object(at, v, fields{
-		"kind": r.text(&kind), "key": r.text(&p.Key), "base_url": r.text(&p.BaseURL), "plain_http": r.boolean(&p.PlainHTTP),
+	r.Object(at, v, strictyaml.Fields{
+		"kind": r.text(&kind), "key": r.text(&p.Key), "base_url": r.text(&p.BaseURL), "plain_http": r.Boolean(&p.PlainHTTP),
 		"dialects": r.dialects(&p.Dialects), "concurrency": r.integer(&concurrency, maxConcurrency),
-		"fields": r.text(&anyField), "stream_usage": r.boolean(&usage), "answers": r.text(&p.Answers),
+		"fields": r.text(&anyField), "stream_usage": r.Boolean(&usage), "answers": r.text(&p.Answers),
 	})
 	p.Kind, p.Concurrency, p.NoUsage = Kind(kind), int(concurrency), !usage
 	p.BaseURL = strings.TrimSuffix(p.BaseURL, "/")
 	p.AnyField = anyField == "any" || anyField == "" && (p.Kind == Compatible || p.Kind == Script)
 	if anyField != "" && anyField != "any" && anyField != "known" {
-		r.report(at+"/fields", "it is neither any nor known", "write any to pass on fields that are not known, known to refuse them")
+		r.Report(at+"/fields", "it is neither any nor known", "write any to pass on fields that are not known, known to refuse them")
 	}
 	if len(p.Dialects) == 0 {
 		p.Dialects = spoken[p.Kind]
@@ -62,7 +64,7 @@ func (r *reader) provider(at string, v any) Provider {
 
 func (r *reader) dialects(into *[]Dialect) func(string, any) {
 	return func(at string, v any) {
-		r.list(at, v, "write a list of chat, responses, messages and embeddings", func(s string) bool {
+		r.Texts(at, v, maxList, "write a list of chat, responses, messages and embeddings", func(s string) bool {
 			*into = append(*into, Dialect(s))
 			return slices.Contains(Dialects(), Dialect(s))
 		})
@@ -73,15 +75,15 @@ func (r *reader) dialects(into *[]Dialect) func(string, any) {
 func (r *reader) checkProvider(at string, p Provider) {
 	switch {
 	case spoken[p.Kind] == nil:
-		r.report(at, "it has no kind that there is", "write kind: openai, anthropic, compatible or script")
+		r.Report(at, "it has no kind that there is", "write kind: openai, anthropic, compatible or script")
 	case p.Kind == Compatible && p.BaseURL == "":
-		r.report(at, "it has no base_url", "write the address that its dialects lie below, such as http://127.0.0.1:8000/v1")
+		r.Report(at, "it has no base_url", "write the address that its dialects lie below, such as http://127.0.0.1:8000/v1")
 	case p.Kind == Script && p.Answers == "":
-		r.report(at, "it has no answers", "name the file with the answers of the script")
+		r.Report(at, "it has no answers", "name the file with the answers of the script")
 	case p.Kind == Script && (p.Key != "" || p.BaseURL != ""):
-		r.report(at, "a script has no key and no address", "leave key and base_url out")
+		r.Report(at, "a script has no key and no address", "leave key and base_url out")
 	case p.Kind != Script && p.Answers != "":
-		r.report(at, "only a script has answers", "leave answers out, or write kind: script")
+		r.Report(at, "only a script has answers", "leave answers out, or write kind: script")
 	}
 	if p.BaseURL != "" {
 		r.checkAddress(at+"/base_url", p)
@@ -92,18 +94,12 @@ func (r *reader) checkAddress(at string, p Provider) {
 	u, err := url.Parse(p.BaseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		r.report(at, "it isn't an address", "write https:// and a host, then the path that the dialects lie below")
+		r.Report(at, "it isn't an address", "write https:// and a host, then the path that the dialects lie below")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		r.report(at, "it holds more than a host and a path", "a key belongs into a file: see key")
-	case u.Scheme == "http" && !p.PlainHTTP && !Loopback(u.Hostname()):
-		r.report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host), "write https://, or plain_http: true where the way there is safe")
+		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see key")
+	case u.Scheme == "http" && !p.PlainHTTP && !httpwire.IsLoopback(u.Hostname()):
+		r.Report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host), "write https://, or plain_http: true where the way there is safe")
 	}
-}
-
-// Loopback reports whether a host is this machine by its very name.
-func Loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // Dialects are those that providers of a kind speak, unless they say something else.

@@ -29,11 +29,7 @@ type auAsk struct {
 }
 
 // runAU runs an Agentic Unit with the body as its stdin, and answers with its output.
-func (a *API) runAU(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
+func (a *API) runAU(c echo.Context, name string) error {
 	asked, err := auAskOf(c)
 	if err != nil {
 		return err

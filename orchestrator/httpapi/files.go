@@ -31,11 +31,7 @@ func (a *API) listFiles(c echo.Context) error {
 
 // getFile returns the handler of the files of a run that open finds.
 func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File, error)) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		id, err := runID(c)
-		if err != nil {
-			return err
-		}
+	return about(runID, func(c echo.Context, id string) error {
 		name, err := fileName(c)
 		if err != nil {
 			return err
@@ -45,7 +41,7 @@ func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File
 			return err
 		}
 		return sendFile(c, content, file)
-	}
+	})
 }
 
 // sendFile answers with a file, or the part of it that is asked for, and closes it.

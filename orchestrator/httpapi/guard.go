@@ -3,13 +3,13 @@ package httpapi
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // guard refuses requests that a browser could be made to send: those with a foreign name
@@ -58,11 +58,7 @@ func (a *API) guarded(next echo.HandlerFunc) echo.HandlerFunc {
 func (g guard) knows(header string) bool {
 	host := plainHost(header)
 	name := withoutPort(host)
-	if name == "localhost" || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.Unmap().IsLoopback()
+	return httpwire.IsLoopback(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name)
 }
 
 func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }

@@ -10,11 +10,7 @@ import (
 )
 
 // say takes a message to a run that goes on.
-func (a *API) say(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) say(c echo.Context, id string) error {
 	key, err := httpwire.IdempotencyKey(c.Request())
 	if err != nil {
 		return err
@@ -44,11 +40,7 @@ func readSaying(c echo.Context) (s api.Saying, err error) {
 }
 
 // getArtifact answers with a file that a run has shown.
-func (a *API) getArtifact(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) getArtifact(c echo.Context, id string) error {
 	artifact, err := param(c, "artifact")
 	if err != nil {
 		return err

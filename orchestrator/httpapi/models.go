@@ -13,11 +13,7 @@ func (a *API) listModels(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"models": a.svc.Models()})
 }
 
-func (a *API) getModelCall(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) getModelCall(c echo.Context, id string) error {
 	text, err := param(c, "n")
 	if err != nil {
 		return err

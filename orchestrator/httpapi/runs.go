@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -72,8 +71,6 @@ func parseStates(text string) ([]api.State, bool) {
 	return chosen, true
 }
 
-func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
-
 // recordOf returns the record of the run in the request's path.
 func (a *API) recordOf(c echo.Context) (api.Record, error) {
 	id, err := runID(c)
@@ -100,11 +97,7 @@ func hasOutput(record api.Record) bool {
 	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
 }
 
-func (a *API) cancelRun(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) cancelRun(c echo.Context, id string) error {
 	reason, err := reasonOf(c)
 	if err != nil {
 		return err
@@ -130,11 +123,7 @@ func reasonOf(c echo.Context) (string, error) {
 	return reason, take(f, member{"reason", &reason})
 }
 
-func (a *API) rerun(c echo.Context) error {
-	id, err := runID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) rerun(c echo.Context, id string) error {
 	ask, err := askOf(c)
 	if err != nil {
 		return err

@@ -81,17 +81,15 @@ func (a *API) closeSession(ctx context.Context, id string) (api.Session, error) 
 
 // sendMessage accepts the next turn of a session. Its answer is the run, or with stream=true
 // the run's events to their end.
-func (a *API) sendMessage(c echo.Context) error {
-	id, err := sessionID(c)
-	if err != nil {
-		return err
-	}
+func (a *API) sendMessage(c echo.Context, id string) error {
 	q := queryOf(c, "wait", "stream")
 	streams := q.flag("stream")
 	how := ask{wait: q.wait()}
-	if how.key, err = httpwire.IdempotencyKey(c.Request()); q.err != nil || err != nil {
+	key, err := httpwire.IdempotencyKey(c.Request())
+	if q.err != nil || err != nil {
 		return errors.Join(q.err, err)
 	}
+	how.key = key
 	sub, err := a.submissionOf(c, id)
 	if err != nil {
 		return err

@@ -23,11 +23,7 @@ func (a *API) listUnits(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"units": units})
 }
 
-func (a *API) getUnit(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
+func (a *API) getUnit(c echo.Context, name string) error {
 	idle, err := untilIdle(c)
 	if err != nil {
 		return err

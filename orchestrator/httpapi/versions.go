@@ -8,11 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
-func (a *API) removeUnit(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
+func (a *API) removeUnit(c echo.Context, name string) error {
 	q := queryOf(c, "force")
 	force := q.flag("force")
 	if q.err != nil {
@@ -24,11 +20,7 @@ func (a *API) removeUnit(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (a *API) rollbackUnit(c echo.Context) error {
-	name, err := knownName(c)
-	if err != nil {
-		return err
-	}
+func (a *API) rollbackUnit(c echo.Context, name string) error {
 	var version string
 	if err := readObject(c, httpwire.SmallBody, member{"version", &version}); err != nil {
 		return err

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 // Result is the end of an attempt with its output. It becomes the end of the run unless
@@ -33,6 +35,27 @@ func (r Result) Reason() string {
 // Failed is the result of a program that failed with an exit code.
 func Failed(outcome api.Outcome, exit int, failure *api.RunError) Result {
 	return Result{State: api.Failed, Outcome: outcome, ExitCode: &exit, Failure: failure}
+}
+
+// Delivered lists the files of the output of a run, each with the field that names it, and with its
+// place where the user has asked for one.
+func (r *Run) Delivered(files []runtime.File, output contract.Payload) []api.File {
+	pointers := map[string]string{}
+	for _, ref := range r.Unit.Contract.Output.FileRefs(output) {
+		pointers[ref.Name] = ref.Pointer
+	}
+	all := make([]api.File, 0, len(files))
+	for _, f := range files {
+		file := api.File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
+		if r.OutDir != "" {
+			file.Path = f.Path
+		}
+		if pointer, ok := pointers[f.Name]; ok {
+			file.Pointer = &pointer
+		}
+		all = append(all, file)
+	}
+	return all
 }
 
 const moreTime = "give it more with --timeout, or limits.timeout in agent.yaml"

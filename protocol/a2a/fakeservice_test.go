@@ -190,7 +190,7 @@ func (f *fakeService) find(id string) (*fakeRun, error) {
 	return nil, fault.New(fault.NotFound, "there is no run")
 }
 
-func (f *fakeService) Say(_ context.Context, run, resend string, m api.MessageEvent) error {
+func (f *fakeService) SayResent(_ context.Context, run, resend string, m api.MessageEvent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.find(run)
@@ -242,7 +242,7 @@ func (f *fakeService) Question(_ context.Context, id string) (api.Question, erro
 	return f.questions[id], nil
 }
 
-func (f *fakeService) Answer(_ context.Context, _, resend, id string, a api.Answer) error {
+func (f *fakeService) AnswerResent(_ context.Context, _, resend, id string, a api.Answer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told[resend] = true
@@ -363,19 +363,19 @@ func (f *fakeService) Events(ctx context.Context, id string, after int64) iter.S
 	}
 }
 
-func (f *fakeService) Cancel(_ context.Context, id, _ string) error {
+func (f *fakeService) Cancel(_ context.Context, id, _ string) (api.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.find(id)
 	if err != nil {
-		return err
+		return api.Record{}, err
 	}
 	if r.record.Outcome != "" {
-		return fault.New(fault.Conflict, "it has ended")
+		return api.Record{}, fault.New(fault.Conflict, "it has ended")
 	}
 	r.record.Error = &api.RunError{Kind: "cancelled", Message: "cancelled"}
 	f.end(r, api.Cancelled, api.WasCancelled)
-	return nil
+	return r.record, nil
 }
 
 func (f *fakeService) Open(_ context.Context, run, name string) (io.ReadCloser, error) {

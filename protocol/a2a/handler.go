@@ -139,7 +139,7 @@ func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*s
 		if record.Outcome != "" {
 			return nil, ended
 		}
-		if err := h.svc.Cancel(ctx, record.ID, "its A2A client asked for it"); fault.Is(err, fault.Conflict) {
+		if _, err := h.svc.Cancel(ctx, record.ID, "its A2A client asked for it"); fault.Is(err, fault.Conflict) {
 			return nil, ended
 		} else if err != nil {
 			return nil, err

@@ -199,7 +199,7 @@ func (h handler) say(ctx context.Context, record api.Record, digest string, m *s
 	if err != nil {
 		return err
 	}
-	return h.svc.Say(ctx, record.ID, digest, said.message)
+	return h.svc.SayResent(ctx, record.ID, digest, said.message)
 }
 
 // answer answers a question with a message.
@@ -212,7 +212,7 @@ func (h handler) answer(ctx context.Context, record api.Record, digest string, m
 	if err != nil {
 		return err
 	}
-	return h.svc.Answer(ctx, record.ID, digest, q.ID, answer)
+	return h.svc.AnswerResent(ctx, record.ID, digest, q.ID, answer)
 }
 
 // contextOf is the context of a run.

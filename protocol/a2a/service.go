@@ -23,19 +23,19 @@ type Service interface {
 	// Submit accepts a run, or joins the one that Resend names, and returns it as it stands. It
 	// reads the files before it returns.
 	Submit(context.Context, Submission) (api.Record, error)
-	// Say tells a run that goes on something, without files. If it has ended, the error is a
+	// SayResent tells a run that goes on something, without files. If it has ended, the error is a
 	// Conflict fault. The same digest again changes nothing, until it is delivered.
-	Say(ctx context.Context, run, resend string, message api.MessageEvent) error
-	// WasTold reports whether a run was told what has a digest, by Say or Answer, and its client
-	// has not heard of that.
+	SayResent(ctx context.Context, run, resend string, message api.MessageEvent) error
+	// WasTold reports whether a run was told what has a digest, by SayResent or AnswerResent, and
+	// its client has not heard of that.
 	WasTold(ctx context.Context, run, resend string) (bool, error)
 	// Delivered says that the client has heard what became of its message to the run.
 	Delivered(ctx context.Context, run, resend string) error
 	// Question returns a question, also one that isn't open any more.
 	Question(ctx context.Context, id string) (api.Question, error)
-	// Answer answers a question of a run. One that has another answer is a Conflict fault. The same
+	// AnswerResent answers a question of a run. One that has another answer is a Conflict fault. The same
 	// digest again changes nothing, until it is delivered.
-	Answer(ctx context.Context, run, resend, question string, answer api.Answer) error
+	AnswerResent(ctx context.Context, run, resend, question string, answer api.Answer) error
 	// Get returns a run as it stands, or a NotFound fault.
 	Get(ctx context.Context, run string) (api.Record, error)
 	// Await returns the run at its end, or as it stands when ctx ends.
@@ -49,7 +49,7 @@ type Service interface {
 	// Events yields the events of a run after the one of a number, until its end.
 	Events(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
 	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
-	Cancel(ctx context.Context, run, reason string) error
+	Cancel(ctx context.Context, run, reason string) (api.Record, error)
 	// Open opens a file of a run.
 	Open(ctx context.Context, run, name string) (io.ReadCloser, error)
 	// OpenArtifact opens a file of an artifact of a run.

@@ -111,7 +111,7 @@ const cancelTime = 10 * time.Second
 func (s *Server) giveUp(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	if err := s.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
+	if _, err := s.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
 		s.opts.Logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
 	}
 }

@@ -133,7 +133,7 @@ func (f *fakeService) Await(ctx context.Context, id string) (api.Record, error) 
 	return f.Get(ctx, id)
 }
 
-func (f *fakeService) Events(ctx context.Context, _ string) iter.Seq2[api.Event, error] {
+func (f *fakeService) Events(ctx context.Context, _ string, _ int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		for _, e := range f.events {
 			if !yield(e, nil) {
@@ -143,16 +143,16 @@ func (f *fakeService) Events(ctx context.Context, _ string) iter.Seq2[api.Event,
 	}
 }
 
-func (f *fakeService) Cancel(_ context.Context, id, _ string) error {
+func (f *fakeService) Cancel(_ context.Context, id, _ string) (api.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.runs[id]
 	if r.Outcome != "" {
-		return fault.New(fault.Conflict, "it has ended")
+		return api.Record{}, fault.New(fault.Conflict, "it has ended")
 	}
 	r.State, r.Outcome = api.Cancelled, api.WasCancelled
 	f.cancelled = append(f.cancelled, id)
-	return nil
+	return *r, nil
 }
 
 func (f *fakeService) Open(_ context.Context, id string, file api.File) (io.ReadCloser, error) {

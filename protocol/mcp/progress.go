@@ -40,7 +40,7 @@ func (s *Server) tellProgress(ctx context.Context, req *sdk.CallToolRequest, id 
 }
 
 func (t *teller) tell(ctx context.Context, svc Service, id string) {
-	events, wait := httpwire.Pump(ctx, svc.Events(ctx, id))
+	events, wait := httpwire.Pump(ctx, svc.Events(ctx, id, 0))
 	defer wait()
 	ticker := time.NewTicker(signOfLife)
 	defer ticker.Stop()

@@ -24,10 +24,10 @@ type Service interface {
 	Get(ctx context.Context, id string) (api.Record, error)
 	// Await returns the run at its end, or as it stands when ctx ends.
 	Await(ctx context.Context, id string) (api.Record, error)
-	// Events yields the events of a run, until its end.
-	Events(ctx context.Context, id string) iter.Seq2[api.Event, error]
+	// Events yields the events of a run after the given one, until its end.
+	Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error]
 	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
-	Cancel(ctx context.Context, id, reason string) error
+	Cancel(ctx context.Context, id, reason string) (api.Record, error)
 	// Open opens a file of a run.
 	Open(ctx context.Context, id string, file api.File) (io.ReadCloser, error)
 }

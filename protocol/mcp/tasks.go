@@ -118,7 +118,7 @@ func (s *Server) getTask(ctx context.Context, record api.Record) (sdk.Result, er
 }
 
 func (s *Server) cancelTask(ctx context.Context, record api.Record) (sdk.Result, error) {
-	err := s.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
+	_, err := s.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return nil, err
 	}

@@ -193,3 +193,13 @@ func (r *Registry) isUpload(name string) bool {
 func (r *Registry) uploads() []string {
 	return slices.DeleteFunc(r.home.names(), func(name string) bool { return !r.isUpload(name) })
 }
+
+// noUnit is the fault for a name that no unit has.
+func (r *Registry) noUnit(name string, found []found) *fault.Error {
+	names := r.uploads()
+	for _, f := range found {
+		names = append(names, f.name)
+	}
+	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
+		WithHint("%s", fault.Suggest(name, names, "put its directory where the server looks for units, or upload it"))
+}

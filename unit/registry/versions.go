@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -168,3 +169,14 @@ func (r *Registry) Removable(ctx context.Context, name string) error {
 	}
 	return nil // what is damaged can be removed, too
 }
+
+// versionDigits is how much of a digest names a version.
+const versionDigits = 16
+
+func versionOf(digest string) string { return digest[:versionDigits] }
+
+func isVersion(s string) bool { return len(s) == versionDigits && isHex(s) }
+
+func isDigest(s string) bool { return len(s) == 64 && isHex(s) }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

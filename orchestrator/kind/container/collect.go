@@ -78,7 +78,7 @@ func (x *execution) deliver(output contract.Payload, listing runtime.Listing, la
 	success := 0
 	return run.Result{
 		State: api.Completed, Outcome: api.Success, ExitCode: &success,
-		Output: output.JSON(), Files: x.named(delivered, output),
+		Output: output.JSON(), Files: x.Delivered(delivered, output),
 	}, nil
 }
 
@@ -88,26 +88,6 @@ func (x *execution) moveOut(found []runtime.Found, layout runtime.Layout) ([]run
 		return layout.Publish(found, x.OutputDir())
 	}
 	return layout.Deliver(found, x.OutDir)
-}
-
-// named returns the files, each with the field of the output that names it.
-func (x *execution) named(delivered []runtime.File, output contract.Payload) []api.File {
-	pointers := map[string]string{}
-	for _, ref := range x.Unit.Contract.Output.FileRefs(output) {
-		pointers[ref.Name] = ref.Pointer
-	}
-	files := make([]api.File, 0, len(delivered))
-	for _, f := range delivered {
-		file := api.File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
-		if x.OutDir != "" {
-			file.Path = f.Path
-		}
-		if pointer, ok := pointers[f.Name]; ok {
-			file.Pointer = &pointer
-		}
-		files = append(files, file)
-	}
-	return files
 }
 
 func more(n int) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -46,7 +47,7 @@ func (x *execution) result(ctx context.Context, state *files, ended flow.Ended) 
 	if over := x.tooMuch(names.Files()); over != nil {
 		return *over, nil
 	}
-	given, err := x.deliver(state, names, refs)
+	given, err := x.deliver(state, names, payload)
 	if err != nil {
 		return run.Result{}, err
 	}
@@ -108,13 +109,9 @@ func (x *execution) tooMuch(given []flow.File) *run.Result {
 }
 
 // deliver puts the files of the output where the run's files belong.
-func (x *execution) deliver(state *files, names *flow.Names, refs []contract.FileRef) ([]api.File, error) {
-	pointers := map[string]string{}
-	for _, ref := range refs {
-		pointers[ref.Name] = ref.Pointer
-	}
+func (x *execution) deliver(state *files, names *flow.Names, output contract.Payload) ([]api.File, error) {
 	dir := cmp.Or(x.OutDir, x.OutputDir())
-	given := make([]api.File, 0, len(names.Files()))
+	var given []runtime.File
 	for _, f := range names.Files() {
 		name := names.Of(f)
 		put := state.copyOut
@@ -122,19 +119,12 @@ func (x *execution) deliver(state *files, names *flow.Names, refs []contract.Fil
 			put = state.linkOut
 		}
 		if err := put(f, dir, name); err != nil {
-			return given, fault.Wrap(fault.Unavailable, err, "the output file %q can't be written", name).
+			return nil, fault.Wrap(fault.Unavailable, err, "the output file %q can't be written", name).
 				WithHint("is the disk full, or something in the way?")
 		}
-		file := api.File{Name: name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
-		if x.OutDir != "" {
-			file.Path = filepath.Join(dir, filepath.FromSlash(name))
-		}
-		if pointer, ok := pointers[name]; ok {
-			file.Pointer = &pointer
-		}
-		given = append(given, file)
+		given = append(given, runtime.File{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name)), SizeBytes: f.SizeBytes, SHA256: f.SHA256})
 	}
-	return given, nil
+	return x.Delivered(given, output), nil
 }
 
 // linkOut links a file below a directory that is ours alone. An earlier process may have done

@@ -208,22 +208,7 @@ func (e *errand) deliverFiles(g *gathered, output contract.Payload) ([]api.File,
 	if err != nil {
 		return nil, err
 	}
-	pointers := map[string]string{}
-	for _, ref := range e.Unit.Contract.Output.FileRefs(output) {
-		pointers[ref.Name] = ref.Pointer
-	}
-	files := make([]api.File, 0, len(delivered))
-	for _, f := range delivered {
-		file := api.File{Name: f.Name, SizeBytes: f.SizeBytes, SHA256: f.SHA256}
-		if e.OutDir != "" {
-			file.Path = f.Path
-		}
-		if pointer, ok := pointers[f.Name]; ok {
-			file.Pointer = &pointer
-		}
-		files = append(files, file)
-	}
-	return files, nil
+	return e.Delivered(delivered, output), nil
 }
 
 // moveOut moves the files to the directory that the user asked for, or to that of the run.

@@ -1,7 +1,7 @@
 package remote
 
 import (
-	"io"
+	"errors"
 	"os"
 	"path"
 	"strings"
@@ -63,19 +63,11 @@ func (e *errand) inputFiles(values map[string]any) (parts []peer.Part, err error
 
 // readInput reads a file of the input.
 func readInput(root *os.Root, name string, most int64) ([]byte, error) {
-	file, _, err := safefs.OpenRegular(root, name)
-	if err != nil {
-		return nil, run.StorageFault(err)
-	}
-	defer func() { _ = file.Close() }() // read only
-	content, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err != nil {
-		return nil, run.StorageFault(err)
-	}
-	if int64(len(content)) > most {
+	content, err := safefs.ReadRegular(root, name, most)
+	if errors.Is(err, safefs.ErrTooLarge) {
 		return nil, tooMuchInput()
 	}
-	return content, nil
+	return content, run.StorageFault(err)
 }
 
 func tooMuchInput() error {
