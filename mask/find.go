@@ -115,13 +115,20 @@ func HoldsKey(text []byte) bool {
 	return false
 }
 
-// addressAt finds an e-mail address by its @.
+// mostDomain bounds what is behind the @ of an address, in bytes.
+const mostDomain = 253
+
+// addressAt finds an e-mail address by its @. Addresses that hang together by their domains are
+// one: what is shown of the first would be a part of the second.
 func addressAt(b []byte, i, floor int) (match, bool) {
 	start := i
 	for start > max(floor, i-maxBack) && class[b[start-1]]&local != 0 {
 		start--
 	}
-	end := run(b, i+1, domain, 253)
+	end := i
+	for end < len(b) && b[end] == '@' && end-i < mostDomain {
+		end = run(b, end+1, domain, mostDomain-(end-i))
+	}
 	for end > i+1 && class[b[end-1]]&word == 0 {
 		end-- // the end of a sentence
 	}

@@ -41,7 +41,7 @@ type orders struct {
 var workerFiles = map[string]string{
 	"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"worker\"]\n",
 	"tools.yaml": "[]\n",
-	"agent.yaml": "name: worker\nlimits: {timeout: 20s}\n",
+	"agent.yaml": "name: worker\nlimits: {timeout: 2m}\n",
 	"schema.json": `{
 	  "input": {"type": "object", "properties": {
 	    "mark": {"type": "string"}, "until": {"type": "string"}, "exit": {"type": "int"}, "lines": {"type": "int"}, "after": {"type": "int"},

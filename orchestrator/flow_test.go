@@ -485,7 +485,7 @@ nodes:
 		write(t, path, strings.ReplaceAll(string(raw), old, changed))
 	}
 	edit("f", "flow.yaml", "mark: old", "mark: new")
-	edit("worker", "agent.yaml", "timeout: 20s", "timeout: 21s")
+	edit("worker", "agent.yaml", "timeout: 2m", "timeout: 3m")
 	w.stop()
 	w.start()
 	within(t, func() bool {

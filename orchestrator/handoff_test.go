@@ -44,7 +44,7 @@ type script struct {
 var callerFiles = map[string]string{
 	"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"caller\"]\n",
 	"tools.yaml": "- {name: again, capsule: caller}\n- {name: stranger, capsule: nobody}\n",
-	"agent.yaml": "name: caller\nrecursion: 16\nlimits: {timeout: 20s}\n",
+	"agent.yaml": "name: caller\nrecursion: 16\nlimits: {timeout: 2m}\n",
 	"schema.json": `{
 	  "input": {"type": "object", "properties": {
 	    "mark": {"type": "string"}, "target": {"type": "string"}, "calls": {"type": "array"}, "at_once": {"type": "bool"}, "asks": {"type": "array"},
