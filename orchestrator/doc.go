@@ -13,6 +13,9 @@
 //
 // Service.Start calls recover for each run that an earlier process did not finish.
 //
+// Rooms beside the loop have what it needs of one thing each: queue and pool, scheduler, sessions,
+// modelcalls, spool, history, runlog, metrics, push, backup.
+//
 // It must not know Docker, the kinds, HTTP or a terminal.
 //
 // Its Go API may change with every release: see docs/stability.md.

@@ -72,7 +72,7 @@ func (r mcpRemote) Get(ctx context.Context, id string) (api.Record, error) { ret
 // Await implements mcp.Service. A run has its outcome before its container is gone, which the
 // last event waits for.
 func (r mcpRemote) Await(ctx context.Context, id string) (api.Record, error) {
-	for e, err := range r.Client.Events(ctx, id, 0) {
+	for e, err := range r.Events(ctx, id, 0) {
 		if err != nil && ctx.Err() == nil {
 			return api.Record{}, err
 		}
