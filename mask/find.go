@@ -118,22 +118,31 @@ func HoldsKey(text []byte) bool {
 // mostDomain bounds what is behind the @ of an address, in bytes.
 const mostDomain = 253
 
-// addressAt finds an e-mail address by its @. Addresses that hang together by their domains are
-// one: what is shown of the first would be a part of the second.
+// addressAt finds an e-mail address by its @. What hangs on it by a further @ is a part of it: the
+// end of the one, which is shown, would be the beginning of another.
 func addressAt(b []byte, i, floor int) (match, bool) {
 	start := i
 	for start > max(floor, i-maxBack) && class[b[start-1]]&local != 0 {
 		start--
 	}
-	end := i
-	for end < len(b) && b[end] == '@' && end-i < mostDomain {
-		end = run(b, end+1, domain, mostDomain-(end-i))
+	end := domainEnd(b, i, mostDomain)
+	dot := bytes.LastIndexByte(b[i+1:end], '.')
+	if start == i || dot <= 0 || end-(i+1+dot) <= 2 {
+		return match{}, false
 	}
-	for end > i+1 && class[b[end-1]]&word == 0 {
+	for end < len(b) && b[end] == '@' && end-i < mostDomain {
+		end = domainEnd(b, end, mostDomain-(end-i))
+	}
+	return match{start, end}, true
+}
+
+// domainEnd returns the end of the domain behind an @, of at most so many bytes.
+func domainEnd(b []byte, at, most int) int {
+	end := run(b, at+1, domain, most)
+	for end > at+1 && class[b[end-1]]&word == 0 {
 		end-- // the end of a sentence
 	}
-	dot := bytes.LastIndexByte(b[i+1:end], '.')
-	return match{start, end}, start < i && dot > 0 && end-(i+1+dot) > 2
+	return end
 }
 
 // secretNames are the ends of names whose values are secret.

@@ -21,6 +21,7 @@ var cases = map[string]struct{ text, want string }{
 	"JSON in a text":        {`{"secret": "abcdefghijklmnop"}`, `{"secret": "****mnop"}`},
 	"an address":            {"write to ada.l+x@example.org.", "write to ****.org."},
 	"addresses in a chain":  {"to ada@exada.lix@example.org.", "to ****.org."},
+	"an address and an @":   {"to ada+x@exada.lix@emple..l", "to ****e..l"},
 	"no address":            {"a@b, user@host", "a@b, user@host"},
 	"a value that is given": {"is " + given + "!", "is ****ines!"},
 	"a PEM block":           {"a\n-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc=\n-----END RSA PRIVATE KEY-----\nb", "a\n" + pemHidden + "\nb"},
