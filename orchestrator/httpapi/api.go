@@ -73,7 +73,7 @@ func (a *API) table() []route {
 	return append(a.schedules(), []route{
 		{http.MethodPost, "/v1/runs", access.Run, a.submit, slow},
 		{http.MethodGet, "/v1/runs", access.Read, a.listRuns, 0},
-		{http.MethodGet, "/v1/runs/:id", access.Read, one(runID, a.svc.Get), 0},
+		{http.MethodGet, "/v1/runs/:id", access.Read, one(runID, a.getRun), 0},
 		{http.MethodGet, "/v1/runs/:id/output", access.Read, a.getOutput, 0},
 		{http.MethodGet, "/v1/runs/:id/files", access.Read, a.listFiles, 0},
 		{http.MethodGet, "/v1/runs/:id/files/*", access.Read, getFile(a.svc.OpenFile), slow},

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
+
+func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
 
 func (a *API) listRuns(c echo.Context) error {
 	filter, err := filterOf(c)
