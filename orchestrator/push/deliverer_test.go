@@ -156,7 +156,8 @@ func TestAPushIsGivenUpAfterSoManyTries(t *testing.T) {
 			if !w.pushes[1].given {
 				t.Error("it goes on")
 			}
-			if log := w.log.String(); strings.Contains(log, "canary") || strings.Contains(log, "example") || !strings.Contains(log, "push given up") {
+			testkit.Eventually(t, "the log tells of the end", func() bool { return strings.Contains(w.log.String(), "push given up") })
+			if log := w.log.String(); strings.Contains(log, "canary") || strings.Contains(log, "example") {
 				t.Errorf("the log:\n%s", log)
 			}
 		})
