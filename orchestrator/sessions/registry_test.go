@@ -82,6 +82,18 @@ func admit(t *testing.T, s *Session, id string) {
 	}
 }
 
+// rests returns a session that has had one turn, and whose container may live on for a minute.
+func (h *house) rests(t *testing.T, resumes bool) *Session {
+	t.Helper()
+	s := h.session(t, "talk", run.SessionTerms{Idle: time.Minute, Resumes: resumes})
+	admit(t, s, "first")
+	if _, err := s.Await(t.Context(), "first"); err != nil {
+		t.Fatal(err)
+	}
+	s.Leave("first")
+	return s
+}
+
 func TestATurnWaitsForTheTurnBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, 1)
@@ -203,12 +215,7 @@ func TestAnIdleContainerEndsAndItsSessionGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t, 1)
-				s := h.session(t, "talk", run.SessionTerms{Idle: time.Minute, Resumes: resumes})
-				admit(t, s, "first")
-				if _, err := s.Await(t.Context(), "first"); err != nil {
-					t.Fatal(err)
-				}
-				s.Leave("first")
+				s := h.rests(t, resumes)
 				time.Sleep(time.Minute - time.Second)
 				synctest.Wait()
 				if asked := h.takes(); asked != nil || !h.Show(s.Row()).Live {
@@ -234,10 +241,7 @@ func TestAnIdleContainerEndsAndItsSessionGoesOn(t *testing.T) {
 func TestATurnKeepsTheContainerFromItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, 1)
-		s := h.session(t, "talk", run.SessionTerms{Idle: time.Minute, Resumes: true})
-		admit(t, s, "first")
-		_, _ = s.Await(t.Context(), "first")
-		s.Leave("first")
+		s := h.rests(t, true)
 		time.Sleep(30 * time.Second)
 		admit(t, s, "second")
 		time.Sleep(time.Hour)
@@ -251,10 +255,7 @@ func TestATurnKeepsTheContainerFromItsEnd(t *testing.T) {
 func TestNothingIdleEndsAfterAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, 1)
-		s := h.session(t, "talk", run.SessionTerms{Idle: time.Minute, Resumes: true})
-		admit(t, s, "first")
-		_, _ = s.Await(t.Context(), "first")
-		s.Leave("first")
+		h.rests(t, true)
 		h.Stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
