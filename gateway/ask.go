@@ -14,7 +14,9 @@ import (
 const attemptsEach = 3
 
 // ask gets an answer of a provider: a plain one whole, a stream up to its last event, which
-// is held. What it took is settled then. An upstream has to be closed, also after an error.
+// is held. It is kept then, and what it took is settled after that: where the process dies in
+// between, the answer is there, and is charged in full. An upstream has to be closed, also
+// after an error.
 func (c *call) ask(ctx context.Context) (*upstream, error) {
 	c.worst = c.gw.ratios.worst(c.q.model, c.q, c.model.Price)
 	leave, err := c.gw.gate("model "+c.q.model).enter(ctx, c.s.Run, 1, c.worst.Tokens)
@@ -34,6 +36,7 @@ func (c *call) ask(ctx context.Context) (*upstream, error) {
 			return up, err
 		}
 	}
+	c.keep(ctx, c.kept.with(up), up.status)
 	c.settle(ctx, c.charge(&up.meter))
 	up.leave() // the rest is the reader's time
 	return up, nil

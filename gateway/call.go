@@ -148,13 +148,18 @@ func (c *call) once(ctx context.Context) error {
 		}
 		return c.give(FromKey, a)
 	}
-	if err := c.run(ctx); err != nil {
+	if err := c.run(ctx); err != nil || c.source == FromProvider { // ask has kept it
 		return err
 	}
-	if a, whole := c.kept.answer(c.status); whole {
-		c.s.Answers.Keep(context.WithoutCancel(ctx), key, c.meta.Digest, a)
-	}
+	c.keep(ctx, c.kept, c.status)
 	return nil
+}
+
+// keep stores an answer by its Idempotency-Key, if it is whole.
+func (c *call) keep(ctx context.Context, k kept, status int) {
+	if a, whole := k.answer(status); whole && c.meta.Key != "" {
+		c.s.Answers.Keep(context.WithoutCancel(ctx), c.meta.Key, c.meta.Digest, a)
+	}
 }
 
 // run answers from a cassette or a cache, where there is one, or by a provider.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -338,6 +339,46 @@ func TestTheSameKeyHasTheSameAnswer(t *testing.T) {
 	b.ask("POST", "/chat/completions", body, "Idempotency-Key: "+strings.Repeat("k", 256)).problem(t, 400, RuleIdempotency)
 	if a := b.ask("POST", "/chat/completions", body, "Idempotency-Key: l"); a.body == answers[0] {
 		t.Error("another key has the same answer")
+	}
+}
+
+// keptFirst is a ledger that notes, when a request is settled, what is kept under its key.
+type keptFirst struct {
+	answers *Memory
+	found   []string
+}
+
+func (k *keptFirst) Reserve(context.Context, Call, ledger.Amount) (Hold, error) { return k, nil }
+
+func (k *keptFirst) Settle(ctx context.Context, c Call, _ Spent) error {
+	a, _, _ := k.answers.Find(ctx, c.Key)
+	k.found = append(k.found, string(slices.Concat(a.Chunks...)))
+	return nil
+}
+
+// A process that dies between the two would ask, and pay, twice, if it had settled first.
+func TestAnAnswerIsKeptBeforeItIsSettled(t *testing.T) {
+	plain := bodies["/chat/completions"]
+	for name, c := range map[string]struct {
+		body   string
+		answer func(int, http.ResponseWriter, *http.Request)
+	}{
+		"plain":  {plain, well},
+		"stream": {streaming(plain), func(_ int, w http.ResponseWriter, _ *http.Request) { stream(w, events["/chat/completions"]...) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, newDouble(t, c.answer).URL)
+			books := &keptFirst{answers: NewMemory()}
+			b.session.Ledger, b.session.Answers = books, books.answers
+			b.serve()
+			a := b.ask("POST", "/chat/completions", c.body, "Idempotency-Key: k")
+			if a.status != 200 || a.body == "" || !slices.Equal(books.found, []string{a.body}) {
+				t.Errorf("%d %q: kept was %q", a.status, a.body, books.found)
+			}
+			if again := b.ask("POST", "/chat/completions", c.body, "Idempotency-Key: k"); again.body != a.body || again.header.Get("Content-Type") != a.header.Get("Content-Type") {
+				t.Errorf("%q %v", again.body, again.header)
+			}
+		})
 	}
 }
 

@@ -218,7 +218,7 @@ type kept struct {
 const maxKept = 16 << 20
 
 func (k *kept) add(raw []byte) {
-	if !k.wanted || k.cut {
+	if !k.wanted || k.cut || len(raw) == 0 {
 		return
 	}
 	if k.size += len(raw); k.size > maxKept {
@@ -226,6 +226,14 @@ func (k *kept) add(raw []byte) {
 		return
 	}
 	k.chunks = append(k.chunks, bytes.Clone(raw))
+}
+
+// with returns what it will be when the rest of an answer was given, too.
+func (k kept) with(u *upstream) kept {
+	k.chunks, k.media, k.whole = slices.Clip(k.chunks), u.media, true
+	k.add(u.body)
+	k.add(u.held)
+	return k
 }
 
 // answer returns what was given, and whether it is whole.
