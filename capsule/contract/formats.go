@@ -2,6 +2,7 @@ package contract
 
 import (
 	"regexp/syntax"
+	"time"
 
 	"github.com/xeipuuv/gojsonschema"
 )
@@ -25,6 +26,17 @@ func (expression) IsFormat(input any) bool {
 	return err == nil
 }
 
+// moment checks the format "date-time". gojsonschema's own check takes a date or a time alone as
+// well.
+type moment struct{}
+
+// IsFormat implements gojsonschema.FormatChecker.
+func (moment) IsFormat(input any) bool {
+	text, _ := input.(string)
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
 // texts checks texts alone, which "format" is about: gojsonschema's own checks refuse numbers.
 type texts struct{ gojsonschema.FormatChecker }
 
@@ -37,7 +49,7 @@ func (c texts) IsFormat(input any) bool {
 // The formats are global in gojsonschema. Only this package imports it.
 func init() {
 	for name, check := range map[string]gojsonschema.FormatChecker{
-		"date": gojsonschema.DateFormatChecker{}, "time": gojsonschema.TimeFormatChecker{}, "date-time": gojsonschema.DateTimeFormatChecker{},
+		"date": gojsonschema.DateFormatChecker{}, "time": gojsonschema.TimeFormatChecker{}, "date-time": moment{},
 		"email": gojsonschema.EmailFormatChecker{}, "idn-email": gojsonschema.EmailFormatChecker{}, "hostname": gojsonschema.HostnameFormatChecker{},
 		"ipv4": gojsonschema.IPV4FormatChecker{}, "ipv6": gojsonschema.IPV6FormatChecker{}, "uuid": gojsonschema.UUIDFormatChecker{},
 		"uri": gojsonschema.URIFormatChecker{}, "uri-reference": gojsonschema.URIReferenceFormatChecker{}, "uri-template": gojsonschema.URITemplateFormatChecker{},

@@ -8,7 +8,7 @@ import (
 func TestEachFormatHoldsItsTextsAndNoOthers(t *testing.T) {
 	for format, c := range map[string]struct{ holds, breaks []string }{
 		"time":         {[]string{"15:04:05Z", "15:04:05.25Z", "15:04:05+02:00"}, []string{"24:00:00Z", "3pm", ""}},
-		"date-time":    {[]string{"2024-12-31T23:59:59-11:30"}, []string{"2024-12-31 23:59", "2024-13-01T00:00:00Z", ""}},
+		"date-time":    {[]string{"2024-12-31T23:59:59-11:30"}, []string{"2024-12-31", "23:59:59", "23:59:59Z", "2024-12-31T23:59:59", "2024-12-31 23:59", "2024-13-01T00:00:00Z", ""}},
 		"email":        {[]string{"name@example.com", "a+b@example.com"}, []string{"name", "@example.com", "name@"}},
 		"hostname":     {[]string{"example.com", "a", "a-b.c"}, []string{"-a.com", "a..b", "a b", strings.Repeat("a", 64) + ".com"}},
 		"ipv4":         {[]string{"0.0.0.0", "255.255.255.255"}, []string{"1.2.3", "1.2.3.4.5", "::1"}},
