@@ -12,8 +12,9 @@ type PruneOptions struct {
 
 // PruneReport says what went, or would go.
 type PruneReport struct {
-	Runs   int   `json:"runs"`
-	Bytes  int64 `json:"bytes"`
-	Images *int  `json:"images,omitempty"` // nil: they were not asked for
-	DryRun bool  `json:"dry_run"`
+	Runs     int   `json:"runs"`
+	Sessions int64 `json:"sessions,omitempty"` // closed ones, which hold nothing but their row
+	Bytes    int64 `json:"bytes"`
+	Images   *int  `json:"images,omitempty"` // nil: they were not asked for
+	DryRun   bool  `json:"dry_run"`
 }

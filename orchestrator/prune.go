@@ -24,9 +24,14 @@ func (s *Service) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneRe
 		unused = before
 	}
 	report, err := s.prune(ctx, opts, before)
-	if err == nil && !opts.DryRun && !opts.Images && opts.MaxBytes == 0 {
-		_, err = s.store.ForgetSessions(ctx, unused)
+	if err != nil || opts.Images || opts.MaxBytes > 0 {
+		return report, err
 	}
+	forget := s.store.ForgetSessions
+	if opts.DryRun {
+		forget = s.store.SpentSessions
+	}
+	report.Sessions, err = forget(ctx, unused)
 	return report, err
 }
 

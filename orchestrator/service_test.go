@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/store"
 )
 
 func TestServiceRuns(t *testing.T) {
@@ -295,6 +296,30 @@ func TestServiceLists(t *testing.T) {
 	}
 	if !slices.Equal(got, ids) {
 		t.Errorf("listed %v, want %v", got, ids)
+	}
+}
+
+func TestPruneTellsOfClosedSessions(t *testing.T) {
+	w := newFixture(t)
+	now := time.Now()
+	for id, closed := range map[string]bool{"open": false, "closed": true} {
+		if err := w.service.store.InsertSession(t.Context(), store.Session{ID: id, Unit: "u", Closed: closed, CreatedAt: now, UsedAt: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		opts api.PruneOptions
+		want int64
+	}{
+		{api.PruneOptions{OlderThan: time.Hour}, 0}, // it was used since
+		{api.PruneOptions{MaxBytes: 1}, 0},          // it takes no bytes
+		{api.PruneOptions{DryRun: true}, 1},
+		{api.PruneOptions{}, 1},
+		{api.PruneOptions{}, 0},
+	} {
+		if report, err := w.service.Prune(t.Context(), c.opts); err != nil || report.Sessions != c.want {
+			t.Errorf("%+v took %d sessions, not %d: %v", c.opts, report.Sessions, c.want, err)
+		}
 	}
 }
 

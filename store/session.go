@@ -106,13 +106,22 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
 }
 
+// spentSessions are closed sessions that were last used before a time and whose turns are over.
+const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?
+	AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`
+
 // ForgetSessions removes closed sessions that were last used before a time and whose turns are
 // over, and returns how many. Their runs stay.
 func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
 	err = s.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
-		removed, err = tx.rows(ctx, `DELETE FROM sessions WHERE closed = 1 AND used_at < ?
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`, nanos(before))
+		removed, err = tx.rows(ctx, "DELETE"+spentSessions, nanos(before))
 		return err
 	})
 	return removed, err
+}
+
+// SpentSessions returns how many sessions ForgetSessions would remove.
+func (s *Store) SpentSessions(ctx context.Context, before time.Time) (n int64, err error) {
+	err = s.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions, nanos(before)).Scan(&n)
+	return n, s.explain(ctx, "count sessions", err)
 }

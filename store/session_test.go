@@ -126,8 +126,16 @@ func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
 	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
 		t.Errorf("forgot %d whose turn goes on, %v", n, err)
 	}
+	if n, err := s.SpentSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
+		t.Errorf("would forget %d whose turn goes on, %v", n, err)
+	}
 	turn.Finished, turn.FinishedAt = true, epoch
 	must(t, s.Save(t.Context(), turn))
+	for before, want := range map[time.Time]int64{epoch.Add(time.Hour): 1, epoch.Add(-time.Hour): 0} {
+		if n, err := s.SpentSessions(t.Context(), before); err != nil || n != want {
+			t.Errorf("would forget %d that weren't used since %s, %v", n, before, err)
+		}
+	}
 	if n, err := s.ForgetSessions(t.Context(), epoch.Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}

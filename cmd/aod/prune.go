@@ -67,7 +67,11 @@ func (a *app) prune(ctx context.Context, opts api.PruneOptions, asJSON bool) err
 		a.stdout.line("%s %s", verb, plural(*report.Images, "image"))
 		return nil
 	}
-	a.stdout.line("%s %s, %s", verb, plural(report.Runs, "run"), bytesText(report.Bytes))
+	sessions := ""
+	if report.Sessions > 0 {
+		sessions = ", " + plural(int(report.Sessions), "closed session")
+	}
+	a.stdout.line("%s %s, %s%s", verb, plural(report.Runs, "run"), bytesText(report.Bytes), sessions)
 	return nil
 }
 
