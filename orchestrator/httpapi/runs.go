@@ -15,6 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
+// getRun looks at the service when it is called. The value of a method that the service embeds reads
+// it at once, and an API that only lists its routes has none.
 func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
 
 func (a *API) listRuns(c echo.Context) error {
