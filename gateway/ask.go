@@ -36,7 +36,9 @@ func (c *call) ask(ctx context.Context) (*upstream, error) {
 			return up, err
 		}
 	}
-	c.keep(ctx, c.kept.with(up), up.status)
+	if c.meta.Key != "" {
+		c.keep(ctx, c.kept.with(up), up.status)
+	}
 	c.settle(ctx, c.charge(&up.meter))
 	up.leave() // the rest is the reader's time
 	return up, nil

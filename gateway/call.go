@@ -157,7 +157,7 @@ func (c *call) once(ctx context.Context) error {
 
 // keep stores an answer by its Idempotency-Key, if it is whole.
 func (c *call) keep(ctx context.Context, k kept, status int) {
-	if a, whole := k.answer(status); whole && c.meta.Key != "" {
+	if a, whole := k.answer(status); whole {
 		c.s.Answers.Keep(context.WithoutCancel(ctx), c.meta.Key, c.meta.Digest, a)
 	}
 }
