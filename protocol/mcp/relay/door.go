@@ -134,7 +134,8 @@ func gone(err error) error {
 	return fault.New(fault.NotFound, "the session is over: %s", reason(err)).WithHint("begin a new one with initialize")
 }
 
-// visitOf returns the session that a request names.
+// visitOf returns the session that a request names. One that is over isn't there, also until it
+// has left.
 func (d *Door) visitOf(r *http.Request) (*visit, error) {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
@@ -143,7 +144,7 @@ func (d *Door) visitOf(r *http.Request) (*visit, error) {
 	d.mu.Lock()
 	v := d.sessions[id]
 	d.mu.Unlock()
-	if v == nil || v.unit != unitOf(r) {
+	if v == nil || v.unit != unitOf(r) || v.session.Err() != nil {
 		return nil, fault.New(fault.NotFound, "there is no such session with this unit").WithHint("it is over; begin a new one with initialize")
 	}
 	return v, nil
