@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -187,13 +186,6 @@ func (f *schedulesFile) schedule(name string, values map[string]any) wantedSched
 	pointer := "/" + strictjson.Escape(name)
 	wanted := wantedSchedule{name: name, files: f.inputFiles(name, values["files"])}
 	delete(values, "files")
-	for _, key := range []string{"start", "until"} {
-		text, given := values[key].(string)
-		if _, err := time.Parse(time.RFC3339, text); given && err != nil {
-			f.report(pointer+"/"+key, "write it as 2026-12-01T09:00:00+01:00", "%s.%s: it is no time with its offset", name, key)
-			delete(values, key)
-		}
-	}
 	raw, err := json.Marshal(values)
 	if err = errors.Join(err, json.Unmarshal(raw, &wanted.spec)); err != nil {
 		f.report(pointer, "", "%s: it can't be read", name)

@@ -70,7 +70,7 @@ func TestWhatIsWrongWithAFileOfSchedulesHasItsLine(t *testing.T) {
 		"a:\n  unit: u\n  cron: x\n  count: 0\n":          "s.yaml:4: a.count: ",
 		"a:\n  unit: u\n  cron: x\n  input: [1]\n":        "s.yaml:4: a.input: ",
 		"a:\n  unit: u\n  cron: x\n  until: later\n":      "s.yaml:4: a.until: is not a valid date-time",
-		"a:\n  unit: u\n  cron: x\n  until: 2026-01-02\n": "s.yaml:4: a.until: it is no time with its offset",
+		"a:\n  unit: u\n  cron: x\n  until: 2026-01-02\n": "s.yaml:4: a.until: is not a valid date-time (write it like 2006-01-02T15:04:05Z)",
 		"a:\n  unit: u\n  cron: x\n  files: {t: no}\n":    "s.yaml:4: a: there is no file ",
 		"a:\n  unit: u\n  cron: x\n  files: {t: .}\n":     "s.yaml:4: a: there is no file ",
 		"A b: {unit: u, cron: x}\n":                       `s.yaml:1: "A b" is no name of a schedule`,
