@@ -69,7 +69,8 @@ func (s *served) ask(t *testing.T, conn net.Conn, answers *bufio.Reader, path st
 	}
 }
 
-// A refusal that came at once would let a flood go on as it was.
+// A refusal that came at once would let a flood go on as it was. Those that have their turn at
+// once come one after the other: together they may be more than maxRequests.
 func TestRequestsBeyondAllPaceAreRefusedSlowly(t *testing.T) {
 	w := newWorld(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -79,10 +80,19 @@ func TestRequestsBeyondAllPaceAreRefusedSlowly(t *testing.T) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		refused := 0
-		for range paceBurst + 3*paceRate {
+		ask := func() *httptest.ResponseRecorder {
+			rec := httptest.NewRecorder()
+			w.h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run", http.NoBody))
+			return rec
+		}
+		for range paceBurst {
+			if rec := ask(); rec.Code != http.StatusOK {
+				t.Fatalf("%d: %s", rec.Code, rec.Body)
+			}
+		}
+		for range 3 * paceRate {
 			all.Go(func() {
-				rec := httptest.NewRecorder()
-				w.h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run", http.NoBody))
+				rec := ask()
 				if rec.Code == http.StatusOK {
 					return
 				}
