@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -86,12 +87,12 @@ Some of the rows, once `+"`make base`"+` has built what they need, and without t
 go build -C tools/bench -o ../../bin/bench . && bin/bench -rows small,burst -pairs 10
 %s
 
-The rows are %s; this page was made with %s. %s writes
-a page of them to a file.
+The rows are %s;
+this page was made with %s. %s writes a page of them to a file.
 
 ## The machine
 
-`, "```sh", "```", code(names()...), code(fmt.Sprintf("-pairs %d", p.pairs)), code("-write FILE"))
+`, "```sh", "```", codeLines(names()), code(fmt.Sprintf("-pairs %d", p.pairs)), code("-write FILE"))
 	text.WriteString(table{head: []string{"", ""}, rows: p.factRows()}.String())
 	text.WriteString("\n## Targets\n\n")
 	text.WriteString(table{head: []string{"", "target", "measured", ""}, rows: p.goalRows()}.String())
@@ -110,6 +111,15 @@ a page of them to a file.
 
 // code is a list of code spans.
 func code(words ...string) string { return "`" + strings.Join(words, "`, `") + "`" }
+
+// codeLines is a list of code spans with eight in a line.
+func codeLines(words []string) string {
+	var lines []string
+	for few := range slices.Chunk(words, 8) {
+		lines = append(lines, code(few...))
+	}
+	return strings.Join(lines, ",\n")
+}
 
 func (p *page) factRows() (rows [][]string) {
 	for _, f := range p.facts {
