@@ -156,6 +156,7 @@ func (j *job) noteLog() {
 
 // release gives up the run, which the next process goes on with.
 func (j *job) release() {
+	j.loop.leave(j.ID)
 	j.execution.Release()
 	j.leaveSlot()
 }

@@ -58,6 +58,7 @@ type loop struct {
 
 	mu       sync.Mutex
 	live     map[string]*job
+	left     map[string]bool // runs that are the next process's
 	closing  bool
 	draining bool // calls of live runs are admitted all the same
 }
@@ -89,7 +90,7 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{},
+		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{}, left: map[string]bool{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = sessions.New(sessions.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})
@@ -114,8 +115,22 @@ func (l *loop) jobsOf(such func(*job) bool) []*job {
 	return slices.DeleteFunc(slices.Collect(maps.Values(l.live)), func(j *job) bool { return !such(j) })
 }
 
-// isLive reports whether this process has a job for a run, or a session of that id.
-func (l *loop) isLive(id string) bool { return l.job(id) != nil || l.sessions.Find(id) != nil }
+// isLive reports whether this process has, or had at its end, a job for a run that goes on,
+// or a session of that id.
+func (l *loop) isLive(id string) bool {
+	l.mu.Lock()
+	live := l.live[id] != nil || l.left[id]
+	l.mu.Unlock()
+	return live || l.sessions.Find(id) != nil
+}
+
+// leave notes that the next process goes on with a run: a sweep that ends after the run's job
+// doesn't take its container for a stray.
+func (l *loop) leave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left[id] = true
+}
 
 // register makes the job known, so that no sweep takes its files for strays.
 func (l *loop) register(j *job) error {

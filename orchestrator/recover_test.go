@@ -91,6 +91,9 @@ func TestServiceRecovers(t *testing.T) {
 		first, second := w.submit(orders{Mark: "a", Until: "go", File: "f", Lines: 2}), w.submit(orders{Mark: "b", File: "f", Lines: 2})
 		w.until(first, running)
 		w.stop()
+		if !w.service.isLive(first) {
+			t.Error("a sweep that goes on while the server ends would take a run for a stray that the next server takes up")
+		}
 		write(t, filepath.Join(w.opts.Sources[0], "worker", "schema.json"), `{"input": {"type": "object", "required": ["new"]}, "output": {"type": "object"}}`)
 		w.start()
 		w.open("go")

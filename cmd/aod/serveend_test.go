@@ -56,6 +56,7 @@ func (s *server) nothingLeft() {
 	for run, err := range s.client.Runs(context.Background(), api.Filter{}) {
 		s.t.Errorf("a run is remembered: %s %v", run.ID, err)
 	}
+	eventually(s.t, "what a killed server left is swept away", func() bool { return !s.hasStrays() })
 	s.signal(syscall.SIGTERM)
 	if code := s.exitCode(); code != 0 {
 		s.t.Errorf("the server ended with %d", code)
@@ -73,6 +74,20 @@ func (s *server) nothingLeft() {
 		}
 	}
 	s.checkLetGo()
+}
+
+// hasStrays reports whether there are containers that wait for nobody. No run goes on.
+func (s *server) hasStrays() bool {
+	left := s.containers()
+	pool, err := s.client.Pool(context.Background())
+	if err != nil {
+		s.t.Fatalf("pool: %v", err)
+	}
+	return slices.ContainsFunc(left, func(ref runtime.ContainerRef) bool {
+		return !slices.ContainsFunc(pool.Units, func(u api.PoolUnit) bool {
+			return slices.ContainsFunc(u.Waiting, func(w api.PoolSandbox) bool { return w.Container == ref.ID })
+		})
+	})
 }
 
 // checkLetGo proves that an ended server leaves no word of itself and holds no lock.
