@@ -283,6 +283,11 @@ func encoded(input any) json.RawMessage {
 // await returns a run at its very end.
 func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
+	patient, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	if _, err := w.service.Await(patient, id); err != nil { // to read a large record again and again takes long
+		w.t.Fatal(err)
+	}
 	return w.until(id, run.Over)
 }
 
@@ -299,10 +304,13 @@ func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 	return record
 }
 
+// patience is how long a test waits for what is to come, on however busy a machine.
+const patience = 3 * time.Minute
+
 // within polls until something is so.
 func within(t *testing.T, is func() bool, otherwise func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it didn't come to that: %s", otherwise())
 		}
