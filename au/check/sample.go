@@ -105,12 +105,16 @@ func samplePDF() []byte {
 	return b.Bytes()
 }
 
+// readBytes is about how much of the huge input is read at once.
+const readBytes = 64 << 10
+
 // huge repeats the sample, so that it begins as a valid input does.
 func (e *examination) huge() io.Reader {
 	block := e.Sample
-	if block == nil {
+	if len(block) == 0 {
 		block = noFormat()
 	}
+	block = bytes.Repeat(block, 1+readBytes/len(block))
 	return io.LimitReader(&repeated{block: block}, hugeBytes)
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"maps"
@@ -51,8 +52,10 @@ func TestTheHugeInputIsTheSampleOverAndOver(t *testing.T) {
 	if err != nil || string(raw) != strings.Repeat("abc", 3334)[:10_000] {
 		t.Errorf("%v, %.20q", err, raw)
 	}
-	if n, err := io.Copy(io.Discard, imagine(nil, "").huge()); err != nil || n != hugeBytes {
-		t.Errorf("%v, %d bytes", err, n)
+	for _, sample := range [][]byte{nil, {}, bytes.Repeat([]byte("x"), 2*readBytes)} {
+		if n, err := io.Copy(io.Discard, imagine(sample, "").huge()); err != nil || n != hugeBytes {
+			t.Errorf("with a sample of %d bytes: %v, %d bytes", len(sample), err, n)
+		}
 	}
 }
 
