@@ -114,7 +114,9 @@ func (e *examination) huge() io.Reader {
 	if len(block) == 0 {
 		block = noFormat()
 	}
-	block = bytes.Repeat(block, 1+readBytes/len(block))
+	if len(block) < readBytes {
+		block = bytes.Repeat(block, readBytes/len(block))
+	}
 	return io.LimitReader(&repeated{block: block}, hugeBytes)
 }
 
