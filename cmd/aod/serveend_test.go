@@ -83,11 +83,13 @@ func (s *server) hasStrays() bool {
 	if err != nil {
 		s.t.Fatalf("pool: %v", err)
 	}
-	return slices.ContainsFunc(left, func(ref runtime.ContainerRef) bool {
-		return !slices.ContainsFunc(pool.Units, func(u api.PoolUnit) bool {
-			return slices.ContainsFunc(u.Waiting, func(w api.PoolSandbox) bool { return w.Container == ref.ID })
-		})
-	})
+	waiting := map[string]bool{}
+	for _, u := range pool.Units {
+		for _, w := range u.Waiting {
+			waiting[w.Container] = true
+		}
+	}
+	return slices.ContainsFunc(left, func(ref runtime.ContainerRef) bool { return !waiting[ref.ID] })
 }
 
 // checkLetGo proves that an ended server leaves no word of itself and holds no lock.
