@@ -5,6 +5,8 @@ GO      ?= go
 # a pattern: watching each of their reads takes half of the time of some tests, and finds nothing.
 RACE    := -race -gcflags='modernc.org/...=-race=false' -gcflags='compress/flate=-race=false' \
 	-gcflags='regexp/syntax=-race=false'
+# It sleeps for a second at the end of each program, unless it is told not to.
+export GORACE ?= atexit_sleep_ms=0
 # Tests wait for containers a fifth of their time: one package more than there are cores is tested at once.
 SLOTS   ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 LINTER  ?= golangci-lint
@@ -71,7 +73,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	GORACE=atexit_sleep_ms=0 AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 45m ./...
+	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 45m ./...
 	$(GO) test -C tools/bench -race -shuffle=on ./...
 	$(GO) test -C tools/sdks -shuffle=on ./...
 

@@ -23,7 +23,6 @@ func (s *server) command(args ...string) (said string, code int) {
 func runAOD(t *testing.T, data string, args ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.Command("aod", append([]string{"--data", data}, args...)...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

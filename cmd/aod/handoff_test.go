@@ -78,7 +78,7 @@ func (s *server) callees(id string) (runs []api.Summary) {
 func (s *server) aod(args ...string) string {
 	s.t.Helper()
 	command := exec.Command(s.program, args...)
-	command.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "AOD_DATA="+s.data, "AOD_SERVER=", "NO_COLOR=1")
+	command.Env = append(os.Environ(), "AOD_DATA="+s.data, "AOD_SERVER=", "NO_COLOR=1")
 	out, err := command.Output()
 	if err != nil {
 		s.t.Errorf("aod %q: %v", args, err)

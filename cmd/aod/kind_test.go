@@ -160,7 +160,7 @@ func aodWithKind(t *testing.T, data string, args ...string) (stdout, stderr stri
 	t.Helper()
 	var out, errs strings.Builder
 	process := exec.Command("aod", append([]string{"--data", data}, args...)...)
-	process.Env = append(os.Environ(), kindsVar+"=1", "DOCKER_HOST=unix:///nonexistent.sock", "GORACE=atexit_sleep_ms=0")
+	process.Env = append(os.Environ(), kindsVar+"=1", "DOCKER_HOST=unix:///nonexistent.sock")
 	process.Stdout, process.Stderr = &out, &errs
 	_ = process.Run() // its code tells
 	return out.String(), errs.String(), process.ProcessState.ExitCode()
@@ -211,7 +211,6 @@ func TestAKindThatIsAddedRunsByCommand(t *testing.T) {
 	})
 	t.Run("and is refused by a program that doesn't know it", func(t *testing.T) {
 		process := exec.Command("aod", "--data", data, "run", filepath.Join(units, "count"))
-		process.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 		said, _ := process.CombinedOutput()
 		if process.ProcessState.ExitCode() == 0 || !strings.Contains(string(said), "kind") || !strings.Contains(string(said), "remote") {
 			t.Errorf("code %d: %s", process.ProcessState.ExitCode(), said)

@@ -138,7 +138,7 @@ func (s *server) singByStdio(run string, flags ...string) string {
 		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,"_meta":{"progressToken":"Tweety"}}}`+"\n", i+1, song[0], song[1])
 	}
 	cmd := exec.Command(s.program, append([]string{"mcp", "--unit", "singer", "--out", s.t.TempDir()}, flags...)...)
-	cmd.Env = append(os.Environ(), "AOD_DATA="+s.data, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "AOD_DATA="+s.data)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(in.String()), &stderr
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), `"structuredContent":{"song":"Tweety"}`) {

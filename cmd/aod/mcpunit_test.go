@@ -86,7 +86,7 @@ type mcpClient struct {
 func startMCP(t *testing.T, unit string) *mcpClient {
 	t.Helper()
 	c := &mcpClient{t: t, process: exec.Command("aod", "mcp", "run", unit), stderr: &bytes.Buffer{}}
-	c.process.Env = append(os.Environ(), "AOD_DATA="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
+	c.process.Env = append(os.Environ(), "AOD_DATA="+t.TempDir())
 	c.process.Stderr = c.stderr
 	var err error
 	if c.stdin, err = c.process.StdinPipe(); err != nil {

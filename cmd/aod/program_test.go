@@ -17,10 +17,19 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"aod": func() { os.Exit(mainCode(testKinds()...)) }})
 }
 
+// The race detector sleeps for a second at the end of each program, unless it is told not to.
+const (
+	raceOptions = "GORACE"
+	quickEnd    = "atexit_sleep_ms=0"
+)
+
 // tests remove in the end what they share.
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
 	defer shipped.Remove()
+	if err := os.Setenv(raceOptions, quickEnd); err != nil {
+		panic(err)
+	}
 	return m.M.Run()
 }

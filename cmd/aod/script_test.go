@@ -43,7 +43,7 @@ func TestDockerScripts(t *testing.T) {
 func setup(env *testscript.Env) error {
 	env.Setenv("AOD_DATA", filepath.Join(env.WorkDir, "data"))
 	env.Setenv("HOME", env.WorkDir)
-	env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector sleeps for a second at each exit
+	env.Setenv(raceOptions, quickEnd)
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
 		env.Setenv(name, os.Getenv(name))
 	}

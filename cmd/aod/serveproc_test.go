@@ -70,7 +70,7 @@ func (s *server) begin() {
 	defer log.Close()
 	args := append([]string{"serve", "--data", s.data, "--units", s.units, "--listen", s.address}, s.flags...)
 	process := exec.Command(s.program, args...)
-	process.Env = append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), s.env...) // else it sleeps a second at its end
+	process.Env = append(os.Environ(), s.env...)
 	process.Stdout, process.Stderr = log, log
 	start := process.Start
 	if s.bad != nil {

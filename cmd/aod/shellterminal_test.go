@@ -35,7 +35,7 @@ func sitDown(t *testing.T, args ...string) *person {
 	own, theirs := openTerminal(t)
 	p := &person{t: t, terminal: own, process: exec.Command("aod", args...)}
 	p.process.Stdin, p.process.Stdout, p.process.Stderr = theirs, theirs, theirs
-	p.process.Env = append(os.Environ(), "TERM=xterm", "GORACE=atexit_sleep_ms=0")
+	p.process.Env = append(os.Environ(), "TERM=xterm")
 	p.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	p.resize(30, 90)
 	if err := p.process.Start(); err != nil {
