@@ -19,6 +19,9 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
+// patience is how long a build or a run may take, on however busy a machine.
+const patience = 10 * time.Minute
+
 // Base is a freshly built base image on the real engine.
 type Base struct {
 	Image  runtime.Image
@@ -33,7 +36,7 @@ type Base struct {
 func Build(t *testing.T, owner string) *Base {
 	t.Helper()
 	b := &Base{engine: dockertest.Require(t), labels: map[string]string{"aod.test": owner}}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tag := "aod-test/base:" + uuid.NewString()
 	t.Cleanup(func() { b.removeImage(t, tag) })
@@ -55,7 +58,7 @@ func Build(t *testing.T, owner string) *Base {
 // the spec says otherwise, and returns what it printed and its exit code.
 func (b *Base) Run(t *testing.T, spec runtime.ContainerSpec) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	spec.Image, spec.Labels = b.Image.ID, b.labels
 	spec.ReadOnly, spec.Network = true, "none"
@@ -78,7 +81,11 @@ func (b *Base) Run(t *testing.T, spec runtime.ContainerSpec) (stdout, stderr str
 		t.Fatalf("start: %v", err)
 	}
 	stdout, stderr = readBoth(streams)
-	return stdout, stderr, exitCode(ctx, t, exited)
+	code, err = exitCode(ctx, exited)
+	if err != nil {
+		t.Fatalf("exit: %v, after it printed:\n%s%s", err, stdout, stderr)
+	}
+	return stdout, stderr, code
 }
 
 func readBoth(streams *runtime.Streams) (stdout, stderr string) {
@@ -90,17 +97,12 @@ func readBoth(streams *runtime.Streams) (stdout, stderr string) {
 	return out.String(), err.String()
 }
 
-func exitCode(ctx context.Context, t *testing.T, exited <-chan runtime.Exit) int {
-	t.Helper()
+func exitCode(ctx context.Context, exited <-chan runtime.Exit) (int, error) {
 	select {
 	case exit := <-exited:
-		if exit.Err != nil {
-			t.Fatalf("exit: %v", exit.Err)
-		}
-		return exit.Code
+		return exit.Code, exit.Err
 	case <-ctx.Done():
-		t.Fatalf("exit: %v", ctx.Err())
-		return -1
+		return -1, ctx.Err()
 	}
 }
 
