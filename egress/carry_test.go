@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // much is more than is copied before the kernel is asked to pass it on.
@@ -44,7 +46,7 @@ func TestATunnelCarriesMuchBothWays(t *testing.T) {
 	if back, err := io.ReadAll(conn); err != nil || !bytes.Equal(back, all) {
 		t.Errorf("%d bytes of %d came back, %v", len(back), len(all), err)
 	}
-	await(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
+	testkit.Eventually(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
 	want := int64(len(all))
 	if rows := w.tally.Rows(); len(rows) != 1 || rows[0].BytesOut != want+int64(len(w.hello)) || rows[0].BytesIn != want+1 {
 		t.Errorf("%+v", rows)

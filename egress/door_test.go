@@ -28,6 +28,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // names is a resolver of the test's own. It remembers what it was asked.
@@ -166,16 +167,6 @@ func (w *world) events() []api.EgressEvent {
 	return slices.Clone(w.told)
 }
 
-// await polls until a condition holds.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("in vain: " + what)
-		}
-	}
-}
-
 func TestAListedHostIsReached(t *testing.T) {
 	w := newWorld(t, Options{}, "good.example:PORT", "http://good.example:PLAIN")
 	for _, address := range []string{"https://good.example:" + portOf(w.host), "http://good.example:" + portOf(w.plain)} {
@@ -189,7 +180,7 @@ func TestAListedHostIsReached(t *testing.T) {
 			t.Errorf("%s: %d %s", address, answer.StatusCode, body)
 		}
 	}
-	await(t, "two tunnels end", func() bool { return len(w.session.slots) == 0 })
+	testkit.Eventually(t, "two tunnels end", func() bool { return len(w.session.slots) == 0 })
 	rows := w.tally.Rows()
 	if len(rows) != 2 || rows[0].Host != "good.example" || fmt.Sprint(rows[0].Port) != portOf(w.host) || rows[0].Tunnels != 1 || rows[1].Tunnels != 1 ||
 		rows[0].BytesIn < 1000 || rows[0].BytesOut < 200 || rows[1].BytesIn < 20 || rows[1].BytesOut < 20 || rows[0].Refused+rows[1].Refused != 0 {
@@ -486,7 +477,7 @@ func TestARunHasSoManyTunnels(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	_ = conns[0].Close()
-	await(t, "a place for another", func() bool { return len(w.session.slots) < 3 })
+	testkit.Eventually(t, "a place for another", func() bool { return len(w.session.slots) < 3 })
 	w.opened(to, 1)
 }
 
@@ -513,7 +504,7 @@ func TestATunnelEndsWhenNothingMoves(t *testing.T) {
 	if _, err := io.Copy(io.Discard, conn); err != nil {
 		t.Error(err)
 	}
-	await(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
+	testkit.Eventually(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
 }
 
 // A side that has said all may go on listening.
@@ -527,19 +518,19 @@ func TestHalfATunnelMayEnd(t *testing.T) {
 	if rest, err := io.ReadAll(conn); err != nil || string(rest) != "late" {
 		t.Errorf("%q, %v", rest, err)
 	}
-	await(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
+	testkit.Eventually(t, "the tunnel ends", func() bool { return len(w.session.slots) == 0 })
 }
 
 func TestManyTunnelsLeaveNothingBehind(t *testing.T) {
 	w := newWorld(t, Options{})
 	to := w.raw()
 	_ = w.opened(to, 1)[0].Close()
-	await(t, "the first ends", func() bool { return len(w.session.slots) == 0 })
+	testkit.Eventually(t, "the first ends", func() bool { return len(w.session.slots) == 0 })
 	before := runtime.NumGoroutine()
 	for range 1000 {
 		_ = w.opened(to, 1)[0].Close()
 	}
-	await(t, "goroutines as before", func() bool { return len(w.session.slots) == 0 && runtime.NumGoroutine() <= before+5 })
+	testkit.Eventually(t, "goroutines as before", func() bool { return len(w.session.slots) == 0 && runtime.NumGoroutine() <= before+5 })
 	if rows := w.tally.Rows(); len(rows) != 1 || rows[0].Tunnels != 1001 {
 		t.Errorf("%+v", rows)
 	}

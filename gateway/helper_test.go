@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/gateway/script"
 	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // canary is the key of every provider of the tests: it must be seen by providers alone.
@@ -53,17 +55,17 @@ func (r *told) Record(e Exchange) {
 
 func (r *told) last(t testing.TB, n int) Exchange {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	var last Exchange
+	testkit.Eventually(t, fmt.Sprintf("%d exchanges are told", n), func() bool {
 		r.mu.Lock()
-		if len(r.all) >= n {
-			defer r.mu.Unlock()
-			return r.all[len(r.all)-1]
+		defer r.mu.Unlock()
+		if len(r.all) < n {
+			return false
 		}
-		r.mu.Unlock()
-		if time.Now().After(deadline) {
-			t.Fatalf("%d exchanges were not told", n)
-		}
-	}
+		last = r.all[len(r.all)-1]
+		return true
+	})
+	return last
 }
 
 // newBench has a model m of one provider p, a compatible one at the address.

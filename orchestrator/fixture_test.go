@@ -24,6 +24,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -283,7 +284,7 @@ func encoded(input any) json.RawMessage {
 // await returns a run at its very end.
 func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
-	patient, cancel := context.WithTimeout(w.t.Context(), patience)
+	patient, cancel := context.WithTimeout(w.t.Context(), testkit.Patience)
 	defer cancel()
 	if _, err := w.service.Await(patient, id); err != nil { // to read a large record again and again takes long
 		w.t.Fatal(err)
@@ -304,16 +305,11 @@ func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 	return record
 }
 
-// patience is how long a test waits for what is to come, on however busy a machine.
-const patience = 3 * time.Minute
-
 // within polls until something is so.
 func within(t *testing.T, is func() bool, otherwise func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it didn't come to that: %s", otherwise())
-		}
+	if !testkit.Within(testkit.Patience, is) {
+		t.Fatalf("it didn't come to that: %s", otherwise())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // spoil overwrites bytes of a file.
@@ -123,11 +124,7 @@ func TestAFullDiskPassesWhenThereIsRoom(t *testing.T) {
 		t.Error("a full disk isn't damage")
 	}
 	limitPages(t, s, -1)
-	for deadline := time.Now().Add(time.Minute); s.Health(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(s.Health(t.Context()))
-		}
-	}
+	testkit.Eventually(t, "it is well again", func() bool { return s.Health(t.Context()) == nil })
 	must(t, s.Insert(t.Context(), big, Key{}))
 }
 

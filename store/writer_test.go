@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // hold keeps the writer busy until the returned function is called.
@@ -34,16 +34,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 // waitForWaiting returns when n writes wait behind the one that is held.
 func waitForWaiting(t *testing.T, s *Store, n int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for len(s.writer.waiting) < n {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%d writes wait, want %d", len(s.writer.waiting), n)
-		}
-	}
+	testkit.Eventually(t, fmt.Sprintf("%d writes wait", n), func() bool { return len(s.writer.waiting) >= n })
 }
 
 // doAtOnce has the writer find all changes waiting and returns what became of them.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // AOD_POOL_RUNS is how many runs go through a pool. The long form is:
@@ -77,9 +78,12 @@ func (s *server) runAll(unit string, all, atOnce int) []api.Record {
 
 func (s *server) runOne(unit string, mark int) api.Record {
 	record, err := s.submit(context.Background(), client.Submission{Unit: unit, Input: work{Mark: mark}.input()})
-	for limit := time.Now().Add(2 * patienceTime); err == nil && !over(record) && time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
-		record, err = s.client.Run(context.Background(), record.ID)
-	}
+	testkit.Within(testkit.Patience, func() bool {
+		if err == nil && !over(record) {
+			record, err = s.client.Run(context.Background(), record.ID)
+		}
+		return err != nil || over(record)
+	})
 	if err != nil || record.Outcome != api.Success || string(record.Output) != fmt.Sprintf(`{"mark":%d}`, mark) {
 		s.t.Errorf("run %d: %v %s %+v", mark, err, record.Outcome, record.Error)
 	}

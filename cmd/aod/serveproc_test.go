@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // server is `aod serve` as a process of its own, over a data directory that outlives it.
@@ -190,9 +191,5 @@ const patienceTime = 60 * time.Second
 // eventually polls until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patienceTime); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it didn't come to that: %s", what)
-		}
-	}
+	testkit.Eventually(t, what, is)
 }

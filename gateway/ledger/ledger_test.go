@@ -7,7 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func reserve(t *testing.T, tree *Tree, id string, tokens int64) *Hold {
@@ -32,17 +33,11 @@ func later(ctx context.Context, tree *Tree, id string, tokens int64) <-chan erro
 // waiters waits until so many wait.
 func waiters(t *testing.T, tree *Tree, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	testkit.Eventually(t, fmt.Sprintf("%d wait", n), func() bool {
 		tree.mu.Lock()
-		now := len(tree.waiting)
-		tree.mu.Unlock()
-		if now == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d wait, not %d", now, n)
-		}
-	}
+		defer tree.mu.Unlock()
+		return len(tree.waiting) == n
+	})
 }
 
 func TestWhatCanNeverFitIsRefusedAtOnce(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -88,10 +89,8 @@ func (y *yard) run() {
 // within polls until something is so.
 func (y *yard) within(what string, is func() bool) {
 	y.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			y.t.Fatalf("it didn't come to that: %s: %+v", what, y.pool.Stats())
-		}
+	if !testkit.Within(testkit.Patience, is) {
+		y.t.Fatalf("it didn't come to that: %s: %+v", what, y.pool.Stats())
 	}
 }
 

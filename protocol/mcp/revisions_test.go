@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const patience = time.Minute
@@ -218,13 +219,13 @@ func checkCancel(t *testing.T, f *fakeService, session *sdk.ClientSession, _ hea
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.submitted) == 1 })
+		testkit.Eventually(t, "its run is submitted", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.submitted) == 1 })
 		cancel()
 	}()
 	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "hello"}); err == nil {
 		t.Error("no error")
 	}
-	eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.cancelled) == 1 })
+	testkit.Eventually(t, "its run is cancelled", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.cancelled) == 1 })
 }
 
 func checkChanges(t *testing.T, f *fakeService, session *sdk.ClientSession, h heard) {
@@ -246,16 +247,6 @@ func checkChanges(t *testing.T, f *fakeService, session *sdk.ClientSession, h he
 	}
 	if !told {
 		t.Error("nothing was told of the new tools")
-	}
-}
-
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Error("it never came to that")
-			return
-		}
 	}
 }
 

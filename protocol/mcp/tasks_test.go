@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // asks is a request of a client that may know tasks.
@@ -109,7 +110,7 @@ func TestAServerThatEndsCancelsNoRun(t *testing.T) {
 		}
 	})
 	go func() {
-		eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.submitted) == 1 })
+		testkit.Eventually(t, "its run is submitted", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.submitted) == 1 })
 		end()
 	}()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello",%s}}`, fmt.Sprintf(meta, Stateless))

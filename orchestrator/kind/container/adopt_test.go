@@ -21,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAnAttemptIsResumed(t *testing.T) {
@@ -58,11 +59,7 @@ func TestAnAttemptIsResumed(t *testing.T) {
 			_, err := next.Resume(t.Context())
 			done <- err
 		}()
-		for deadline := time.Now().Add(10 * time.Second); strings.Count(b.calls(), "Probe") < 2; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the engine isn't asked again")
-			}
-		}
+		testkit.Eventually(t, "the engine is asked again", func() bool { return strings.Count(b.calls(), "Probe") >= 2 })
 		b.breaks("Probe", nil)
 		if err := <-done; err != nil {
 			t.Error(err)

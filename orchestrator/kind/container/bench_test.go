@@ -25,6 +25,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -328,11 +329,7 @@ func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(
 // within polls until something is so.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it didn't come to that: %s", what)
-		}
-	}
+	testkit.Eventually(t, what, is)
 }
 
 // states of the containers that there are.

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
@@ -20,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -240,11 +240,7 @@ func told(r run.Result, x *execution) string {
 // within polls until something is so.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it didn't come to that: %s", what)
-		}
-	}
+	testkit.Eventually(t, what, is)
 }
 
 var errBecause = errors.New("because")

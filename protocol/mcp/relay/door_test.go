@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // host has servers in this process.
@@ -141,11 +141,7 @@ func TestAClientOfTheSDK(t *testing.T) {
 				if !h.sessions[0].EndedWell() {
 					t.Error(h.sessions[0].Err())
 				}
-				for deadline := time.Now().Add(patience); d.count() > 0; time.Sleep(time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatal("the session is still there")
-					}
-				}
+				testkit.Eventually(t, "the session is gone", func() bool { return d.count() == 0 })
 			})
 		}
 	}
@@ -270,11 +266,7 @@ func TestAServerThatCantBeStarted(t *testing.T) {
 	if response, body := posts(t, "POST", url, "", hello); response.StatusCode != 501 || !strings.Contains(body, "elsewhere") {
 		t.Errorf("%s %s", response.Status, body)
 	}
-	for deadline := time.Now().Add(patience); d.count() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it left a session")
-		}
-	}
+	testkit.Eventually(t, "no session is left", func() bool { return d.count() == 0 })
 }
 
 func TestADeadServerEndsItsSessionAndSaysSo(t *testing.T) {
