@@ -30,7 +30,8 @@ func writeA2A(t *testing.T, dir, url, more string) {
 func a2aProgram(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a2a")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/a2aproject/a2a-go/v2/cmd/a2a")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", file, "github.com/a2aproject/a2a-go/v2/cmd/a2a")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as our own program: most of it is compiled already
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
