@@ -8,20 +8,22 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/system"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// Probe asks the engine about itself, in two round trips.
+// Probe asks the engine about itself. It makes two requests at once, for each of which the engine
+// starts programs to ask for their versions.
 func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
-	asked := call{"describe", "itself", ""}
-	info, err := e.cli.Info(ctx)
-	if err != nil {
-		return runtime.EngineInfo{}, e.faultOf(ctx, asked, err)
-	}
-	version, err := e.cli.ServerVersion(ctx)
-	if err != nil {
-		return runtime.EngineInfo{}, e.faultOf(ctx, asked, err)
+	var info system.Info
+	var version types.Version
+	var asking errgroup.Group
+	asking.Go(func() (err error) { info, err = e.cli.Info(ctx); return err })
+	asking.Go(func() (err error) { version, err = e.cli.ServerVersion(ctx); return err })
+	if err := asking.Wait(); err != nil {
+		return runtime.EngineInfo{}, e.faultOf(ctx, call{"describe", "itself", ""}, err)
 	}
 	security, profile := confinement(info.SecurityOptions)
 	e.noSeccomp.Store(!slices.Contains(security, "seccomp"))
