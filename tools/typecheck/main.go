@@ -1,7 +1,7 @@
 // Command typecheck checks the types of packages for another system, from their source and that of all
 // they import. It finds what a compiler would find, in a tenth of the time: nothing is compiled.
 //
-//	typecheck [-tests] GOOS/GOARCH PATTERN...
+//	typecheck [-tests] GOOS/GOARCH PATTERN ...
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: typecheck [-tests] GOOS/GOARCH PATTERN...")
+var errUsage = errors.New("usage: typecheck [-tests] GOOS/GOARCH PATTERN")
 
 // check prints what is wrong to stderr.
 func check(tests bool, system string, patterns []string) error {
