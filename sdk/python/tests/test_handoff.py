@@ -180,22 +180,27 @@ class Connections(APITest):
 
 class Many(APITest):
     def test_they_come_in_the_order_of_their_ends(self):
-        delays = [0.3, 0.1, 0.2]
-        self.serve(accept(lambda n, age: age > delays[n] and succeeded(n)))
-        handles = [aod.start("csv") for _ in delays]
-        self.assertEqual(["h1", "h2", "h0"], [handle.id for handle in aod.as_completed(handles)])
+        over = set()
+        self.serve(accept(lambda n, _: n in over and succeeded(n)))
+        found = aod.as_completed([aod.start("csv") for _ in range(3)], timeout=30)
+        for n in (1, 2, 0):
+            over.add(n)
+            self.assertEqual(f"h{n}", next(found).id)
+        self.assertEqual([], list(found))
 
     def test_twenty_at_once_do_not_wait_for_one_another(self):
-        self.serve(accept(lambda n, age: age > 0.3 and succeeded(n, {"n": n})))
+        self.serve(accept(lambda n, age: age > 1 and succeeded(n, {"n": n})))
         begin = time.monotonic()
         handles = [aod.start("csv") for _ in range(20)]
         self.assertEqual(set(range(20)), {handle.result().output["n"] for handle in aod.as_completed(handles)})
-        self.assertLess(time.monotonic() - begin, 3)
+        self.assertLess(time.monotonic() - begin, 15)
 
     def test_more_than_connections_take_turns(self):
+        ids = []
         with mock.patch.multiple(calls, AT_ONCE=4, TURN=0.02):
-            self.serve(accept(lambda n, age: n > 8 and age > 0.1 and succeeded(n) or age > 0.5 and succeeded(n)))
-            ids = [handle.id for handle in aod.as_completed([aod.start("csv") for _ in range(12)])]
+            self.serve(accept(lambda n, _: (n > 8 or len(ids) > 2) and succeeded(n)))
+            for handle in aod.as_completed([aod.start("csv") for _ in range(12)], timeout=30):
+                ids.append(handle.id)
         self.assertEqual((12, {"h9", "h10", "h11"}), (len(set(ids)), set(ids[:3])))
 
     def test_lost_connections_and_failures_disturb_only_their_own(self):
@@ -216,7 +221,7 @@ class Many(APITest):
     def test_those_that_take_too_long_are_a_timeout(self):
         self.serve(accept(lambda n, _: n == 0 and succeeded(n)))
         handles = [aod.start("csv") for _ in range(3)]
-        found = aod.as_completed(handles, timeout=0.3)
+        found = aod.as_completed(handles, timeout=2)
         self.assertEqual("h0", next(found).id)
         with self.assertRaises(TimeoutError):
             next(found)
@@ -229,12 +234,14 @@ class Many(APITest):
         self.assertEqual([], list(aod.as_completed([])))
 
     def test_a_wait_that_is_too_short_leaves_the_handoff_running(self):
-        self.serve(accept(lambda n, age: age > 0.3 and succeeded(n)))
+        over = []
+        self.serve(accept(lambda n, _: over and succeeded(n)))
         handle = aod.start("csv")
         with self.assertRaises(TimeoutError):
             handle.result(timeout=0.05)
         self.assertFalse(handle.done())
-        self.assertTrue(handle.result(timeout=5).output["ok"])
+        over.append(True)
+        self.assertTrue(handle.result(timeout=30).output["ok"])
         self.assertTrue(handle.done())
 
     def test_a_silent_api_does_not_stretch_a_timeout(self):
@@ -244,7 +251,7 @@ class Many(APITest):
         begin, handle = time.monotonic(), aod.start("csv")
         with self.assertRaises(TimeoutError):
             handle.result(timeout=0.2)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, 20)
 
     def test_cancel_asks_once_and_spares_those_that_have_ended(self):
         self.serve(lambda request: (202, {"handoff_id": "a/b"}) if request.command != "GET" else succeeded("a/b"))
@@ -271,7 +278,7 @@ class Watching(APITest):
         self.serve(lambda _: quiet.wait(30) and None)
         begin = time.monotonic()
         aod.progress(2)
-        self.assertLess(time.monotonic() - begin, 1.5)
+        self.assertLess(time.monotonic() - begin, 20)
         aod.progress(object(), object(), object())
         aod.progress(float("nan"))
         del os.environ["AOD_SOCKET"]
