@@ -129,9 +129,9 @@ class Tools(AgentTest):
         self.assertEqual(["turn 1: slow, quick"], self.steps)
 
     def test_no_more_than_parallel_run_at_once(self):
-        self.tools([ADD], "import threading, time\nlock, now, most = threading.Lock(), [0], [0]\n"
+        self.tools([ADD], "import threading, time\nlock, now, most, three = threading.Lock(), [0], [0], threading.Barrier(3, timeout=30)\n"
                    "def add(a, b):\n    with lock:\n        now[0] += 1\n        most[0] = max(most[0], now[0])\n"
-                   "    time.sleep(0.02)\n    with lock:\n        now[0] -= 1\n    return most[0]\n")
+                   "    three.wait()\n    time.sleep(0.02)\n    with lock:\n        now[0] -= 1\n    return most[0]\n")
         model = self.model(calls(*[("add", {"a": n}) for n in range(9)]), final(total=1))
         aod.agent(parallel=3)
         self.assertEqual(3, max(map(int, self.told(model))))

@@ -202,7 +202,7 @@ class Exits(CapsuleTest):
                     """)
                 self.assertEqual("ready\n", process.stdout.readline())
                 process.send_signal(number)
-                _, stderr = process.communicate(timeout=10)
+                _, stderr = process.communicate(timeout=30)
                 self.assertEqual((status, ""), (process.returncode, stderr))
                 self.assertIsNone(self.read_output())
 

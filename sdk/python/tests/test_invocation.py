@@ -211,4 +211,4 @@ class Patience(APITest):
         begin = time.monotonic()
         with mock.patch.object(invocation, "ANSWER_SECONDS", 0.2):
             self.wait()
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, 20)
