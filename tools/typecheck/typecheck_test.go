@@ -11,7 +11,7 @@ func TestCheck(t *testing.T) {
 	for name, text := range map[string]string{
 		"go.mod":        "module example\n\ngo 1.26\n",
 		"a.go":          "package a\n",
-		"a_windows.go":  "package a\n\nimport \"os\"\n",
+		"a_windows.go":  "package a\n\nimport \"unsafe\"\n",
 		"b/b.go":        "package b\n",
 		"b/b_test.go":   "package b\n\nvar x = missing\n",
 		"c/c_darwin.go": "package c\n\nvar x int = \"text\"\n",
