@@ -59,12 +59,7 @@ func (w *modelWorld) wantCalls(id string, n int) {
 	if err != nil || len(kept) != n {
 		w.t.Fatalf("%d calls are kept, %v", len(kept), err)
 	}
-	var told []api.ModelCall
-	within(w.t, func() bool { // an answer of megabytes may be told after the run's end
-		told = w.toldCalls(id)
-		return len(told) >= n
-	}, func() string { return fmt.Sprintf("%d calls are told", len(told)) })
-	if diff := cmp.Diff(kept, told); diff != "" {
+	if diff := cmp.Diff(kept, w.toldCalls(id)); diff != "" {
 		w.t.Error(diff)
 	}
 	for i, c := range kept {

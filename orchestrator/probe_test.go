@@ -96,7 +96,7 @@ func (p *probe) request(script string) Request {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return Request{Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: path}}, Timeout: 30 * time.Second}, OutDir: p.out}
+	return Request{Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: path}}, Timeout: 5 * time.Minute}, OutDir: p.out}
 }
 
 // run runs the script to its end; a fault of AOD's fails the test.

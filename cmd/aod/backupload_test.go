@@ -165,7 +165,7 @@ func (s *wellUsed) makeSchedules() {
 	doc := filepath.Join(s.docs, "scheduled")
 	write(s.t, "what a schedule gives\n", doc)
 	for name, spec := range map[string]api.ScheduleSpec{
-		"once":   {Unit: "count", At: time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)},
+		"once":   {Unit: "count", At: time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339Nano)},
 		"paused": {Unit: "note", Every: "24h", Note: "of the owner"},
 		"yearly": {Unit: "count", Cron: "@yearly", Timezone: "Europe/Berlin"},
 	} {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +18,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 var update = flag.Bool("update", false, "write what the scripts see into their golden files")
@@ -30,12 +34,25 @@ func TestScripts(t *testing.T) {
 func TestDockerScripts(t *testing.T) {
 	engine := dockertest.Require(t)
 	t.Cleanup(func() {
-		containers, err := engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelUnit: "scripted"})
-		if err != nil || len(containers) > 0 {
-			t.Errorf("containers are left behind: %v %v", containers, err)
-		}
+		left := scriptedContainers(t, engine) // those of another run of these tests are gone soon
+		testkit.Eventually(t, fmt.Sprintf("the containers %v are gone", left), func() bool {
+			now := scriptedContainers(t, engine)
+			return !slices.ContainsFunc(left, func(id string) bool { return slices.Contains(now, id) })
+		})
 	})
 	testscript.Run(t, testscript.Params{Dir: "testdata/docker", Setup: setup, Cmds: commands, UpdateScripts: *update})
+}
+
+func scriptedContainers(t *testing.T, engine *docker.Engine) (ids []string) {
+	t.Helper()
+	containers, err := engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelUnit: "scripted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range containers {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // setup gives each script a data directory of its own and the engine that the tests
