@@ -8,7 +8,7 @@ import (
 // hostileMemory is how much more memory a server may take for all that hostile servers write.
 // It takes 35 MiB: a message of 16 MiB twice. The rest is room for a garbage collector that
 // comes late.
-const hostileMemory = 64 << 20
+const hostileMemory = 128 << 20
 
 func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
 	s := newServer(t)

@@ -18,13 +18,13 @@ import (
 )
 
 // busyServer has runs that last longer than any grace here, and others that wait for them.
-func busyServer(t *testing.T, flags ...string) (s *server, ids []string) {
+func busyServer(t *testing.T, ticks int, flags ...string) (s *server, ids []string) {
 	t.Helper()
 	s = newServer(t, append([]string{"--concurrency", "2"}, flags...)...)
 	s.addWorker("worker", "")
 	s.start()
 	for range 3 {
-		ids = append(ids, s.mustSubmit("worker", work{Ticks: 10}))
+		ids = append(ids, s.mustSubmit("worker", work{Ticks: ticks}))
 	}
 	for _, id := range ids[:2] {
 		s.awaitLine(id, "tick 1")
@@ -47,7 +47,7 @@ func (s *server) allWell(ids []string) {
 func TestShutdown(t *testing.T) {
 	t.Run("leaves to the next start what doesn't end in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "300ms")
+		s, ids := busyServer(t, 10, "--grace", "300ms")
 		s.signal(syscall.SIGTERM)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -61,7 +61,7 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("waits for what ends in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "30s")
+		s, ids := busyServer(t, 10, "--grace", "30s")
 		s.signal(syscall.SIGTERM)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -79,7 +79,7 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("waits for all with --drain, and takes nothing new", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--drain", "--grace", "1ms")
+		s, ids := busyServer(t, 40, "--drain", "--grace", "1ms")
 		s.signal(syscall.SIGTERM)
 		eventually(t, "the server isn't ready any more", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		if _, err := s.client.Submit(t.Context(), client.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) {
@@ -98,7 +98,7 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("ends at once at a second SIGTERM, and loses nothing", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--drain")
+		s, ids := busyServer(t, 100, "--drain") // more than it takes to hear both
 		s.signal(syscall.SIGTERM)
 		eventually(t, "the first one is heard", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		s.signal(syscall.SIGTERM)
@@ -114,7 +114,7 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("answers those who wait", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "300ms")
+		s, ids := busyServer(t, 10, "--grace", "300ms")
 		answers := make(chan string, len(ids))
 		for range ids {
 			go func() { answers <- s.submitAndWait() }()
