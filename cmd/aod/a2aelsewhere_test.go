@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/programtest"
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const a2aText = `{"input": {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]},
@@ -51,7 +52,7 @@ func serveA2A(t *testing.T, program string, args ...string) string {
 		_ = agent.Process.Kill()
 		_ = agent.Wait() // it was killed
 	})
-	eventually(t, "the agent answers", func() bool {
+	testkit.Eventually(t, "the agent answers", func() bool {
 		response, err := http.Get("http://" + address + "/.well-known/agent-card.json")
 		if err == nil {
 			_ = response.Body.Close()
@@ -103,7 +104,7 @@ echo "{\"status\":$status,\"answer\":$answer}" > /io/output.json`)
 				t.Fatal(err)
 			}
 			var run string
-			eventually(t, "the schedule has its run", func() bool {
+			testkit.Eventually(t, "the schedule has its run", func() bool {
 				for occurrence, err := range s.client.Occurrences(context.Background(), name) {
 					if err == nil && occurrence.Run != "" {
 						run = occurrence.Run
@@ -141,7 +142,7 @@ func TestAKillDuringATaskOfA2A(t *testing.T) {
 			}
 			waiting, streaming, asking := submit("far", "wait"), submit("streaming", "wait"), submit("far", "ask")
 			s.question(asking)
-			eventually(t, "the tasks are looked at", func() bool {
+			testkit.Eventually(t, "the tasks are looked at", func() bool {
 				_, paths := far.Headers()
 				return len(paths) > 12
 			})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // Usually there are few kills and few clients. The long form is:
@@ -43,7 +44,7 @@ func TestNoKillLosesOrDoublesATaskOfA2A(t *testing.T) {
 			k.clients.Go(func() { k.customer(kind, work.do) })
 		}
 	}
-	eventually(t, "each client has its task", func() bool { return len(k.active()) >= 4*clients })
+	testkit.Eventually(t, "each client has its task", func() bool { return len(k.active()) >= 4*clients })
 	for round := range kills {
 		if round%4 != 3 { // else it is killed while it begins
 			k.ready()
@@ -66,7 +67,7 @@ func TestNoKillLosesOrDoublesATaskOfA2A(t *testing.T) {
 func (k *a2aKilling) awaitEnds(n int64) {
 	k.t.Helper()
 	before := k.ended.Load()
-	eventually(k.t, "tasks end", func() bool { return k.ended.Load() >= before+n })
+	testkit.Eventually(k.t, "tasks end", func() bool { return k.ended.Load() >= before+n })
 }
 
 // a2aKilling is a server that is killed while clients have tasks of it.

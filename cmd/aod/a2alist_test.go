@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // The tasks of a list: most end, every twentieth asks something, and every twentieth fails.
@@ -120,7 +121,7 @@ func (c *taskClient) beginMany(n int) {
 func (c *taskClient) atRest() (tasks []*sdk.Task) {
 	c.t.Helper()
 	var before []string
-	eventually(c.t, "all tasks have ended or ask something", func() bool {
+	testkit.Eventually(c.t, "all tasks have ended or ask something", func() bool {
 		tasks = c.pages(&sdk.ListTasksRequest{PageSize: 100}, nil)
 		var now []string
 		for _, task := range tasks {

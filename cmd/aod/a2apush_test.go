@@ -18,6 +18,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // receiver hears what happens in tasks.
@@ -90,7 +91,7 @@ func pushTo(url string) string {
 // pushOf returns the only push of a run, when all that its receiver heard is noted.
 func (s *server) pushOf(run string) (push api.Push) {
 	s.t.Helper()
-	eventually(s.t, "the push of run "+run+" is noted", func() bool {
+	testkit.Eventually(s.t, "the push of run "+run+" is noted", func() bool {
 		pushes, err := s.client.Pushes(context.Background(), run)
 		if err != nil || len(pushes) != 1 {
 			return false
@@ -126,13 +127,13 @@ func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
 	}
 	id := made.Task.ID
 	s.until(id, "runs", running)
-	eventually(t, "the receiver hears that it works", func() bool { told, _ := heard.all(); return len(told) > 0 })
+	testkit.Eventually(t, "the receiver hears that it works", func() bool { told, _ := heard.all(); return len(told) > 0 })
 	s.kill()
 	s.start()
 	if record := s.await(id); record.Outcome != api.Success {
 		t.Fatalf("%s %+v", record.Outcome, record.Error)
 	}
-	eventually(t, "the receiver hears of the end", func() bool {
+	testkit.Eventually(t, "the receiver hears of the end", func() bool {
 		told, _ := heard.all()
 		return len(told) > 0 && strings.HasPrefix(told[len(told)-1], "task ")
 	})

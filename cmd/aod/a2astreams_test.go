@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // taskFlow needs no container: a task ends at once, fails, or asks something.
@@ -99,7 +100,7 @@ func TestManyStreamsOfA2ATakeLittleAndLeaveNothing(t *testing.T) {
 func (l *streaming) quiet(before footprint) {
 	l.t.Helper()
 	var now footprint
-	eventually(l.t, fmt.Sprintf("the server has no more than %+v", before), func() bool {
+	testkit.Eventually(l.t, fmt.Sprintf("the server has no more than %+v", before), func() bool {
 		now = l.footprint()
 		return now.goroutines <= before.goroutines+2*idleConnections
 	})

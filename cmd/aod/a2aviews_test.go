@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // seenProgram shows something, waits until it is told to go on, and ends as its input says.
@@ -190,7 +191,7 @@ func (c *taskClient) watch(does, hook string, heard *receiver) *watched {
 	})
 	c.poll(w, "it ends", func(task *sdk.Task) bool { return task.Status.State.Terminal() })
 	clients.Wait()
-	eventually(c.t, "the end is pushed", func() bool {
+	testkit.Eventually(c.t, "the end is pushed", func() bool {
 		w.pushed = heard.of(w.id)
 		return slices.ContainsFunc(w.pushed, func(event sdk.Event) bool { _, whole := event.(*sdk.Task); return whole })
 	})
@@ -200,7 +201,7 @@ func (c *taskClient) watch(does, hook string, heard *receiver) *watched {
 // poll asks for the task until something is so.
 func (c *taskClient) poll(w *watched, what string, is func(*sdk.Task) bool) {
 	c.t.Helper()
-	eventually(c.t, what, func() bool {
+	testkit.Eventually(c.t, what, func() bool {
 		task, err := c.GetTask(c.ctx, &sdk.GetTaskRequest{ID: w.id})
 		if err != nil {
 			c.t.Fatalf("who asks again and again: %v", err)

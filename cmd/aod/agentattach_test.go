@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAConversationAtATerminal(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 	a := &app{stdin: in, stdout: out, stderr: quiet}
 	go func() {
 		_, _ = io.WriteString(typed, "three\nmay I\n")
-		eventually(t, "it asks", func() bool {
+		testkit.Eventually(t, "it asks", func() bool {
 			for range s.client.Questions(t.Context(), "") {
 				return true
 			}

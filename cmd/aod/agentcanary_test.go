@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/workspace"
 )
 
@@ -56,7 +57,7 @@ func TestNoCanarySingsOfAnAgent(t *testing.T) {
 	s.singOverAProject()
 	s.singToTheFaces()
 	_, metrics := s.answer("/metrics")
-	eventually(t, "its spans come", func() bool { return strings.Contains(collected.text(), "run") })
+	testkit.Eventually(t, "its spans come", func() bool { return strings.Contains(collected.text(), "run") })
 	s.kill() // what recovery says, too
 	s.start()
 	s.signal(syscall.SIGTERM) // its last spans leave with it
@@ -91,7 +92,7 @@ func (s *server) singInASession(unit string) {
 		id := s.say(session, text)
 		s.removeLater(s.until(id, "runs", running).Image.Ref)
 		question := ""
-		eventually(s.t, "it asks", func() bool {
+		testkit.Eventually(s.t, "it asks", func() bool {
 			for q, err := range s.client.Questions(context.Background(), id) {
 				if err == nil && strings.Contains(q.Text, mcpCanary) {
 					question = q.ID

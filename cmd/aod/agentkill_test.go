@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/workspace"
 )
 
@@ -42,7 +43,7 @@ func TestChangesOfAnAgentOutliveTheServer(t *testing.T) {
 	}
 	s.awaitLine(record.ID, "started")
 	s.kill()
-	eventually(t, "the agent ends by itself", func() bool { return !s.runsAContainer() })
+	testkit.Eventually(t, "the agent ends by itself", func() bool { return !s.runsAContainer() })
 	s.start()
 	if record = s.await(record.ID); record.Outcome != api.Success || record.Retries != 0 || record.Changes == nil || record.Changes.Partial {
 		t.Fatalf("%s after %d retries, %+v: %+v", record.Outcome, record.Retries, record.Changes, record.Error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // addWriter adds an agent of which one run goes on at a time, until the test lets it end.
@@ -56,7 +57,7 @@ func TestRunsOfAnAgentThatWritesFollowOneAnother(t *testing.T) {
 	var end time.Time
 	for len(waiting) > 0 {
 		var goesOn []string
-		eventually(t, "the next one runs", func() bool {
+		testkit.Eventually(t, "the next one runs", func() bool {
 			goesOn = nil
 			for id := range waiting {
 				if record, err := s.client.Run(t.Context(), id); err == nil && running(record) {

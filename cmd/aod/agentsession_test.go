@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // talkerProgram speaks the line format. It counts what it was told in its home, and in its
@@ -140,11 +141,11 @@ func (s *server) endSession(session string) {
 func (s *server) closed(session string) api.Session {
 	s.t.Helper()
 	var got api.Session
-	eventually(s.t, "the session is closed", func() bool {
+	testkit.Eventually(s.t, "the session is closed", func() bool {
 		got, _ = s.client.Session(context.Background(), session)
 		return got.State == api.SessionClosed && s.liveContainers(session) == 0
 	})
-	eventually(s.t, "its directory is gone", func() bool {
+	testkit.Eventually(s.t, "its directory is gone", func() bool {
 		_, err := os.Stat(filepath.Join(s.home(), "sessions", session))
 		return os.IsNotExist(err)
 	})
@@ -307,7 +308,7 @@ func TestAnIdleSessionRests(t *testing.T) {
 	session, other := s.converse("phoenix"), s.converse("mortal")
 	s.hears(session, "one", "heard 1, told 1: one")
 	s.hears(other, "one", "heard 1, told 1: one")
-	eventually(t, "its container has ended", func() bool { return s.liveContainers(session) == 0 })
+	testkit.Eventually(t, "its container has ended", func() bool { return s.liveContainers(session) == 0 })
 	s.hears(session, "two", "heard 1, told 2: two")
 	if got := s.closed(other); !strings.Contains(got.Reason, "idle for 1s") {
 		t.Errorf("closed: %q", got.Reason)
@@ -346,7 +347,7 @@ func TestACancelledTurnLeavesItsSessionWhole(t *testing.T) {
 	session := s.converse("talker")
 	id := s.say(session, "wait")
 	s.until(id, "runs", running)
-	eventually(t, "it was told", func() bool {
+	testkit.Eventually(t, "it was told", func() bool {
 		told, _ := os.ReadFile(filepath.Join(s.home(), "sessions", session, "home", "told"))
 		return len(told) > 0
 	})
@@ -368,7 +369,7 @@ func TestATurnThatIsCancelledWhileItAsksLeavesItsSessionWhole(t *testing.T) {
 	session := s.converse("talker")
 	for n := 1; n < 10; n += 2 { // as often as it takes for a race
 		id := s.say(session, "may I")
-		eventually(t, "it asks", func() bool {
+		testkit.Eventually(t, "it asks", func() bool {
 			for _, err := range s.client.Questions(context.Background(), id) {
 				return err == nil
 			}
@@ -406,7 +407,7 @@ func TestAPermissionIsAskedAndAnsweredWhileTheServerIsDead(t *testing.T) {
 	session := s.converse("asker")
 	id := s.say(session, "may I")
 	var question string
-	eventually(t, "it asks", func() bool {
+	testkit.Eventually(t, "it asks", func() bool {
 		for q, err := range s.client.Questions(context.Background(), id) {
 			if err == nil {
 				question = q.ID

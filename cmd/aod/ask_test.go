@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // personScript asks people what its input says, and gives back what it was answered.
@@ -27,7 +28,7 @@ func (s *server) asking(question string) string { return s.call("person", `{"ask
 // question waits for the open question of a run.
 func (s *server) question(run string) (found api.Question) {
 	s.t.Helper()
-	eventually(s.t, "the run asks", func() bool {
+	testkit.Eventually(s.t, "the run asks", func() bool {
 		for q, err := range s.client.Questions(context.Background(), run) {
 			found = q
 			return err == nil
@@ -53,7 +54,7 @@ func TestAPersonAnswersAProgram(t *testing.T) {
 	}
 	var record api.Record
 	var err error
-	eventually(t, "the run goes on, which its program may be quicker than", func() bool {
+	testkit.Eventually(t, "the run goes on, which its program may be quicker than", func() bool {
 		record, err = s.client.Run(t.Context(), run)
 		return err != nil || record.State == api.Running
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // command runs one over the server's data directory.
@@ -81,7 +82,7 @@ func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a part of the backup is written", func() bool {
+	testkit.Eventually(t, "a part of the backup is written", func() bool {
 		info, err := os.Stat(filepath.Join(dir, ".temp-aod.tar.gz", "archive"))
 		return err == nil && info.Size() > 0
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const usualBackupKills = 3
@@ -89,7 +90,7 @@ func (b *killedBackup) fill() {
 // killOne kills a backup at some moment before its end.
 func (b *killedBackup) killOne() {
 	b.t.Helper()
-	eventually(b.t, "a backup is killed before its end", func() bool {
+	testkit.Eventually(b.t, "a backup is killed before its end", func() bool {
 		process := exec.Command("aod", "--data", b.data, "backup", b.file())
 		if err := process.Start(); err != nil {
 			b.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const (
@@ -183,7 +184,7 @@ func (s *wellUsed) makeSchedules() {
 	if _, err := s.client.PauseSchedule(s.t.Context(), "paused"); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "the schedule is over", func() bool {
+	testkit.Eventually(s.t, "the schedule is over", func() bool {
 		once, err := s.client.Schedule(s.t.Context(), "once")
 		return err == nil && once.State == api.ScheduleEnded
 	})
@@ -217,7 +218,7 @@ func (s *wellUsed) load() (stop func() int) {
 func (s *server) rest() {
 	s.t.Helper()
 	for left := len(s.active()); left > 0; left = len(s.active()) { // as long as there is progress
-		eventually(s.t, fmt.Sprintf("fewer than %d runs go on", left), func() bool { return len(s.active()) < left })
+		testkit.Eventually(s.t, fmt.Sprintf("fewer than %d runs go on", left), func() bool { return len(s.active()) < left })
 	}
 }
 

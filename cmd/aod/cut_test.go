@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // AOD_CUT is for how long the engine is away, in seconds. The long form is:
@@ -45,7 +46,7 @@ func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 	}
 	late := s.mustSubmit("worker", work{Mark: 12}) // what is asked for meanwhile is done later
 	line.join()
-	eventually(t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
+	testkit.Eventually(t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
 
 	retries := 0
 	for i, id := range append(ids, late) {

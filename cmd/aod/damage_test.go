@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // answer is the status and the body of a GET.
@@ -153,7 +154,7 @@ func TestADatabaseThatIsDamagedLaterEndsReadiness(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.damage(1, int64(len(whole)/4096-1))
-	eventually(t, "it isn't ready", func() bool {
+	testkit.Eventually(t, "it isn't ready", func() bool {
 		_, _ = s.answer("/v1/runs?limit=100")
 		return s.status("/readyz") == http.StatusServiceUnavailable
 	})

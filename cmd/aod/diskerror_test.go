@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // usualErrors is how often the disk fails; the long form is `make disk`. AOD_SEED is what the
@@ -44,7 +45,7 @@ func TestAnErrorOfTheDiskIsNobodysFault(t *testing.T) {
 	s.bad = nil
 	s.flags = append(s.flags, "--pool", "0")
 	s.start()
-	eventually(t, "what waited for runs is gone", func() bool { return len(s.containers()) == 0 })
+	testkit.Eventually(t, "what waited for runs is gone", func() bool { return len(s.containers()) == 0 })
 	for id, was := range told {
 		if now := s.await(id); now.Outcome != was.Outcome || string(now.Output) != string(was.Output) {
 			t.Errorf("run %s was told to be %s %s, and is %s %s", id, was.Outcome, was.Output, now.Outcome, now.Output)
@@ -86,6 +87,6 @@ func (s *server) failOnce(dice *rand.Rand, count map[string]int) map[string]api.
 	failed := s.bad.rest()
 	s.t.Logf("failed: %v", failed)
 	count["errors"] += len(failed)
-	eventually(s.t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
+	testkit.Eventually(s.t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
 	return ended
 }

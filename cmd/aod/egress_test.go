@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // hosts are servers of the test's own at 127.0.0.1: by TLS, and without.
@@ -161,7 +162,7 @@ func TestAProgramReachesTheHostsOfItsUnit(t *testing.T) {
 	}
 	s.tellsOfHosts(record.ID, map[string]string{"good.example:" + h.tls: "", "evil.example:443": "egress", "localhost:" + h.tls: "egress_private"})
 
-	eventually(t, "a run gets a container that waited", func() bool {
+	testkit.Eventually(t, "a run gets a container that waited", func() bool {
 		s.waitsFor("reach")
 		got, record = s.reachFor(reachInput{URLs: in.URLs[:1]})
 		if got.Python[0] != "200 hello from good.example" || got.Go[0] != got.Python[0] {
@@ -234,7 +235,7 @@ func TestTunnelsStopNothingAndLeaveNothing(t *testing.T) {
 	if row := record.Egress[0]; row.Tunnels != 1032 || row.Refused != 1 {
 		t.Errorf("%+v", row)
 	}
-	eventually(t, "descriptors and goroutines as before", func() bool {
+	testkit.Eventually(t, "descriptors and goroutines as before", func() bool {
 		return s.descriptors() <= descriptors+3 && s.metric("go_goroutines") <= goroutines+6
 	})
 	if now := s.memoryNow(); now > memory+tunnelsMemory {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // addFlow adds a flow that takes and gives any object.
@@ -124,7 +125,7 @@ func TestARunOfAFlowEndsWithWhatItBeganWith(t *testing.T) {
 	question := s.question(begun)
 	before := s.versions("sayings", "one", "two")
 	s.saying("new")
-	eventually(t, "the edits are seen", func() bool {
+	testkit.Eventually(t, "the edits are seen", func() bool {
 		for name, version := range s.versions("sayings", "one", "two") {
 			if version == before[name] {
 				return false

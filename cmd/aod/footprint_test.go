@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // footprint is what a process holds.
@@ -29,7 +31,7 @@ func (l *load) footprint() footprint {
 func (l *load) checkFootprint(before footprint, spared int) {
 	l.t.Helper()
 	var now footprint
-	eventually(l.t, fmt.Sprintf("the server holds no more than %+v", before), func() bool {
+	testkit.Eventually(l.t, fmt.Sprintf("the server holds no more than %+v", before), func() bool {
 		now = l.footprint()
 		return now.goroutines <= before.goroutines+2*spared && now.files <= before.files+spared
 	})

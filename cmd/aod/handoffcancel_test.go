@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // branchScript calls itself so often at once as it is told, and then sleeps until SIGTERM.
@@ -63,11 +64,11 @@ func (s *server) growTree() (root string) {
 	s.t.Helper()
 	root = s.call("branch", treeInput)
 	var runs []string
-	eventually(s.t, "the tree is whole", func() bool { runs = s.links(root); return len(runs) == treeRuns })
+	testkit.Eventually(s.t, "the tree is whole", func() bool { runs = s.links(root); return len(runs) == treeRuns })
 	for _, id := range runs {
 		s.awaitLine(id, "started")
 	}
-	eventually(s.t, "the engine knows that all run", func() bool { return len(s.runningContainers()) == treeRuns })
+	testkit.Eventually(s.t, "the engine knows that all run", func() bool { return len(s.runningContainers()) == treeRuns })
 	return root
 }
 
@@ -82,7 +83,7 @@ func (s *server) runningContainers() (ids []string) {
 
 func (s *server) awaitNoneRuns() {
 	s.t.Helper()
-	eventually(s.t, "no container runs", func() bool { return len(s.runningContainers()) == 0 })
+	testkit.Eventually(s.t, "no container runs", func() bool { return len(s.runningContainers()) == 0 })
 }
 
 // judgeCancelled wants each run of the tree to end as cancelled, and soon.

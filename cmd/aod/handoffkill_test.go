@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // linkScript calls itself n-1 times, one below the other, and works before and after that.
@@ -60,7 +61,7 @@ func killChain(t *testing.T, s *server, usual int) {
 	for left := kills; left > 0; left-- {
 		time.Sleep(50*time.Millisecond + time.Duration(dice.Int64N(int64(1200*time.Millisecond))))
 		if left == 1 && met[0]+met[1] == kills-1 { // the last one is to meet a link that waits
-			eventually(t, "a link that waits for another one", func() bool { return len(s.chain(root)) > 1 })
+			testkit.Eventually(t, "a link that waits for another one", func() bool { return len(s.chain(root)) > 1 })
 		}
 		met[len(s.chain(root))]++
 		s.kill()

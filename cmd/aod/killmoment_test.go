@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // disturb kills the server, in each round at another kind of moment.
@@ -33,7 +34,7 @@ func (c *killing) disturb() {
 	case 5:
 		c.ready()
 		c.release(len(c.orders))
-		eventually(c.t, "a container is there", func() bool { return c.contained || len(c.containers()) > 0 })
+		testkit.Eventually(c.t, "a container is there", func() bool { return c.contained || len(c.containers()) > 0 })
 		c.look()
 		c.kill()
 	default:
@@ -77,7 +78,7 @@ func (c *killing) killWhileItReceives() {
 	ended := make(chan error, 1)
 	hold := make(chan struct{})
 	go func() { ended <- c.drip(o, hold) }()
-	eventually(c.t, "half of the upload is there", func() bool {
+	testkit.Eventually(c.t, "half of the upload is there", func() bool {
 		files, _ := filepath.Glob(filepath.Join(c.home(), "spool", "*", "*"))
 		return len(files) > 0
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.T) {
@@ -25,7 +26,7 @@ func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.
 			s.start()
 			record := s.stopping(c.timeout, c.cancel)
 			s.kill()
-			eventually(t, "the container has ended", func() bool {
+			testkit.Eventually(t, "the container has ended", func() bool {
 				containers := s.containers()
 				return len(containers) == 1 && containers[0].State == "exited"
 			})

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // hostileMemory is how much more memory a server may take for all that hostile servers write.
@@ -20,7 +22,7 @@ func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
 	addMCP(t, s.units, deep, "mcp: {env: {MODE: deep}}\n")
 	s.start()
 	s.speaks("DELETE", plain, s.session(plain), "")
-	eventually(t, "the first session is over", func() bool { return sessionContainers(t, s.engine, plain) == 0 })
+	testkit.Eventually(t, "the first session is over", func() bool { return sessionContainers(t, s.engine, plain) == 0 })
 	before := l.peakMemory()
 	for _, c := range []struct{ name, unit, message, want string }{
 		{"a line of 1 GiB", plain, toolCall(1, "bomb", "{}"), "16 MiB"},
@@ -36,7 +38,7 @@ func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
 			t.Errorf("%s: it is answered with %d bytes, the last are %s", c.name, len(body), body[max(0, len(body)-300):])
 		}
 		s.speaks("DELETE", c.unit, id, "")
-		eventually(t, c.name+": its container is gone", func() bool { return sessionContainers(t, s.engine, c.unit) == 0 })
+		testkit.Eventually(t, c.name+": its container is gone", func() bool { return sessionContainers(t, s.engine, c.unit) == 0 })
 		t.Logf("%s: %d KiB more", c.name, (l.peakMemory()-was)>>10)
 	}
 	for _, unit := range []string{many, deep} {

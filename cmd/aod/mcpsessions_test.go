@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // Twenty sessions at once: of clients at stdio, and of clients of a server's API.
@@ -52,7 +54,7 @@ func TestTwentySessionsAreTwentyContainers(t *testing.T) {
 		end.do()
 		began := time.Now()
 		left -= end.many
-		eventually(t, "containers are gone after "+end.why, func() bool { return sessionContainers(t, s.engine, name) == left })
+		testkit.Eventually(t, "containers are gone after "+end.why, func() bool { return sessionContainers(t, s.engine, name) == left })
 		t.Logf("%s: %d containers were gone after %v", end.why, end.many, time.Since(began).Round(time.Millisecond))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // asksMCP asks the server's /mcp as a client of revision 2026-07-28 that knows tasks. What it
@@ -178,7 +179,7 @@ func (s *server) cancelTask(id string) {
 	if _, err := s.task("tasks/cancel", id); err != nil {
 		s.t.Error(err)
 	}
-	eventually(s.t, "the containers of a cancelled task are gone", func() bool { return !s.hasContainer(id) })
+	testkit.Eventually(s.t, "the containers of a cancelled task are gone", func() bool { return !s.hasContainer(id) })
 	s.t.Logf("cancelled: its container is gone after %v", time.Since(began).Round(time.Millisecond))
 }
 
@@ -195,7 +196,7 @@ func (s *server) hasContainer(run string) bool {
 func (s *server) judgeTask(c *longCall) {
 	s.t.Helper()
 	var got calledTask
-	eventually(s.t, c.kind+" is over", func() bool {
+	testkit.Eventually(s.t, c.kind+" is over", func() bool {
 		var err error
 		got, err = s.task("tasks/get", c.id)
 		return err == nil && got.Status != "working"

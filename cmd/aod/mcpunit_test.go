@@ -23,6 +23,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const (
@@ -179,7 +180,7 @@ func TestASealedServerOnStdio(t *testing.T) {
 	if err := c.process.Wait(); err != nil {
 		t.Errorf("%v:\n%s", err, c.stderr)
 	}
-	eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
+	testkit.Eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
 }
 
 func TestHowSealedServersEnd(t *testing.T) {
@@ -232,7 +233,7 @@ func TestHowSealedServersEnd(t *testing.T) {
 					t.Errorf("the client hears %q", got)
 				}
 			}
-			eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
+			testkit.Eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
 			if c.error == "" {
 				return
 			}
@@ -322,9 +323,9 @@ func TestSessionsWithAServersUnits(t *testing.T) {
 			t.Error(response.Status)
 		}
 	}
-	eventually(t, "their containers are gone", func() bool { return sessionContainers(t, s.engine, name) == 1 })
+	testkit.Eventually(t, "their containers are gone", func() bool { return sessionContainers(t, s.engine, name) == 1 })
 	var ended []api.Summary
-	eventually(t, "their runs are over", func() bool {
+	testkit.Eventually(t, "their runs are over", func() bool {
 		ended = slices.DeleteFunc(s.sessionRuns(name), func(run api.Summary) bool { return run.Outcome == "" })
 		return len(ended) == n-1
 	})
@@ -344,7 +345,7 @@ func TestSessionsWithAServersUnits(t *testing.T) {
 		t.Errorf("%s %s", response.Status, body)
 	}
 	s.kill()
-	eventually(t, "the last container is gone with the server", func() bool { return sessionContainers(t, s.engine, name) == 0 })
+	testkit.Eventually(t, "the last container is gone with the server", func() bool { return sessionContainers(t, s.engine, name) == 0 })
 	s.start()
 	for _, run := range s.sessionRuns(name) {
 		record := s.await(run.ID)
@@ -398,7 +399,7 @@ func TestACapsuleTalksWithAServerThatItIsGranted(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{name: "mcp", "plain": ""}, got.Kinds); diff != "" {
 		t.Error(diff)
 	}
-	eventually(t, "its servers are gone", func() bool { return sessionContainers(t, s.engine, name) == 0 })
+	testkit.Eventually(t, "its servers are gone", func() bool { return sessionContainers(t, s.engine, name) == 0 })
 	for _, run := range s.sessionRuns(name) {
 		if record := s.await(run.ID); record.Parent != id || len(record.ToolCalls) == 0 {
 			t.Errorf("%s %+v %+v", record.Parent, record.ToolCalls, record.Error)

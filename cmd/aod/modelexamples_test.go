@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // What the examples that ask models give by `aod run`, they give on a server, in a container
@@ -68,7 +69,7 @@ models:
 	if there.Outcome != api.Success || there.Output != here.Output {
 		t.Errorf("by aod run %+v, on a server %+v", here, there)
 	}
-	eventually(t, "a call gets a container that waited", func() bool {
+	testkit.Eventually(t, "a call gets a container that waited", func() bool {
 		s.waitsFor(c.Name) // another one may take its place meanwhile
 		called, reached := s.hand(c, test, ways)
 		if output := runID.ReplaceAllString(string(called.Output), "ID"); output != here.Output {
@@ -170,7 +171,7 @@ func (s *server) hand(c *capsule.Capsule, test capsule.Case, ways []string) (cal
 // waitsFor returns when a container waits for a run of a unit.
 func (s *server) waitsFor(unit string) {
 	s.t.Helper()
-	eventually(s.t, "a container waits for "+unit, func() bool {
+	testkit.Eventually(s.t, "a container waits for "+unit, func() bool {
 		stats, err := s.client.Pool(context.Background())
 		return err == nil && slices.ContainsFunc(stats.Units, func(u api.PoolUnit) bool { return u.Unit == unit && len(u.Waiting) > 0 })
 	})

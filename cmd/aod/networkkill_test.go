@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const (
@@ -133,16 +134,16 @@ func TestNoKillBreaksTheNetworkForGood(t *testing.T) {
 			carried[path] = s.carry(base + path)
 		}
 		for path := range carried {
-			eventually(t, path+" has its stream", func() bool { open, _ := host.counts(path); return open == 1 || host.isDone(path) })
+			testkit.Eventually(t, path+" has its stream", func() bool { open, _ := host.counts(path); return open == 1 || host.isDone(path) })
 		}
 		time.Sleep(time.Duration(dice.IntN(1000)) * time.Millisecond)
 		s.kill()
 		for path := range carried {
-			eventually(t, "nothing of "+path+" is open", func() bool { open, _ := host.counts(path); return open == 0 })
+			testkit.Eventually(t, "nothing of "+path+" is open", func() bool { open, _ := host.counts(path); return open == 0 })
 		}
 		s.start()
 		finished := fmt.Sprintf("/%s/%d", []string{"tunnel", "upstream"}[dice.IntN(2)], kill)
-		eventually(t, finished+" has its stream again", func() bool { open, _ := host.counts(finished); return open == 1 })
+		testkit.Eventually(t, finished+" has its stream again", func() bool { open, _ := host.counts(finished); return open == 1 })
 		host.finish(finished)
 	}
 	for path, id := range carried {

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // full returns when so many sandboxes wait.
 func (s *server) full(n int) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("%d sandboxes wait", n), func() bool {
+	testkit.Eventually(s.t, fmt.Sprintf("%d sandboxes wait", n), func() bool {
 		stats, err := s.client.Pool(context.Background())
 		return err == nil && stats.Waiting >= n
 	})
@@ -22,7 +23,7 @@ func (s *server) full(n int) {
 // submitUntilLoaded returns when the pool has learnt that the unit's program asks.
 func (s *server) submitUntilLoaded(name string) {
 	s.t.Helper()
-	eventually(s.t, "programs are loaded ahead", func() bool {
+	testkit.Eventually(s.t, "programs are loaded ahead", func() bool {
 		_, found := s.wantNobody(s.submitSpy(name, freshWord(), 0))
 		return found.Ahead
 	})

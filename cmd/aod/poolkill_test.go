@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // What a full pool leaves when its server is killed is gone when the next one runs, which
@@ -27,7 +28,7 @@ func TestAKilledServersPoolIsRebuilt(t *testing.T) {
 	}
 	s.kill()
 	s.start()
-	eventually(t, "the old ones are gone", func() bool {
+	testkit.Eventually(t, "the old ones are gone", func() bool {
 		for _, ref := range s.containers() {
 			if old[ref.ID] {
 				return false
@@ -84,7 +85,7 @@ func TestNoKillInTheMiddleOfClaimsLosesOrDoublesARun(t *testing.T) {
 		}
 	}
 	s.full(4)
-	eventually(t, "nothing is there but the pool", func() bool { return len(s.containers()) <= 4 })
+	testkit.Eventually(t, "nothing is there but the pool", func() bool { return len(s.containers()) <= 4 })
 	if waited == 0 {
 		t.Error("no run got a sandbox that waited")
 	}

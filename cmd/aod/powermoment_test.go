@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // usualMoments is how often the power fails; the long form is `make powerloss`. AOD_SEED is what
@@ -73,7 +74,7 @@ func TestNoMomentOfALossOfPowerMakesUntrueWhatWasTold(t *testing.T) {
 			}
 		}
 	}()
-	eventually(t, "something is told", func() bool { return len(all.untilNow().ended) > 0 })
+	testkit.Eventually(t, "something is told", func() bool { return len(all.untilNow().ended) > 0 })
 	var losses []loss
 	for range moments {
 		time.Sleep(time.Duration(dice.Int64N(int64(700 * time.Millisecond)))) // what is tested are random moments

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func findPrometheus(t *testing.T) string {
@@ -97,7 +98,7 @@ type sample struct {
 func (p *prometheus) await(query string) string {
 	p.t.Helper()
 	var found string
-	eventually(p.t, query+" has an answer", func() bool {
+	testkit.Eventually(p.t, query+" has an answer", func() bool {
 		var data struct{ Result []sample }
 		if !p.get("query?"+url.Values{"query": {query}}.Encode(), &data) {
 			return false
@@ -123,7 +124,7 @@ func (p *prometheus) judgeRules() {
 			Rules []struct{ Name, State, Health, LastError string }
 		}
 	}
-	eventually(p.t, "Prometheus lists its rules", func() bool { return p.get("rules", &data) })
+	testkit.Eventually(p.t, "Prometheus lists its rules", func() bool { return p.get("rules", &data) })
 	rules := 0
 	for _, group := range data.Groups {
 		for _, rule := range group.Rules {

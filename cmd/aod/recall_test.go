@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // noteScript writes a file, and fails for numbers from 13.
@@ -174,7 +175,7 @@ func (s *server) awaitLineOf(attempt int, id, line string) {
 // onlyContainer is the one that runs.
 func (s *server) onlyContainer() (id string) {
 	s.t.Helper()
-	eventually(s.t, "one container runs", func() bool {
+	testkit.Eventually(s.t, "one container runs", func() bool {
 		ids := s.runningContainers()
 		if len(ids) == 1 {
 			id = ids[0]

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const (
@@ -48,7 +49,7 @@ func TestNoKillLosesOrDoublesAnOccurrence(t *testing.T) {
 func (s *server) manyEnd(n int, filter api.Filter) {
 	s.t.Helper()
 	for some := min(10, n); ; some = min(some+10, n) {
-		eventually(s.t, fmt.Sprintf("%d runs have ended", some), func() bool {
+		testkit.Eventually(s.t, fmt.Sprintf("%d runs have ended", some), func() bool {
 			ended := 0
 			for run, err := range s.client.Runs(s.t.Context(), filter) {
 				if err == nil && run.Outcome != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // busyServer has runs that last longer than any grace here, and others that wait for them.
@@ -81,7 +82,7 @@ func TestShutdown(t *testing.T) {
 		t.Parallel()
 		s, ids := busyServer(t, 40, "--drain", "--grace", "1ms")
 		s.signal(syscall.SIGTERM)
-		eventually(t, "the server isn't ready any more", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
+		testkit.Eventually(t, "the server isn't ready any more", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		if _, err := s.client.Submit(t.Context(), client.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("a submission: %v", err)
 		}
@@ -100,7 +101,7 @@ func TestShutdown(t *testing.T) {
 		t.Parallel()
 		s, ids := busyServer(t, 100, "--drain") // more than it takes to hear both
 		s.signal(syscall.SIGTERM)
-		eventually(t, "the first one is heard", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
+		testkit.Eventually(t, "the first one is heard", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		s.signal(syscall.SIGTERM)
 		s.exitCode()
 		if status := s.process.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
@@ -119,7 +120,7 @@ func TestShutdown(t *testing.T) {
 		for range ids {
 			go func() { answers <- s.submitAndWait() }()
 		}
-		eventually(t, "all are waiting", func() bool { return len(s.active()) == 2*len(ids) })
+		testkit.Eventually(t, "all are waiting", func() bool { return len(s.active()) == 2*len(ids) })
 		s.signal(syscall.SIGTERM)
 		for range ids {
 			if answer := <-answers; answer != "202 idle" {

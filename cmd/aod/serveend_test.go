@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // end is the end of every test with a server: nothing of its runs may be left.
@@ -49,14 +50,14 @@ func (s *server) nothingLeft() {
 	if s.process == nil || s.hasEnded() {
 		s.start()
 	}
-	eventually(s.t, "no run goes on", func() bool { return len(s.active()) == 0 })
+	testkit.Eventually(s.t, "no run goes on", func() bool { return len(s.active()) == 0 })
 	if _, err := s.client.Prune(context.Background(), api.PruneOptions{}); err != nil {
 		s.t.Errorf("prune: %v", err)
 	}
 	for run, err := range s.client.Runs(context.Background(), api.Filter{}) {
 		s.t.Errorf("a run is remembered: %s %v", run.ID, err)
 	}
-	eventually(s.t, "what a killed server left is swept away", func() bool { return !s.hasStrays() })
+	testkit.Eventually(s.t, "what a killed server left is swept away", func() bool { return !s.hasStrays() })
 	s.signal(syscall.SIGTERM)
 	if code := s.exitCode(); code != 0 {
 		s.t.Errorf("the server ended with %d", code)

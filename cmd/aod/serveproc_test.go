@@ -104,7 +104,7 @@ func (s *server) start() {
 
 func (s *server) ready() {
 	s.t.Helper()
-	eventually(s.t, "the server answers", func() bool {
+	testkit.Eventually(s.t, "the server answers", func() bool {
 		select {
 		case <-s.ended:
 			s.t.Fatalf("the server has ended, %v:\n%s", s.process.ProcessState, s.log())
@@ -168,7 +168,7 @@ func (s *server) await(id string) api.Record {
 
 func (s *server) until(id, what string, is func(api.Record) bool) (record api.Record) {
 	s.t.Helper()
-	eventually(s.t, "run "+id+" "+what, func() bool {
+	testkit.Eventually(s.t, "run "+id+" "+what, func() bool {
 		var err error
 		if record, err = s.client.Run(context.Background(), id); err != nil {
 			return false
@@ -187,9 +187,3 @@ func running(r api.Record) bool { return r.State == api.Running }
 
 // patienceTime is far more than anything takes that works.
 const patienceTime = 60 * time.Second
-
-// eventually polls until something is so.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	testkit.Eventually(t, what, is)
-}

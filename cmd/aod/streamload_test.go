@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // How many streams there are at once. The long form, with 200 of them, is:
@@ -152,7 +153,7 @@ func (l *streaming) leave() {
 		})
 	}
 	begun.Wait()
-	eventually(l.t, "some of them run", func() bool { return len(l.containers()) >= slots })
+	testkit.Eventually(l.t, "some of them run", func() bool { return len(l.containers()) >= slots })
 	goAway()
 	gone.Wait()
 	left := time.Now()
@@ -170,9 +171,9 @@ func (l *streaming) leave() {
 func (l *streaming) nothingLeft(before footprint) {
 	l.t.Helper()
 	l.awaitAll()
-	eventually(l.t, "no container is left", func() bool { return len(l.containers()) == 0 })
+	testkit.Eventually(l.t, "no container is left", func() bool { return len(l.containers()) == 0 })
 	var now footprint
-	eventually(l.t, fmt.Sprintf("the server has no more goroutines than %+v", before), func() bool {
+	testkit.Eventually(l.t, fmt.Sprintf("the server has no more goroutines than %+v", before), func() bool {
 		now = l.footprint()
 		return now.goroutines <= before.goroutines+2*idleConnections
 	})

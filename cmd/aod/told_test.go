@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // tellerScript shows three chunks and a file, which it changes then, and waits until it is told to
@@ -37,7 +38,7 @@ echo "$answer" > /io/output.json
 // shown waits until a run has shown so many parts, and returns them as lines.
 func (s *server) shown(run string, n int) (lines []string) {
 	s.t.Helper()
-	eventually(s.t, "the run shows what it has", func() bool {
+	testkit.Eventually(s.t, "the run shows what it has", func() bool {
 		lines = nil
 		for part, err := range s.client.Artifacts(s.t.Context(), run) {
 			if err != nil {

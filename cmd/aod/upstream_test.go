@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // The key of an upstream, and a secret that a program gets: neither may be anywhere else.
@@ -93,7 +94,7 @@ func TestNothingShowsAKeyOrASecret(t *testing.T) {
 	}
 	shown["history"] = dockerSays(t, "history", "--no-trunc", cold.Image.Ref) + dockerSays(t, "inspect", cold.Image.Ref)
 	var warm api.Record
-	eventually(t, "a container waits for a run", func() bool {
+	testkit.Eventually(t, "a container waits for a run", func() bool {
 		warm = s.await(s.call("teller", `{"do":"fail"}`))
 		return warm.Container != nil && warm.Container.WaitedMS > 0
 	})
@@ -147,7 +148,7 @@ func TestASecretSurvivesTheServersDeath(t *testing.T) {
 	for range 3 {
 		id := s.call("teller", `{}`)
 		s.until(id, "begins", func(r api.Record) bool { return r.State != api.Idle })
-		eventually(t, "it has a container, or is over", func() bool { return len(s.containers()) > 0 })
+		testkit.Eventually(t, "it has a container, or is over", func() bool { return len(s.containers()) > 0 })
 		s.kill()
 		s.start()
 		if r := s.await(id); r.Outcome != api.Success || !strings.Contains(string(r.Output), fmt.Sprint(len(secretCanary))) {

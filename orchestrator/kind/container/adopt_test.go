@@ -179,7 +179,7 @@ func TestAContainerThatEndedWhileNobodyLooked(t *testing.T) {
 			b := newBench(t)
 			x, proceed := b.leftUntil(c.program)
 			proceed()
-			within(t, "it ends", func() bool { return b.states() == "exited" })
+			testkit.Eventually(t, "it ends", func() bool { return b.states() == "exited" })
 			next := b.resumed(x)
 			got, err := next.Resume(t.Context())
 			if err != nil || got.Outcome != c.outcome || *got.ExitCode != c.exit {

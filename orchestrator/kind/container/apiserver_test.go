@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // socket is where a program finds the capsule API.
@@ -52,7 +53,7 @@ func TestTheAPIOfAResumedRunIsWhereItWas(t *testing.T) {
 		_, err := next.Resume(t.Context())
 		done <- err
 	}()
-	within(t, "the API is served at the same place again", func() bool {
+	testkit.Eventually(t, "the API is served at the same place again", func() bool {
 		answer := do(t.Context(), socket(filepath.Join(x.AttemptDir(), "aod")), http.MethodGet, "/run", "")
 		return answer != nil && answer.StatusCode == http.StatusOK
 	})

@@ -25,7 +25,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -325,12 +324,6 @@ func below(t *testing.T, dir string) string {
 
 // digest is the SHA-256 of a text.
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
-
-// within polls until something is so.
-func within(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	testkit.Eventually(t, what, is)
-}
 
 // states of the containers that there are.
 func (b *bench) states() string {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // failure is a call of an engine that fails once: before anything happens, or after, when only
@@ -249,7 +250,7 @@ func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
 			t.Errorf("durable %v: it is removed ahead: %v", durable, x.attempt.removal != nil)
 		}
 		if !durable {
-			within(t, "it is gone", func() bool { return b.states() == "" })
+			testkit.Eventually(t, "it is gone", func() bool { return b.states() == "" })
 		}
 		b.ends(x)
 		if n := strings.Count(b.calls(), "Remove"); n != 1 {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -70,7 +71,7 @@ func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent strin
 		<-over
 	}
 	t.Cleanup(s.empty)
-	within(t, "a sandbox waits", func() bool { return len(filled.pool.Waiting()) == 1 })
+	testkit.Eventually(t, "a sandbox waits", func() bool { return len(filled.pool.Waiting()) == 1 })
 	filled.pool.Pause("worker", time.Now().Add(time.Hour))
 	s.waits = filled.pool.Waiting()[0]
 	if s.waits.Loaded != loaded {
@@ -83,7 +84,7 @@ func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent strin
 func (s *shelf) dies() {
 	must(s.engine.Kill(context.Background(), s.waits.Runtime.ID()))
 	<-s.ended
-	within(s.t, "its end is known", func() bool { return !s.waits.Runtime.Running() })
+	testkit.Eventually(s.t, "its end is known", func() bool { return !s.waits.Runtime.Running() })
 }
 
 // letsGo does what the end of a process does with the sandbox.

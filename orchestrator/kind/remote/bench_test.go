@@ -19,7 +19,6 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -235,12 +234,6 @@ func told(r run.Result, x *execution) string {
 		}
 	}
 	return text
-}
-
-// within polls until something is so.
-func within(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	testkit.Eventually(t, what, is)
 }
 
 var errBecause = errors.New("because")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestConnectionsAreKeptAndClosed(t *testing.T) {
@@ -32,16 +33,16 @@ func TestConnectionsAreKeptAndClosed(t *testing.T) {
 	b.load(a.URL+"/below", "")
 	a.answers(says(200, good))
 	asks(2)
-	within(t, "that of the older address is closed", func() bool { return a.closed.Load() == 1 })
+	testkit.Eventually(t, "that of the older address is closed", func() bool { return a.closed.Load() == 1 })
 	if err := b.kind.Close(); err != nil {
 		t.Error(err)
 	}
-	within(t, "they are closed", func() bool { return a.closed.Load() == a.opened.Load() })
+	testkit.Eventually(t, "they are closed", func() bool { return a.closed.Load() == a.opened.Load() })
 	asks(3) // it may be asked all the same
 	if err := b.kind.Close(); err != nil {
 		t.Error(err)
 	}
-	within(t, "that is closed as well", func() bool { return a.closed.Load() == a.opened.Load() })
+	testkit.Eventually(t, "that is closed as well", func() bool { return a.closed.Load() == a.opened.Load() })
 }
 
 func TestTheConnectionOfABrokenAnswerIsNotUsedAgain(t *testing.T) {

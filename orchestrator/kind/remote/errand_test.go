@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const a2aSchema = `{"input": {"type": "object", "properties": {"message": {"type": "string"}, "n": {"type": "integer"}, "doc": {"type": "string", "format": "file_path"}}},
@@ -290,7 +291,7 @@ func TestTheNextProcessGoesOnWithATask(t *testing.T) {
 					_, err := x.Attempt(ctx)
 					ended <- err
 				}()
-				within(t, "the task is kept", func() bool {
+				testkit.Eventually(t, "the task is kept", func() bool {
 					l.mu.Lock()
 					defer l.mu.Unlock()
 					return len(l.kept) > 0
@@ -315,7 +316,7 @@ func TestTheNextProcessGoesOnWithATask(t *testing.T) {
 		x, l := b.errand(`{"message":"wait"}`)
 		ctx, die := context.WithCancelCause(t.Context())
 		go func() {
-			within(t, "the task is kept", func() bool {
+			testkit.Eventually(t, "the task is kept", func() bool {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				return len(l.kept) > 0
@@ -374,7 +375,7 @@ func TestATaskIsCancelledWithItsRun(t *testing.T) {
 					x.Limits.Timeout = time.Second
 				} else {
 					go func() {
-						within(t, "the task is kept", func() bool {
+						testkit.Eventually(t, "the task is kept", func() bool {
 							l.mu.Lock()
 							defer l.mu.Unlock()
 							return len(l.kept) > 0
@@ -398,7 +399,7 @@ func TestAnAgentThatIsGoneForAWhileIsWaitedFor(t *testing.T) {
 	refused := 0
 	var mu sync.Mutex
 	go func() {
-		within(t, "the task is kept", func() bool {
+		testkit.Eventually(t, "the task is kept", func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return len(l.kept) > 0
