@@ -33,6 +33,7 @@ type Handler struct {
 	mux      *http.ServeMux
 	proxy    http.Handler // of requests that are for others
 	closers  []io.Closer  // handlers of mounts
+	closed   func() error
 }
 
 // NewHandler returns the handler for what one run asks, with the mounts beside the paths of
@@ -53,6 +54,7 @@ func NewHandler(caller Caller, runs Runs, limits Limits, logger *slog.Logger, mo
 	}
 	h.mux, h.proxy = h.routes(), h.handlerOf(unknown)
 	h.mount(mounts)
+	h.closed = sync.OnceValue(h.close)
 	return h
 }
 

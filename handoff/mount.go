@@ -51,11 +51,28 @@ func (h *Handler) mount(mounts []Mount) {
 	}
 }
 
-// Close closes the handlers of the mounts, when no request comes any more.
-func (h *Handler) Close() error {
+// restTime is how long the requests of a program that has ended have to end, too.
+const restTime = 30 * time.Second
+
+// Close closes the handlers of the mounts when the run's attempt is over, and takes no request any
+// more. It returns when none is under way: the last of them may have its answer before all that it did
+// is told and stored. After 30 seconds it goes on without them. Only the first call does all that.
+func (h *Handler) Close() error { return h.closed() }
+
+func (h *Handler) close() error {
 	var errs []error
 	for _, c := range h.closers {
 		errs = append(errs, c.Close())
+	}
+	late := time.NewTimer(restTime)
+	defer late.Stop()
+	for ended := range maxRequests {
+		select {
+		case h.requests <- struct{}{}:
+		case <-late.C:
+			h.log.Warn("requests outlive their run", "run", h.caller().Run, "requests", maxRequests-ended)
+			return errors.Join(errs...)
+		}
 	}
 	return errors.Join(errs...)
 }

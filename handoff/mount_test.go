@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agent-on-demand/aod/httpwire"
@@ -201,3 +202,32 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 }
 
 var _ http.Flusher = httpwire.Watch(nil) // protocols of others look for it
+
+func TestCloseWaitsForRequestsUnderWay(t *testing.T) {
+	for name, c := range map[string]struct{ request, closed time.Duration }{
+		"no request":                {0, 0},
+		"one that ends":             {3 * time.Second, 3 * time.Second},
+		"one that outlives its run": {time.Hour, restTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{"/slow": func(*Broker) http.Handler {
+					return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(c.request) })
+				}})
+				for range 2 {
+					go w.h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/slow", nil))
+				}
+				synctest.Wait()
+				for range 2 {
+					start := time.Now()
+					must(t, w.h.Close())
+					if took := time.Since(start); took != c.closed {
+						t.Errorf("it takes %v", took)
+					}
+					c.closed = 0 // the second call does nothing
+				}
+				time.Sleep(c.request) // until they end
+			})
+		})
+	}
+}

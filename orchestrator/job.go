@@ -134,7 +134,6 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
-	j.models.Settle(ctx)
 	j.models.Note()
 	j.noteUpstreams()
 	j.noteLog()

@@ -1,16 +1,13 @@
 package modelcalls
 
 import (
-	"context"
 	"log/slog"
-	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/gateway"
@@ -66,21 +63,14 @@ type Account struct {
 	run        *run.Run
 	spending   spending
 	transcript *transcript
-	underWay   *semaphore.Weighted // one for each request of the program's
-	listing    sync.Mutex          // one call is listed at a time: events have the order of the transcript
-	answered   atomic.Int64        // bytes of the answers that are kept by their keys
+	listing    sync.Mutex   // one call is listed at a time: events have the order of the transcript
+	answered   atomic.Int64 // bytes of the answers that are kept by their keys
 }
 
 // New returns the account of a run, which isn't open.
 func New(opts Options) *Account {
-	return &Account{opts: opts, run: opts.Run, transcript: newTranscript(opts.Run.Dir), underWay: semaphore.NewWeighted(mostUnderWay)}
+	return &Account{opts: opts, run: opts.Run, transcript: newTranscript(opts.Run.Dir)}
 }
-
-const (
-	mostUnderWay = math.MaxInt64
-	// settleTime is how long a run whose program has ended waits for its requests for models to end.
-	settleTime = 30 * time.Second
-)
 
 // Source is what answers the run instead of providers.
 func (a *Account) Source() Source { return a.opts.Source }
@@ -114,7 +104,7 @@ func (a *Account) Mounts(turn gateway.Turn) []handoff.Mount {
 	var once sync.Once
 	var handler http.Handler
 	handlerOf := func(b *handoff.Broker) http.Handler {
-		once.Do(func() { handler = a.counted(models.Gateway.Handler(a.session(turn, b.Caller().Deadline))) })
+		once.Do(func() { handler = models.Gateway.Handler(a.session(turn, b.Caller().Deadline)) })
 		return handler
 	}
 	mounts := make([]handoff.Mount, len(paths))
@@ -122,29 +112,6 @@ func (a *Account) Mounts(turn gateway.Turn) []handoff.Mount {
 		mounts[i] = handoff.Mount{Path: path, New: handlerOf}
 	}
 	return mounts
-}
-
-// counted has Settle wait for the requests of a handler.
-func (a *Account) counted(models http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.underWay.Acquire(r.Context(), 1) != nil {
-			return // nobody reads an answer any more
-		}
-		defer a.underWay.Release(1)
-		models.ServeHTTP(w, r)
-	})
-}
-
-// Settle returns when the requests of a program that has ended have ended, too: the last of them may
-// have its answer before it is charged and told. After settleTime it goes on without them.
-func (a *Account) Settle(ctx context.Context) {
-	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer stop()
-	if err := a.underWay.Acquire(bounded, mostUnderWay); err != nil {
-		a.opts.Logger.Warn("requests for models outlive their run", "run", a.run.ID)
-		return
-	}
-	a.underWay.Release(mostUnderWay)
 }
 
 // session is what the gateway knows of the run.

@@ -130,9 +130,11 @@ const releaseTime = 5 * time.Second
 func (a *apiServer) release(cause error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	err := a.dispatcher.Release(ctx)
+	if a.dispatcher.Release(ctx) != nil {
+		return false
+	}
 	a.endCalls(cause)
-	return err == nil
+	return true
 }
 
 // endCalls ends every live call, and what other protocols have kept of the run.
