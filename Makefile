@@ -76,7 +76,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 45m ./...
+	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 90m ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
 	$(PLAIN) $(GO) test -C tools/sdks -vet=off -shuffle=on ./...
 
@@ -157,7 +157,7 @@ kill: base ## kill a server 20 times while it has runs, flows, handoffs and conv
 	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent|TestAKilledBackup' ./cmd/aod
 
 .PHONY: long
-long: base ## the long forms of tests: each broken unit in its sandboxes, each example that fails, loads, a backup of 10,000 runs
+long: base ## the long forms of tests: each broken unit in its sandboxes, each example on a server, loads, a backup of 10,000 runs
 	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
 		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|GiveTheSame|TestALoad|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
 

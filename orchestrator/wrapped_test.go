@@ -149,7 +149,7 @@ func TestAgentsThatFail(t *testing.T) {
 		"with a pipe for their file":    {"command: " + shell("mkfifo /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "agent.output_file"},
 		"with too much":                 {"command: " + shell("head -c 2M /dev/zero | tr '\\0' x"), api.ContractViolation, api.CategoryAgent, "more than 1048576 bytes"},
 		"before they began":             {"command: [nothing-of-the-kind]", api.StartFailed, api.CategoryPermanent, "not found"},
-		"because they wait for answers": {"command: " + shell("printf 'Go on? [y/N] '; sleep 60") + "\nlimits: {timeout: 2s}", api.TimedOut, api.CategoryAgent, "seems to wait for an answer"},
+		"because they wait for answers": {"command: " + shell("printf 'Go on? [y/N] '; sleep 60") + "\nlimits: {timeout: 15s}", api.TimedOut, api.CategoryAgent, "seems to wait for an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record, err := p.ask("agent:\n  "+c.yaml+"\n", message("x"))

@@ -18,7 +18,7 @@ awk '/^```console$/ { on = 1; next } /^```$/ && on { exit } on' README.md |
 
 # plain leaves out how a terminal moves and colours, and how large and quick things were.
 plain() {
-	tr '\r' '\n' | sed -E 's/\x1b\[[0-9;?]*[a-zA-Z]//g; s/[0-9]+(\.[0-9]+)?(ms|s)?/#/g; s/ +$//'
+	tr '\r' '\n' | sed -E 's/\x1b\[[0-9;?]*[a-zA-Z]//g; s/([0-9]+m)?[0-9]+(\.[0-9]+)?(ms|s)?/#/g; s/ +$//'
 }
 
 cd "$work"

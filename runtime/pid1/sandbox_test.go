@@ -175,7 +175,7 @@ func (s sandbox) run(t *testing.T, whenReady func(container string)) result {
 		select {
 		case <-ready.seen:
 			whenReady(containerName(t))
-		case <-time.After(30 * time.Second):
+		case <-time.After(testPatience):
 			t.Error("the program never got ready")
 		}
 	}
@@ -220,7 +220,7 @@ func (s sandbox) command(t *testing.T) (cmd *exec.Cmd, report string) {
 		args = append(args, "--volume", report+":"+initreport.Path)
 	}
 	args = append(append(args, s.flags...), "--entrypoint", "/run/aod/init", f.image)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	t.Cleanup(cancel)
 	return exec.CommandContext(ctx, "docker", append(args, s.program...)...), report
 }

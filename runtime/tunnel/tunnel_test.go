@@ -128,9 +128,11 @@ func (r *rig) connect(t *testing.T) *net.UnixConn {
 	return conn.(*net.UnixConn)
 }
 
+// up waits for both ends.
 func (r *rig) up(t *testing.T) {
 	t.Helper()
 	_ = r.connect(t).Close()
+	testkit.Eventually(t, "the near end knows of the far one", func() bool { return r.session.Load() != nil })
 }
 
 func within(t *testing.T, what string, done <-chan struct{}) {

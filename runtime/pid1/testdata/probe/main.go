@@ -212,7 +212,7 @@ func orphans(a []string) {
 		orphan()
 	}
 	left := zombies()
-	for deadline := time.Now().Add(10 * time.Second); left > 0 && time.Now().Before(deadline); left = zombies() {
+	for deadline := time.Now().Add(2 * time.Minute); left > 0 && time.Now().Before(deadline); left = zombies() {
 		time.Sleep(5 * time.Millisecond)
 	}
 	fmt.Println("zombies", left)
