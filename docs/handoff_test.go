@@ -138,7 +138,9 @@ func isPython(t *testing.T, text string) {
 	accepts(t, "example.py", text, "python3", "-m", "py_compile")
 }
 
-func isGo(t *testing.T, text string) { accepts(t, "main.go", text, "go", "build", "-trimpath", "-o", os.DevNull) }
+func isGo(t *testing.T, text string) {
+	accepts(t, "main.go", text, "go", "build", "-trimpath", "-o", os.DevNull)
+}
 
 // accepts hands a file to a program that reads and doesn't run it.
 func accepts(t *testing.T, name, text string, command ...string) {
