@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-// testPatience is more than anything here takes, however busy the machine is.
-const testPatience = 5 * time.Minute
+// testPatience is more than anything here takes on a loaded machine.
+const testPatience = 30 * time.Second
 
 // listenForInit listens where a sandbox with this directory finds its host.
 func listenForInit(t *testing.T, dir string) *net.UnixListener {
@@ -58,7 +59,7 @@ func (s sandbox) runWith(t *testing.T, part func(*net.UnixConn)) result {
 
 // meetInit takes a connection, and reads what init says first.
 func meetInit(listener *net.UnixListener) (*net.UnixConn, error) {
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testkit.Patience)
 	if err := listener.SetDeadline(deadline); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestRelayCarriesEverything(t *testing.T) {
@@ -139,7 +140,7 @@ func TestRelayEndsWithTheProgram(t *testing.T) {
 	s := newAPIServer(t, ignore).start(t)
 	start := time.Now()
 	r := s.run(t, "leave-open", "9", "80")
-	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > time.Minute {
+	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > 20*time.Second {
 		t.Errorf("%+v", r)
 	}
 }
@@ -164,7 +165,7 @@ func TestRelayWithoutTheEnginesNetworking(t *testing.T) {
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	id, err := engine.Create(ctx, runtime.ContainerSpec{
 		Image:      f.image,

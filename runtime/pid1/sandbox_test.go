@@ -21,6 +21,7 @@ import (
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // label tells what this copy of the tests makes from what another one does.
@@ -175,7 +176,7 @@ func (s sandbox) run(t *testing.T, whenReady func(container string)) result {
 		select {
 		case <-ready.seen:
 			whenReady(containerName(t))
-		case <-time.After(testPatience):
+		case <-time.After(testkit.Patience):
 			t.Error("the program never got ready")
 		}
 	}
@@ -220,7 +221,7 @@ func (s sandbox) command(t *testing.T) (cmd *exec.Cmd, report string) {
 		args = append(args, "--volume", report+":"+initreport.Path)
 	}
 	args = append(append(args, s.flags...), "--entrypoint", "/run/aod/init", f.image)
-	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	t.Cleanup(cancel)
 	return exec.CommandContext(ctx, "docker", append(args, s.program...)...), report
 }
