@@ -174,7 +174,7 @@ func (s *server) removeLater(image string) {
 // checkLog looks for what no server may say, and shows what one said whose test failed.
 func (s *server) checkLog() {
 	log := s.log()
-	for _, bad := range []string{"DATA RACE", "panic: "} {
+	for _, bad := range []string{"DATA RACE", "panic: ", "SIGQUIT: quit"} {
 		if at := strings.Index(log, bad); at >= 0 {
 			s.t.Errorf("the server's log tells of it:\n%s", log[at:min(len(log), at+8<<10)])
 		}

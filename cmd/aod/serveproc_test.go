@@ -81,8 +81,10 @@ func (s *server) begin() {
 		s.t.Fatal(err)
 	}
 	ended := make(chan struct{})
+	hangs := time.AfterFunc(longestLife, func() { _ = process.Process.Signal(syscall.SIGQUIT) })
 	go func() {
 		defer close(ended)
+		defer hangs.Stop()
 		_ = process.Wait() // how it ended is in its state
 	}()
 	s.process, s.ended = process, ended
@@ -184,6 +186,10 @@ func over(r api.Record) bool {
 }
 
 func running(r api.Record) bool { return r.State == api.Running }
+
+// longestLife is more than any test here has a server for. One that is still there hangs: it ends, with
+// the stacks of its goroutines in its log, and its test fails by its name.
+const longestLife = 30 * time.Minute
 
 // patienceTime is far more than anything takes that works.
 const patienceTime = 60 * time.Second
