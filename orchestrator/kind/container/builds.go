@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -46,8 +47,8 @@ var (
 )
 
 // builds are the images that are being built: so many at once, each within its time. All who
-// want the same image share one build, which ends with the last of them. It is safe for
-// concurrent use.
+// want the same image share one build, which ends with the last of them that is cancelled. It is
+// safe for concurrent use.
 type builds struct {
 	opts  BuildOptions
 	turns *semaphore.Weighted
@@ -77,7 +78,7 @@ func (b *builds) join(ctx context.Context, ref string, progress func(runtime.Bui
 	if err != nil {
 		return runtime.Image{}, err
 	}
-	defer b.leave(shared, me)
+	defer b.leave(ctx, shared, me)
 	for {
 		select {
 		case event := <-me.events:
@@ -174,16 +175,35 @@ func limited(ctx context.Context, timeout time.Duration, cause error) (context.C
 }
 
 // leave ends the wait of one. The last one to leave a build that goes on ends it, and who asks
-// for its image now begins another.
-func (b *builds) leave(shared *sharedBuild, me *follower) {
+// for its image now begins another. The build goes on when a call had less time than it takes:
+// else no such call would ever find its image.
+func (b *builds) leave(ctx context.Context, shared *sharedBuild, me *follower) {
 	close(me.gone)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(shared.followers, me)
-	if len(shared.followers) == 0 {
-		shared.cancel(errNobodyWaits)
-		b.forget(shared)
+	if cause := context.Cause(ctx); errors.Is(cause, run.ErrDeadline) || errors.Is(cause, run.ErrCallerEnded) {
+		return
 	}
+	if len(shared.followers) == 0 {
+		b.end(shared)
+	}
+}
+
+// end is called with the lock held.
+func (b *builds) end(shared *sharedBuild) {
+	shared.cancel(errNobodyWaits)
+	b.forget(shared)
+}
+
+// close ends all builds, and returns when they have ended.
+func (b *builds) close() {
+	b.mu.Lock()
+	for _, shared := range b.going {
+		b.end(shared)
+	}
+	b.mu.Unlock()
+	b.tasks.Wait()
 }
 
 // forget is called with the lock held.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -140,6 +141,45 @@ func TestABuildEndsWithTheLastWhoWaits(t *testing.T) {
 		close(y.finish)
 		if err := <-y.join(t.Context(), "a"); err != nil {
 			t.Errorf("a new build: %v", err)
+		}
+	})
+}
+
+// A call whose caller has less time than the build takes would never succeed, if its build began anew
+// with each call.
+func TestABuildGoesOnForTheCallsAfterOneWithoutTime(t *testing.T) {
+	for _, cause := range []error{run.ErrDeadline, run.ErrCallerEnded} {
+		synctest.Test(t, func(t *testing.T) {
+			y := newYardOf(BuildOptions{})
+			ctx, leave := context.WithCancelCause(t.Context())
+			call := y.join(ctx, "a")
+			leave(cause)
+			if err := <-call; !errors.Is(err, cause) {
+				t.Errorf("the call waits on: %v", err)
+			}
+			next := y.join(t.Context(), "a")
+			close(y.finish)
+			if err := <-next; err != nil || y.begun.Load() != 1 {
+				t.Errorf("after %v: %v, %d builds", cause, err, y.begun.Load())
+			}
+		})
+	}
+}
+
+func TestABuildThatGoesOnEndsWithAOD(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := newYardOf(BuildOptions{})
+		ctx, leave := context.WithCancelCause(t.Context())
+		call := y.join(ctx, "a")
+		leave(run.ErrDeadline)
+		<-call
+		synctest.Wait()
+		if y.ended.Load() != 0 {
+			t.Error("the build has ended with the call")
+		}
+		y.builds.close()
+		if y.ended.Load() != 1 {
+			t.Error("the build goes on")
 		}
 	})
 }

@@ -126,7 +126,7 @@ func (c *Containers) Close() error {
 		v.(*living).release()
 	}
 	c.livings.Clear()
-	c.builds.tasks.Wait() // nobody waits for what they build any more
+	c.builds.close()
 	return nil
 }
 
