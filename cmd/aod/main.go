@@ -39,10 +39,23 @@ func startedAs() string {
 // signal ends the work in progress. A second one ends the process, and the next start
 // cleans up behind it.
 func mainCode(more ...unitKind) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, end := untilSignal()
+	defer end()
 	signal.Ignore(syscall.SIGPIPE) // the clean-up must run even if the reader of our output has gone
 	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr), moreKinds: more}
 	return app.run(ctx, os.Args[1:])
+}
+
+// untilSignal returns a context that ends with the first signal. Who sees its end can trust that
+// a second signal isn't caught any more.
+func untilSignal() (ctx context.Context, end context.CancelFunc) {
+	ctx, end = context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		end()
+	}()
+	return ctx, end
 }
