@@ -198,7 +198,8 @@ class Exits(CapsuleTest):
                     import time
                     def execute(payload):
                         print("ready", flush=True)
-                        time.sleep(60)
+                        while True:  # Python doesn't see a signal that comes just before a long sleep
+                            time.sleep(0.01)
                     """)
                 self.assertEqual("ready\n", process.stdout.readline())
                 process.send_signal(number)

@@ -84,7 +84,7 @@ class WithoutCode(CapsuleTest):
     def test_the_end_of_its_time_ends_a_tool_at_once(self):
         fifo = os.path.join(self.workspace, "begun")
         os.mkfifo(fifo)
-        self.tools(f"import time\ndef add(a, b):\n    open({fifo!r}, 'w').close()\n    time.sleep(60)\n")
+        self.tools(f"import time\ndef add(a, b):\n    open({fifo!r}, 'w').close()\n    while True:\n        time.sleep(0.01)\n")
         self.model(calls(("add", {"a": 1}), ("add", {"a": 2})))
         begun = threading.Event()
         threading.Thread(target=self.await_writer, args=(fifo, begun), daemon=True).start()
