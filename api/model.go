@@ -13,7 +13,7 @@ import (
 // ModelCall is one request of a run for a model, without what was asked and answered. It is
 // the data of an EventModel, too.
 type ModelCall struct {
-	N         int64       `json:"n"` // 1, 2, 3, … within the run
+	N         int64       `json:"n"` // 1, 2, 3, … within the run, as they were noted: soon after the end of each
 	At        time.Time   `json:"at"`
 	Dialect   string      `json:"dialect"`
 	Model     string      `json:"model"`              // as the run asked for it
