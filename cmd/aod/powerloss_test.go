@@ -102,10 +102,10 @@ func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
 
 	t.Run("an accepted run has its input", func(t *testing.T) {
 		after := s.on(t, accepted)
-		got := after.await(record.ID)
-		if _, err := after.client.Cancel(t.Context(), hold, ""); err != nil { // which goes on, too
+		if _, err := after.client.Cancel(t.Context(), hold, ""); err != nil { // which goes on, too, and may have the slot
 			t.Fatal(err)
 		}
+		got := after.await(record.ID)
 		if file, err := after.file(got, "copy"); got.Outcome != api.Success || string(file) != content {
 			t.Errorf("the run came to %s, its file has %d bytes of %d, %v: %+v", got.Outcome, len(file), len(content), err, got.Error)
 		}
