@@ -10,8 +10,7 @@ RACE    := -race -ldflags=-w -gcflags=all=-dwarf=false $(UNRACED:%=-gcflags='%=-
 PLAIN   := CGO_ENABLED=0 GOFLAGS="$(shell $(GO) env GOFLAGS) -trimpath"
 # The detector sleeps for a second at the end of each program, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
-# Tests wait for containers a fifth of their time: one package more than there are cores is tested at once,
-# and of each as many tests.
+# Tests wait for containers a fifth of their time: one package more than there are cores is tested at once.
 SLOTS   ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 LINTER  ?= golangci-lint
 LINTVER := v2.15.0
@@ -77,7 +76,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(SLOTS) -shuffle=on -timeout 55m ./...
+	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 55m ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
 	$(PLAIN) $(GO) test -C tools/sdks -vet=off -shuffle=on ./...
 
