@@ -3,7 +3,7 @@
 GO      ?= go
 # SQLite, translated from C, has no goroutine of its own, nor have the compression and the reading of
 # a pattern: watching each of their reads takes half of the time of some tests, and finds nothing.
-# What a debugger wants is a seventh of the time to compile, and a fifth of the time to link.
+# What a debugger wants is a seventh of the time to compile, and a sixth of the time to link.
 UNRACED := modernc.org/... compress/flate regexp/syntax
 RACE    := -race -ldflags=-w -gcflags=all=-dwarf=false $(UNRACED:%=-gcflags='%=-dwarf=false -race=false')
 # What runs without the detector is built as the program is, for each way to build compiles all anew.
