@@ -114,8 +114,8 @@ const oomScore = "500"
 
 // offerToOOMKiller raises our own score for the program to inherit; restore takes us
 // back to where we were, which a user may always do. The program has the score from its
-// first moment this way, without code between fork and exec. The file stays open in
-// between because hide takes the right to open it again.
+// first moment this way, without code between fork and exec; we have it for a moment
+// longer. The file stays open in between because hide takes the right to open it again.
 func offerToOOMKiller() (restore func()) {
 	const file = "/proc/self/oom_score_adj"
 	var buf [16]byte

@@ -38,6 +38,7 @@ func init() {
 		"hog-child": hogChild,
 		"kill":      func(a []string) { kill(number(a[0]), a[1:]) },
 		"linger":    linger,
+		"oom":       func([]string) { oomScores() },
 		"orphans":   orphans,
 		"tree":      tree,
 		"wait":      func([]string) { fmt.Println("ready"); time.Sleep(time.Minute) },
@@ -135,6 +136,21 @@ func cat(a []string) {
 		}
 		os.Stdout.Write(raw)
 	}
+}
+
+// oomScores prints its own score, and init's once that is another one: init takes its own back
+// when the program has begun.
+func oomScores() {
+	const file = "/proc/%s/oom_score_adj"
+	own, _ := os.ReadFile(fmt.Sprintf(file, "self"))
+	its := own
+	for range 6000 {
+		if its, _ = os.ReadFile(fmt.Sprintf(file, "1")); string(its) != string(own) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	fmt.Printf("%s%s", own, its)
 }
 
 // forge writes a report of its own, and leaves a process behind that goes on writing it.
