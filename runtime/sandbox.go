@@ -208,13 +208,18 @@ func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End
 	select {
 	case exit := <-s.exit: // an exit counts, also when the run's time is over by now
 		return s.readEnd(ctx, exit, nil)
+	case <-s.early():
+		return s.earlyEnd(), nil
 	default:
 	}
 	for {
 		select {
 		case exit := <-s.exit: // perhaps because ctx ended, and with it calls of the program
 			return s.readEnd(ctx, exit, stopCause(watched))
-		case <-s.early():
+		case <-s.early(): // perhaps because ctx ended, as above
+			if stopCause(watched) != nil {
+				return s.stopFor(ctx, context.Cause(watched))
+			}
 			return s.earlyEnd(), nil
 		case <-posted:
 			if watched.Err() == nil && s.noEndYet() {
