@@ -62,12 +62,11 @@ class Child:
             self._end(f"it hasn't read what it was told for {seconds:g} s")
 
     def _write(self, rest, end):
-        """Write until then; return what is left."""
+        """Write until then, and what it takes at once also after that; return what is left."""
         poll = select.poll()
         poll.register(self._process.stdin, select.POLLOUT)
-        while rest and (left := end - time.monotonic()) > 0:
-            if poll.poll(left * 1000):
-                rest = rest[os.write(self._process.stdin.fileno(), rest):]
+        while rest and poll.poll(max(end - time.monotonic(), 0) * 1000):
+            rest = rest[os.write(self._process.stdin.fileno(), rest):]
         return rest
 
     def kill(self):
