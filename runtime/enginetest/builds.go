@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -70,7 +71,7 @@ func (s suite) removeImages(t *testing.T) {
 func testImages(t *testing.T, s suite) {
 	t.Cleanup(func() { s.removeImages(t) })
 	ctx := s.context(t)
-	const tag = "aod.test/images:1"
+	tag := fmt.Sprintf("aod.test/images:%d", os.Getpid())
 	id, err := s.Engine.Build(ctx, s.dockerfile(tag, freshRun(runLines)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func (s *steps) of(text string) []runtime.StepState {
 
 func testBuilds(t *testing.T, s suite, classic bool) {
 	t.Cleanup(func() { s.removeImages(t) })
-	tag := fmt.Sprintf("aod.test/builds-%t:1", classic)
+	tag := fmt.Sprintf("aod.test/builds-%t:%d", classic, os.Getpid())
 	build := func(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
 		spec.Limits.Classic = classic
 		return s.Engine.Build(ctx, spec, progress)

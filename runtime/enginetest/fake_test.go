@@ -3,12 +3,11 @@ package enginetest
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 func TestFakeConforms(t *testing.T) {
 	Run(t, func(t *testing.T) Harness {

@@ -39,7 +39,7 @@ const (
 const floodBytes = 10 << 20
 
 // patience is how long anything may take before the test fails.
-const patience = time.Minute
+const patience = testkit.Patience
 
 // Run tests an engine; newEngine is called for each part. At the end nothing that
 // the suite labelled is left on the engine.

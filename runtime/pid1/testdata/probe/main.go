@@ -84,13 +84,20 @@ func bombSelf() {
 	}
 }
 
-// bomb lets a fork bomb work for a while beside the main program, then exits.
+// bomb lets a fork bomb work for a while beside the main program, then exits when a fork was refused.
 func bomb(a []string) {
 	if fork() == 0 {
 		forkForever()
 	}
 	time.Sleep(300 * time.Millisecond)
-	os.Exit(number(a[0]))
+	for {
+		switch fork() {
+		case 0:
+			rawExit()
+		case ^uintptr(0):
+			os.Exit(number(a[0]))
+		}
+	}
 }
 
 func burn(a []string) {
