@@ -371,18 +371,20 @@ func TestAProgramThatDoesNotStopIsGivenUp(t *testing.T) {
 }
 
 func TestAProgramThatNeverReadsDoesNotHoldTheTurn(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	p := newProgram(nil)
-	stdin := &fullPipe{closed: make(chan struct{})}
-	d, err := NewDialog(ACP, Pipes{Stdin: stdin, Stdout: p.pipes(0).Stdout}, State{}, &journal{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if _, err := d.Turn(ctx, "hello"); !errors.Is(err, context.DeadlineExceeded) || d.Reusable() {
-		t.Errorf("%v, reusable %v", err, d.Reusable())
-	}
+	synctest.Test(t, func(t *testing.T) { // the time is over only when the program is written to
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		p := newProgram(nil)
+		stdin := &fullPipe{closed: make(chan struct{})}
+		d, err := NewDialog(ACP, Pipes{Stdin: stdin, Stdout: p.pipes(0).Stdout}, State{}, &journal{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if _, err := d.Turn(ctx, "hello"); !errors.Is(err, context.DeadlineExceeded) || d.Reusable() {
+			t.Errorf("%v, reusable %v", err, d.Reusable())
+		}
+	})
 }
 
 func TestAStdinThatCannotBeWrittenFailsTheTurn(t *testing.T) {

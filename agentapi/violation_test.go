@@ -22,8 +22,9 @@ func TestStreamsThatBreakTheContract(t *testing.T) {
 		{"nothing at all", nil, "stream-terminal"},
 		{"no terminal event", []string{beat}, "stream-terminal"},
 		{"a terminal event without its empty line", []string{strings.TrimSuffix(good, "\n")}, "stream-terminal"},
-		{"two terminal events", []string{good, good}, "stream-single-terminal"},
-		{"an event after the terminal one", []string{good, beat}, "stream-terminal-last"},
+		// What follows a terminal event is sent with it: it is awaited for lingerTime only.
+		{"two terminal events", []string{good + good}, "stream-single-terminal"},
+		{"an event after the terminal one", []string{good + beat}, "stream-terminal-last"},
 		{"data that is no JSON", []string{"event: progress\ndata: {\n\n", good}, "stream-json"},
 		{"a terminal event that is no object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
 		{"a terminal event that is a list", []string{"event: done\ndata: []\n\n"}, "stream-json"},

@@ -62,7 +62,7 @@ func TestAHostileDockerfileIsReadQuickly(t *testing.T) {
 		text := strings.Repeat(line, 1<<20/len(line))
 		began := time.Now()
 		_ = fetches(text)
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%q: %v", line, took)
 		}
 	}

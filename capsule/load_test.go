@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/strictyaml"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -351,7 +352,7 @@ func TestHostileFiles(t *testing.T) {
 				if !strings.HasPrefix(told(err), c.want) {
 					t.Errorf("got  %s\nwant %s", told(err), c.want)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(testkit.Patience):
 				t.Fatal("Load hangs")
 			}
 		})

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 const runID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
 
@@ -186,10 +186,9 @@ func TestARedirectOnTheSameServerIsRefusedToo(t *testing.T) {
 }
 
 func TestAServerThatIsAway(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	_, err := connect(t, server.URL).Units(t.Context())
-	wantFault(t, err, fault.Unavailable, "is aod serve running at "+server.URL+"?")
+	away := "http://" + newStarting(t).address
+	_, err := connect(t, away).Units(t.Context())
+	wantFault(t, err, fault.Unavailable, "is aod serve running at "+away+"?")
 }
 
 func TestALostAnswerIsAskedForAgain(t *testing.T) {

@@ -3,11 +3,14 @@ package client
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 // token when it is.
 type starting struct {
 	t       *testing.T
+	socket  int // has the port from the start, so that nobody else takes it
 	address string
 	token   string // as it is written; "" before
 	bodies  []string
@@ -25,12 +29,20 @@ type starting struct {
 
 func newStarting(t *testing.T) *starting {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return &starting{t: t, address: l.Addr().String()}
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	syscall.CloseOnExec(socket)
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &starting{t: t, socket: socket, address: fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)}
 }
 
 // client makes a client whose nth pause starts the server.
@@ -50,7 +62,16 @@ func (s *starting) client(n int) *Client {
 }
 
 func (s *starting) start() {
-	l, err := net.Listen("tcp", s.address)
+	if err := syscall.Listen(s.socket, 16); err != nil {
+		s.t.Fatal(err)
+	}
+	own, err := syscall.Dup(s.socket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(own), "socket")
+	defer file.Close()
+	l, err := net.FileListener(file)
 	if err != nil {
 		s.t.Fatal(err)
 	}

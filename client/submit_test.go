@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestSubmit(t *testing.T) {
@@ -152,7 +153,9 @@ func TestARefusedUploadIsNotSent(t *testing.T) {
 	}
 	c := serve(t, answer(403, "application/problem+json", `{"code":"forbidden","detail":"not you"}`))
 	var sent atomic.Int64
-	c.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := c.http.Transport.(*http.Transport)
+	transport.ExpectContinueTimeout = testkit.Patience // the server may take long to refuse
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		return counting{conn, &sent}, err
 	}

@@ -60,7 +60,7 @@ func TestWhatIsSaidOfMisbehaviours(t *testing.T) {
 	for _, row := range rows {
 		does, code, said := row[1], row[2], row[3]
 		t.Run(does, func(t *testing.T) {
-			timeout := "1m"
+			timeout := "10m"
 			if strings.Contains(does, "--timeout 2s") {
 				timeout = "2s"
 			}

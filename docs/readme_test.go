@@ -26,11 +26,11 @@ var countRows = map[string]string{
 
 // Whoever pastes the README's blocks into a shell in a fresh clone, as somebody whose home
 // is empty, sees what it shows; the programs that it shows are those that run. The address
-// of the server is the only word that is changed.
+// of the server is the only word that is changed. Who pastes gives the server time to start.
 func TestTheREADMEWorks(t *testing.T) {
 	t.Parallel()
 	dockertest.Require(t)
-	requirePrograms(t, "make", "git", "script")
+	requirePrograms(t, "make", "git", "script", "curl")
 	_, blocks := readGuide(t, readme)
 	scripts, shown := stops(blocks)
 	dir := clone(t)
@@ -44,8 +44,15 @@ func TestTheREADMEWorks(t *testing.T) {
 	shown = append(shown, []block{{language: "json", text: `{"rows": 60}`}}, nil)
 
 	address := programtest.FreeAddress(t)
+	const serves = "aod serve --units examples/capsules &\n"
+	started := false
 	for i := range scripts {
 		scripts[i] = strings.ReplaceAll(scripts[i], readmeAddress, address)
+		started = started || strings.Contains(scripts[i], serves)
+		scripts[i] = strings.Replace(scripts[i], serves, serves+"until curl -sf -o /dev/null "+address+"/readyz; do sleep 0.1; done\n", 1)
+	}
+	if !started {
+		t.Fatalf("the README has no line %q", serves)
 	}
 	printed := paste(t, dir, scripts, newcomer(t, dir, "AOD_LISTEN="+address))
 	for i, said := range printed {

@@ -61,7 +61,7 @@ var volatile = []*regexp.Regexp{
 	regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`),
 	regexp.MustCompile(`\b[0-9a-f]{16,64}\b`),
 	regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:.]+Z`),
-	regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?(µs|ms|s|m|h)?\b`),
+	regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(e[+-][0-9]+)?(µs|ms|s|m|h)?)+\b`),
 }
 
 var gaps = regexp.MustCompile(` +`)

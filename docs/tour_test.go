@@ -3,6 +3,7 @@ package docs_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-// tourTime is far longer than a tour takes, also where images have to be built.
-const tourTime = 5 * time.Minute
+// tourTime is far longer than a tour takes, also where images have to be built on a busy machine.
+const tourTime = 15 * time.Minute
 
 // Whoever pastes the guide's blocks for a shell one after the other sees what stands
 // below each: a json block has the shape of what was printed, and the lines of a text
@@ -25,6 +29,9 @@ func TestTheToursShownWork(t *testing.T) {
 	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "network.md" {
+				alone(t)
+			}
 			_, blocks := readGuide(t, name)
 			scripts, shown := stops(blocks)
 			if len(scripts) == 0 {
@@ -37,6 +44,20 @@ func TestTheToursShownWork(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// alone has another copy of this test wait: the guide's own programs have ports that are fixed.
+func alone(t *testing.T) {
+	t.Helper()
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("aod-test-guide-ports-%d", os.Getuid()))
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -96,7 +117,7 @@ func paste(t *testing.T, dir string, scripts, env []string) []string {
 	cmd.Env = env
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = testkit.Patience // for the end of what is printed, which is read by others
 	err := cmd.Run()
 	printed := strings.Split(out.String(), between)
 	if err != nil {

@@ -125,7 +125,9 @@ var evils = []evil{
 	{
 		name: "CRLF", want: func(ok []string, p string) string { return strings.ReplaceAll(all(ok, p), "\n", "\r\n") },
 		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
-			stream(w, strings.Split(strings.ReplaceAll(all(ok, p), "\n", "\r\n"), "")...)
+			parts := strings.Split(strings.ReplaceAll(all(ok, p), "\n", "\r\n"), "")
+			last := len(parts) - 2 // the CR that ends the last event: the LF after it is awaited for restTime only
+			stream(w, append(parts[:last], parts[last]+parts[last+1])...)
 		},
 	},
 	{
@@ -358,11 +360,18 @@ func TestAProviderMayAnswerAsItLikes(t *testing.T) {
 }
 
 func (e evil) try(t *testing.T, path string, ok []string) {
+	if !strings.Contains(e.name, "hang") || !e.tryFor(t, path, ok, 2*time.Second) {
+		e.tryFor(t, path, ok, longSilence)
+	}
+}
+
+// tryFor has a gateway that bears silence for so long. On a busy machine a short time may end before the
+// provider has said all that it says: then nothing is checked, and it returns false.
+func (e evil) tryFor(t *testing.T, path string, ok []string, silence time.Duration) (inTime bool) {
+	t.Helper()
 	provider := newDouble(t, func(n int, w http.ResponseWriter, r *http.Request) { e.answer(n, w, r, ok, path) })
 	b := newBench(t, provider.URL)
-	if strings.Contains(e.name, "hang") {
-		b.opts.FirstByte, b.opts.Silence = 2*time.Second, 2*time.Second // a busy machine may take long to ask
-	}
+	b.opts.FirstByte, b.opts.Silence = silence, silence
 	kept := newBooks(ledger.Amount{})
 	b.session.Ledger = kept
 	b.serve()
@@ -370,17 +379,24 @@ func (e evil) try(t *testing.T, path string, ok []string) {
 	if strings.Contains(path, "chat") {
 		body = strings.TrimSuffix(body, "}") + `,"stream_options":{"include_usage":true}}`
 	}
-	a := b.ask("POST", "/v1"+path, body)
+	a, err := tryAt(t, b.server.URL, "POST", "/v1"+path, body)
 	told := b.told.last(t, 1)
+	asked := len(provider.requests())
+	late := err != nil || asked == 0 || !told.Spent.Estimated || e.want != nil && !strings.HasPrefix(a.body, e.want(ok, path))
+	if late && silence < longSilence {
+		return false
+	}
+	must(t, err)
 	shown := fmt.Sprint(a.header, told.Rule, told.Call) + a.body + string(told.Answer) + string(told.Request)
 	if strings.Contains(shown, canary) {
 		t.Fatalf("the key is to be seen: %v %+v", a, told)
 	}
 	e.checkAnswer(t, a, path, ok)
-	if asked := len(provider.requests()); asked != max(e.asked, 1) || told.Attempts != asked {
+	if asked != max(e.asked, 1) || told.Attempts != asked {
 		t.Errorf("asked %d times, %d told", asked, told.Attempts)
 	}
 	e.checkSpent(t, kept, told, path, int64(len(body))+told.Call.MaxTokens)
+	return true
 }
 
 func (e evil) checkAnswer(t *testing.T, a answered, path string, ok []string) {

@@ -79,7 +79,7 @@ func TestAProgramWaitsForItsRun(t *testing.T) {
 	if status != 200 || !strings.Contains(body, `"input":{"n":1}`) || !p.h.Asked() {
 		t.Errorf("%d %s", status, body)
 	}
-	if took := time.Since(began); took > 10*time.Second { // 0.2 ms of an idle machine
+	if took := time.Since(began); took > time.Minute { // 0.2 ms of an idle machine
 		t.Errorf("the answer took %v", took)
 	}
 	p.waiting(0)

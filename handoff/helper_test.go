@@ -14,15 +14,13 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
 )
 
 type problem = httpwire.Problem
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 const callee = `{"input":{"type":"object","additionalProperties":false,"properties":{
 	"n":{"type":"int"},"f":{"type":"string","format":"file_path"},"o":{"type":"dict","properties":{"f":{"type":"string","format":"file_path"}}},

@@ -3,10 +3,10 @@ package httpwire
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 func must(t testing.TB, err error) {
 	t.Helper()

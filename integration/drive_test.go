@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,6 +88,19 @@ func (s *server) end(t *testing.T, id string) api.Record {
 		t.Errorf("the run has ended, and its container is there: %+v", found)
 	}
 	return record
+}
+
+// touch makes a file in a run's container.
+func (s *server) touch(t *testing.T, container, path string) {
+	t.Helper()
+	conn, err := s.engine.Exec(t.Context(), container, []string{"touch", path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // file fetches an output file of a run, which the client holds against its SHA-256.

@@ -135,7 +135,7 @@ func (s *server) testCancel(t *testing.T) {
 func (s *server) testKill(t *testing.T) {
 	record := s.begin(t, `echo start >> /io/output/starts
 echo begun
-sleep 3
+until [ -e /workspace/go ]; do sleep 0.1; done
 echo '{"file":"starts"}' > /io/output.json
 echo over`)
 	testkit.Eventually(t, "the record names the run's container", func() (is bool) {
@@ -148,6 +148,7 @@ echo over`)
 		t.Fatalf("the run without its server: %+v, %v", state, err)
 	}
 	s.restart()
+	s.touch(t, record.Container.ID, "/workspace/go")
 	record = s.end(t, record.ID)
 	if record.Outcome != api.Success || record.Retries != 0 {
 		t.Fatalf("%s", show(record))

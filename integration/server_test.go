@@ -21,11 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-const (
-	port = "7070/tcp"
-	// patience is how long a test waits for what takes a moment.
-	patience = 30 * time.Second
-)
+const port = "7070/tcp"
 
 // server is `aod serve` in a container, as locked up as docker-compose.yml has it.
 type server struct {
@@ -82,7 +78,8 @@ func startServer(t *testing.T, env map[string]string) *server {
 		testcontainers.WithExposedPorts(port),
 		testcontainers.WithMounts(testcontainers.VolumeMount(s.volume, "/data")),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { service.apply(t, host) }),
-		testcontainers.WithWaitStrategy(wait.ForHTTP("/readyz").WithPort(port).WithStartupTimeout(patience).WithPollInterval(50*time.Millisecond)),
+		testcontainers.WithWaitStrategyAndDeadline(testkit.Patience,
+			wait.ForHTTP("/readyz").WithPort(port).WithStartupTimeout(testkit.Patience).WithPollInterval(50*time.Millisecond)),
 	)
 	if err != nil {
 		s.showLog()

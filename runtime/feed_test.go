@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAFeedSaysWhatWasGiven(t *testing.T) {
@@ -77,7 +78,7 @@ func TestATailReadsOnUntilTheProgramEnds(t *testing.T) {
 		if got != "new and last" {
 			t.Errorf("it read %q", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("it reads on")
 	}
 	waiting, err := l.OpenTail(0, make(chan struct{}))

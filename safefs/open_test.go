@@ -144,7 +144,7 @@ func TestAFIFOInThePlaceOfADirectoryKeepsNobodyWaiting(t *testing.T) {
 		if err == nil {
 			t.Error("it was opened")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Error("it waits for ever")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // childFile is opened by a child in its working directory.
@@ -33,6 +35,8 @@ func child() {
 	s, err := Open(childFile, Options{})
 	check(err)
 	if run := os.Getenv("AOD_STORE_RUN"); run != "" {
+		check(waitLong(s))
+		fmt.Println("ready")
 		for range appends {
 			check(s.Append(context.Background(), run, event("child")))
 		}
@@ -136,15 +140,27 @@ func survived(t *testing.T, s *Store, id string, n int) {
 	}
 }
 
+// waitLong has writes wait for another process for as long as anything takes. SQLite gives nobody a
+// turn: on a slow disk one that writes all the time can keep the other out for seconds.
+func waitLong(s *Store) error {
+	_, err := s.writer.db.Exec(fmt.Sprintf("PRAGMA busy_timeout = %d", testkit.Patience.Milliseconds()))
+	return err
+}
+
 // appends is what each of two processes does to one run.
 const appends = 200
 
 func TestTwoProcessesWriteOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), childFile)
 	s, r := openAt(t, path), aRun(1)
+	must(t, waitLong(s))
 	must(t, s.Insert(t.Context(), r, Key{}))
 	cmd := newChild(t, filepath.Dir(path), "AOD_STORE_RUN="+r.ID)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
 	must(t, cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n') // opening the file has no such patience
+	must(t, err)
 	for range appends {
 		must(t, s.Append(t.Context(), r.ID, event("parent")))
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // The test binary is its own other process: see crash_test.go.
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testkit.NoLeaks(m)
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)

@@ -7,11 +7,11 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 const key = "hunter2-hunter2"
@@ -103,18 +103,16 @@ func (b *bench) last() *http.Request {
 // exchange waits for the newest exchange that is over.
 func (b *bench) exchange() Exchange {
 	b.t.Helper()
-	for range 500 {
+	var last Exchange
+	testkit.Eventually(b.t, "the request is told of", func() bool {
 		b.mu.Lock()
-		n := len(b.told)
-		if n > 0 {
-			defer b.mu.Unlock()
-			return b.told[n-1]
+		defer b.mu.Unlock()
+		if n := len(b.told); n > 0 {
+			last = b.told[n-1]
 		}
-		b.mu.Unlock()
-		time.Sleep(10 * time.Millisecond)
-	}
-	b.t.Fatal("nobody was told of the request")
-	return Exchange{}
+		return len(b.told) > 0
+	})
+	return last
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }

@@ -77,7 +77,7 @@ func FuzzParse(f *testing.F) {
 			}
 			contract.Input.FileFields()
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Fatalf("it took %v", took)
 		}
 	})

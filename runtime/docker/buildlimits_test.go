@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // builtWith builds an image with one step, and returns what the step wrote.
 func builtWith(t *testing.T, engine *docker.Engine, limits runtime.BuildLimits, step string) (wrote string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	_, err = engine.Build(ctx, runtime.BuildSpec{
 		Limits: limits, NoCache: true, Labels: testLabels, Tags: []string{"aod.test/limits:1"},
-		WriteContext: tarOf("Dockerfile", "FROM "+dockertest.Image+"\nLABEL aod.test=docker\nRUN "+step+"\n"),
+		WriteContext: tarOf("Dockerfile", "FROM "+dockertest.Image+"\n"+labelLine+"\nRUN "+step+"\n"),
 	}, func(event runtime.BuildEvent) {
 		if event.State == runtime.StepLog {
 			wrote += event.Log + "\n"

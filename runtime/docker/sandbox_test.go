@@ -3,6 +3,7 @@ package docker_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,11 +15,16 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // These tests look at a container from inside: what a spec says must hold there.
 
-var testLabels = map[string]string{"aod.test": "docker"}
+// testLabels tell what this copy of the tests makes from what another one does.
+var testLabels = map[string]string{"aod.test": fmt.Sprint("docker-", os.Getpid())}
+
+// labelLine has what a build makes carry the labels, also where it fails.
+var labelLine = "LABEL aod.test=" + testLabels["aod.test"]
 
 // result is what came of a container.
 type result struct {
@@ -42,7 +48,7 @@ func run(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec) result
 // runUntil is run for a state that a busy engine knows later than the exit.
 func runUntil(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec, known func(runtime.ContainerState) bool) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	id, err := engine.Create(ctx, spec)
 	if err != nil {
@@ -179,7 +185,7 @@ func TestLimitsBite(t *testing.T) {
 		}
 	})
 	t.Run("a fork bomb runs out of processes", func(t *testing.T) {
-		spec := sandbox("for i in $(seq 50); do sleep 1 & done; wait; echo all")
+		spec := sandbox("for i in $(seq 50); do sleep 30 & done; wait; echo all")
 		spec.Limits.PIDs = 10
 		if got := run(t, engine, spec); got.state.ExitCode == 0 || !strings.Contains(got.stderr, "fork") {
 			t.Errorf("%+v", got)
@@ -234,8 +240,8 @@ func TestACancelledBuildStopsOnTheEngine(t *testing.T) {
 	t.Cleanup(func() { removeImages(t, engine) })
 	for name, classic := range map[string]bool{"BuildKit": false, "classic": true} {
 		t.Run(name, func(t *testing.T) {
-			const marker = "sleep 4242.125"
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			marker := fmt.Sprintf("sleep 4242.%d", os.Getpid()) // no other process's
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 			defer cancel()
 			seen := make(chan bool, 1)
 			go func() {
@@ -244,7 +250,7 @@ func TestACancelledBuildStopsOnTheEngine(t *testing.T) {
 			}()
 			_, err := engine.Build(ctx, runtime.BuildSpec{
 				Limits: runtime.BuildLimits{Classic: classic}, NoCache: true, Labels: testLabels,
-				WriteContext: tarOf("Dockerfile", "FROM "+dockertest.Image+"\nLABEL aod.test=docker\nRUN "+marker+"\n"),
+				WriteContext: tarOf("Dockerfile", "FROM "+dockertest.Image+"\n"+labelLine+"\nRUN "+marker+"\n"),
 			}, nil)
 			if err == nil {
 				t.Fatal("the build went on")
@@ -252,7 +258,7 @@ func TestACancelledBuildStopsOnTheEngine(t *testing.T) {
 			if !<-seen {
 				t.Skip("the engine's processes can't be seen from here")
 			}
-			after, stop := context.WithTimeout(context.Background(), 30*time.Second)
+			after, stop := context.WithTimeout(context.Background(), testkit.Patience)
 			defer stop()
 			if !eventually(after, func() bool { return !processRuns(marker) }) {
 				t.Error("the step still runs on the engine")
@@ -264,7 +270,7 @@ func TestACancelledBuildStopsOnTheEngine(t *testing.T) {
 // removeImages removes what failed builds left. The engine is still clearing away
 // their containers, which hold the images, so it takes more than one attempt.
 func removeImages(t *testing.T, engine *docker.Engine) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	gone := eventually(ctx, func() bool {
 		images, err := engine.ImagesByLabel(ctx, testLabels)

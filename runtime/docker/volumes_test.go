@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/initbin"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // carried is a run whose files are carried to the engine and back.
@@ -216,7 +217,7 @@ print $s "GET /asked HTTP/1.0\r\n\r\n"; $s->flush; print while <$s>'; echo; echo
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello to "+r.URL.Path) })}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if !eventually(ctx, func() bool { return seen.has("stdout: ready") }) {
 		t.Errorf("the log is %q", seen.sorted())
@@ -360,7 +361,7 @@ func TestAFileTransferCarriesTheFilesOfHandoffs(t *testing.T) {
 	run := newCarried(t, `cd /io/handoff/outgoing && mkdir -p d/e && echo one > d/e/f && echo two > g && ln -s /etc/passwd link && ln -s d up && mkfifo fifo
 head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming/a/b ]; do sleep 0.05; done; cat /io/handoff/incoming/a/b /io/handoff/incoming/c; stat -c '%a %u' /io/handoff/incoming/c; sleep 300`)
 	s, layout, seen := run.start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if !eventually(ctx, func() bool { return seen.has("stdout: packed") }) {
 		t.Fatalf("the log is %q", seen.sorted())

@@ -18,7 +18,7 @@ import (
 )
 
 // testPatience is more than anything here takes on a loaded machine.
-const testPatience = 30 * time.Second
+const testPatience = testkit.Patience
 
 // listenForInit listens where a sandbox with this directory finds its host.
 func listenForInit(t *testing.T, dir string) *net.UnixListener {

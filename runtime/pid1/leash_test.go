@@ -10,8 +10,15 @@ import (
 )
 
 func TestAProgramEndsWithItsHost(t *testing.T) {
-	r := sandbox{program: []string{"-leash", initreport.ControlPath, "--", "/probe", "wait"}}.runWith(t, func(*net.UnixConn) {}) // it goes at once
-	if report := r.report(t); !report.Terminated || r.code != 128+15 {
-		t.Errorf("%+v", r)
+	s := sandbox{program: []string{"-leash", initreport.ControlPath, "--", "/probe", "wait"}}
+	for range 5 { // it has a second to end by SIGTERM, which can be too little on a busy machine
+		r := s.runWith(t, func(*net.UnixConn) {}) // the host goes at once
+		if report := r.report(t); !report.Terminated || r.code != 128+15 && r.code != 128+9 {
+			t.Fatalf("%+v", r)
+		}
+		if r.code == 128+15 {
+			return
+		}
 	}
+	t.Error("it was killed each time")
 }

@@ -87,38 +87,54 @@ func TestRelayHoldsAsManyAsThereArePlaces(t *testing.T) {
 }
 
 func TestRelayOutlivesItsServer(t *testing.T) {
-	t.Run("a server that comes within the patience", func(t *testing.T) {
-		s := newAPIServer(t, echoAtTheEnd)
-		r := sandbox{api: s.dir, program: []string{"--", "/probe", "wait-for-end"}}.run(t, func(string) { s.start(t) })
-		if !strings.HasPrefix(r.stdout, "ready\n\"anybody?\" false") {
-			t.Errorf("%+v", r)
+	// The patience is two seconds, and a busy machine may need them for itself: one success is enough.
+	ofFive := func(t *testing.T, succeeds func() (result, bool)) {
+		t.Helper()
+		var r result
+		for range 5 {
+			var ok bool
+			if r, ok = succeeds(); ok {
+				return
+			}
 		}
+		t.Errorf("%+v", r)
+	}
+	t.Run("a server that comes within the patience", func(t *testing.T) {
+		ofFive(t, func() (result, bool) {
+			s := newAPIServer(t, echoAtTheEnd)
+			r := sandbox{api: s.dir, program: []string{"--", "/probe", "wait-for-end"}}.run(t, func(string) { s.start(t) })
+			return r, strings.HasPrefix(r.stdout, "ready\n\"anybody?\" false")
+		})
 	})
 	t.Run("a server that has left its socket behind, and comes back", func(t *testing.T) {
-		s := newAPIServer(t, echoAtTheEnd).start(t)
-		s.listener.(*net.UnixListener).SetUnlinkOnClose(false)
-		s.stop()
-		r := sandbox{api: s.dir, program: []string{"--", "/probe", "wait-for-end"}}.run(t, func(string) {
-			if err := os.Remove(filepath.Join(s.dir, "aod.sock")); err != nil {
-				t.Error(err)
-			}
-			s.start(t)
+		ofFive(t, func() (result, bool) {
+			s := newAPIServer(t, echoAtTheEnd).start(t)
+			s.listener.(*net.UnixListener).SetUnlinkOnClose(false)
+			s.stop()
+			r := sandbox{api: s.dir, program: []string{"--", "/probe", "wait-for-end"}}.run(t, func(string) {
+				if err := os.Remove(filepath.Join(s.dir, "aod.sock")); err != nil {
+					t.Error(err)
+				}
+				s.start(t)
+			})
+			return r, strings.HasPrefix(r.stdout, "ready\n\"anybody?\" false")
 		})
-		if !strings.HasPrefix(r.stdout, "ready\n\"anybody?\" false") {
-			t.Errorf("%+v", r)
-		}
 	})
 	t.Run("no server ever", func(t *testing.T) {
 		r := newAPIServer(t, nil).run(t, "wait-for-end")
-		if r.stdout != "ready\n\"\" true 2\n" || r.stderr != "" {
+		text, found := strings.CutPrefix(r.stdout, "ready\n\"\" true ")
+		if seconds, err := strconv.Atoi(strings.TrimSuffix(text, "\n")); !found || err != nil || seconds < 2 || r.stderr != "" {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("a server that hangs up", func(t *testing.T) {
-		r := newAPIServer(t, func(*net.UnixConn) {}).start(t).run(t, "wait-for-end")
-		if !strings.HasPrefix(r.stdout, "ready\n\"\" ") || !strings.HasSuffix(r.stdout, " 0\n") {
-			t.Errorf("%+v", r)
-		}
+		ofFive(t, func() (result, bool) {
+			r := newAPIServer(t, func(*net.UnixConn) {}).start(t).run(t, "wait-for-end")
+			if !strings.HasPrefix(r.stdout, "ready\n\"\" ") {
+				t.Errorf("%+v", r)
+			}
+			return r, strings.HasSuffix(r.stdout, " 0\n") // as it ends without waiting
+		})
 	})
 	t.Run("clients that break off", func(t *testing.T) {
 		r := newAPIServer(t, echo).start(t).run(t, "reset", "64")
@@ -140,7 +156,7 @@ func TestRelayEndsWithTheProgram(t *testing.T) {
 	s := newAPIServer(t, ignore).start(t)
 	start := time.Now()
 	r := s.run(t, "leave-open", "9", "80")
-	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > 20*time.Second {
+	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > testPatience {
 		t.Errorf("%+v", r)
 	}
 }

@@ -120,7 +120,7 @@ func TestUsageOfADishonestFarEnd(t *testing.T) {
 		})
 	}
 	t.Run("that answers too much is heard as far as an answer goes", func(t *testing.T) {
-		l := liar(t, Options{}, func(s *yamux.Stream) { _, _ = s.Write(make([]byte, 100<<10)) })
+		l := liar(t, Options{Answer: patience}, func(s *yamux.Stream) { _, _ = s.Write(make([]byte, 100<<10)) })
 		if got, err := l.Usage(t.Context()); err != nil || got != (Usage{}) {
 			t.Errorf("%+v, %v", got, err)
 		}

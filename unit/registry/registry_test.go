@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -99,7 +100,7 @@ func TestEdits(t *testing.T) {
 // rest looks until a directory has been at rest for long enough to be trusted.
 func (f fixture) rest(name string) {
 	f.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); {
 		before := f.reads.Load()
 		f.get(name)
 		if f.reads.Load() == before {

@@ -6,7 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAWatcherWaitsForChanges(t *testing.T) {
@@ -26,7 +27,7 @@ func TestAWatcherWaitsForChanges(t *testing.T) {
 	w := NewWatcher(dir, data)
 	awaited := func(t *testing.T) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // a slow look lengthens the pauses
 		defer cancel()
 		if err := w.Await(ctx); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,27 +265,29 @@ func TestAListOfTooManyToolsIsRefused(t *testing.T) {
 }
 
 func TestACallTakesNoLongerThanItMay(t *testing.T) {
-	c := newTestClient(t)
-	s := New(Options{Timeout: time.Millisecond}, c.send)
-	f := talkWith(t, s)
-	heard := make(chan string, 2)
-	go func() {
-		for range 2 {
-			heard <- f.hears()
+	synctest.Test(t, func(t *testing.T) { // the time is over only when the server has the call
+		c := newTestClient(t)
+		s := New(Options{Timeout: time.Millisecond}, c.send)
+		f := talkWith(t, s)
+		heard := make(chan string, 2)
+		go func() {
+			for range 2 {
+				heard <- f.hears()
+			}
+		}()
+		asks(t, s, call(1, "slow"))
+		if got := c.next(); codeOf(t, got) != codeTimeout {
+			t.Errorf("got %s", got)
 		}
-	}()
-	asks(t, s, call(1, "slow"))
-	if got := c.next(); codeOf(t, got) != codeTimeout {
-		t.Errorf("got %s", got)
-	}
-	<-heard
-	if got := <-heard; got != `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timeout"}}` {
-		t.Errorf("the server hears %s", got)
-	}
-	f.says(result(1), `{"jsonrpc":"2.0","method":"notifications/message"}`)
-	if got := c.next(); !strings.Contains(got, "message") {
-		t.Errorf("the late answer came: %s", got)
-	}
+		<-heard
+		if got := <-heard; got != `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timeout"}}` {
+			t.Errorf("the server hears %s", got)
+		}
+		f.says(result(1), `{"jsonrpc":"2.0","method":"notifications/message"}`)
+		if got := c.next(); !strings.Contains(got, "message") {
+			t.Errorf("the late answer came: %s", got)
+		}
+	})
 }
 
 func TestADeafServerHoldsNobody(t *testing.T) {

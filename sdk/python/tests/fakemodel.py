@@ -56,6 +56,7 @@ class FakeModel:
         self.bodies = []
         self.headers = []
         self.facts = {"dialects": ["chat", "messages"]} if facts is None else facts
+        self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.model = self
@@ -68,9 +69,14 @@ class FakeModel:
         self._thread.join()
         self._server.server_close()
 
-    def next(self):
-        answer = self.answers.pop(0) if self.answers else error(500, message="the script is at its end")
-        return answer(self.requests[-1]) if callable(answer) else answer
+    def next(self, path, raw, headers):
+        document = json.loads(raw)
+        with self._lock:  # the lists have the same order, however many ask at once
+            self.bodies.append((path, raw))
+            self.headers.append(headers)
+            self.requests.append(document)
+            answer = self.answers.pop(0) if self.answers else error(500, message="the script is at its end")
+        return answer(document) if callable(answer) else answer
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -82,10 +88,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         model = self.server.model
         raw = self.rfile.read(int(self.headers["Content-Length"]))
-        model.bodies.append((self.path, raw))
-        model.headers.append(dict(self.headers))
-        model.requests.append(json.loads(raw))
-        answer = model.next()
+        answer = model.next(self.path, raw, dict(self.headers))
         if answer is None:
             self.close_connection = True
         elif "error" in answer:

@@ -49,7 +49,7 @@ class CapsuleTest(unittest.TestCase):
     def run_capsule(self, main, payload=None, schema=ANYTHING):
         """Run the capsule to its end; leaves status, stdout, stderr and output."""
         process = self.start(main, payload, schema)
-        self.stdout, self.stderr = process.communicate(timeout=30)
+        self.stdout, self.stderr = process.communicate(timeout=180)
         self.status = process.returncode
         self.output = self.read_output()
         return self.output

@@ -51,7 +51,7 @@ class Several(Handshake):
         self.until(lambda: len(self.posted) == runs or process.poll() is not None)
         process.terminate()
         shares = []
-        for text in process.communicate(timeout=30):
+        for text in process.communicate(timeout=180):
             for number in range(runs):
                 share, end, text = text.partition(f"\x1eaod-end r{number}\x1e\n")
                 self.assertTrue(end, text)
@@ -97,7 +97,7 @@ class Several(Handshake):
         process = self.park(f"""
             import os, signal, sys
             def execute(payload):
-                seen = [os.getcwd(), dict(os.environ), sys.argv[:], os.listdir({self.scratch!r}), str(signal.getsignal(signal.SIGUSR1)), os.umask(0o7)]
+                seen = [os.getcwd(), dict(os.environ), sys.argv[:], os.listdir({self.scratch!r}), str(signal.getsignal(signal.SIGUSR1)), os.umask(0o7), signal.getitimer(signal.ITIMER_REAL)]
                 sys.stdout.write('no end of the line')
                 os.makedirs({self.scratch!r} + '/a/b')
                 open({self.scratch!r} + '/a/b/c', 'w').close()
@@ -108,7 +108,7 @@ class Several(Handshake):
                 del os.environ['PATH']
                 sys.argv.append('more')
                 signal.signal(signal.SIGUSR1, lambda *_: None)
-                signal.alarm(1)
+                signal.alarm(600)
                 sys.stderr = open({self.io!r} + '/err', 'a')
                 return {{'seen': seen}}
         """)

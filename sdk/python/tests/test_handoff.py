@@ -4,7 +4,7 @@ import time
 from unittest import mock
 
 import aod
-from aod import api, calls
+from aod import api, calls, watch
 from fakeapi import APITest, accept, failed, problem, succeeded
 
 
@@ -189,11 +189,14 @@ class Many(APITest):
         self.assertEqual([], list(found))
 
     def test_twenty_at_once_do_not_wait_for_one_another(self):
-        self.serve(accept(lambda n, age: age > 1 and succeeded(n, {"n": n})))
-        begin = time.monotonic()
+        asked = set()  # none ends before all have been asked for
+
+        def ended(n, _age):
+            asked.add(n)
+            return len(asked) == 20 and succeeded(n, {"n": n})
+        self.serve(accept(ended))
         handles = [aod.start("csv") for _ in range(20)]
-        self.assertEqual(set(range(20)), {handle.result().output["n"] for handle in aod.as_completed(handles)})
-        self.assertLess(time.monotonic() - begin, 15)
+        self.assertEqual(set(range(20)), {handle.result().output["n"] for handle in aod.as_completed(handles, timeout=120)})
 
     def test_more_than_connections_take_turns(self):
         ids = []
@@ -220,11 +223,13 @@ class Many(APITest):
 
     def test_those_that_take_too_long_are_a_timeout(self):
         self.serve(accept(lambda n, _: n == 0 and succeeded(n)))
-        handles = [aod.start("csv") for _ in range(3)]
-        found = aod.as_completed(handles, timeout=2)
-        self.assertEqual("h0", next(found).id)
-        with self.assertRaises(TimeoutError):
-            next(found)
+        handles, now = [aod.start("csv") for _ in range(3)], [0]
+        with mock.patch.object(calls, "time", mock.Mock(monotonic=lambda: now[0])):
+            found = aod.as_completed(handles, timeout=120)
+            self.assertEqual("h0", next(found).id)
+            now[0] = 119.9  # what is left for the others is a tenth of a second
+            with self.assertRaises(TimeoutError):
+                next(found)
 
     def test_ended_ones_and_doubles_come_once_and_nothing_from_nothing(self):
         self.serve(accept(lambda n, _: succeeded(n)))
@@ -247,11 +252,11 @@ class Many(APITest):
     def test_a_silent_api_does_not_stretch_a_timeout(self):
         quiet = threading.Event()
         self.addCleanup(quiet.set)
-        self.serve(lambda request: (202, {"handoff_id": "h"}) if request.command == "POST" else quiet.wait(30) and None)
+        self.serve(lambda request: (202, {"handoff_id": "h"}) if request.command == "POST" else quiet.wait(180) and None)
         begin, handle = time.monotonic(), aod.start("csv")
         with self.assertRaises(TimeoutError):
             handle.result(timeout=0.2)
-        self.assertLess(time.monotonic() - begin, 20)
+        self.assertLess(time.monotonic() - begin, 60)
 
     def test_cancel_asks_once_and_spares_those_that_have_ended(self):
         self.serve(lambda request: (202, {"handoff_id": "a/b"}) if request.command != "GET" else succeeded("a/b"))
@@ -266,19 +271,20 @@ class Many(APITest):
 class Watching(APITest):
     def test_progress_is_sent_within_its_bounds(self):
         self.serve(lambda _: (204, b""))
-        aod.progress(250, "é" * 1000, "m")
+        with mock.patch.object(watch, "PROGRESS_SECONDS", 60):  # or a slow machine's word is lost
+            aod.progress(250, "é" * 1000, "m")
+            aod.progress(step="only")
         self.assertEqual({"percent": 100, "step": "é" * 512, "message": "m"}, self.api.requests[0].document)
-        aod.progress(step="only")
         self.assertEqual({"step": "only"}, self.api.requests[1].document)
 
     def test_progress_never_raises_and_never_blocks_for_long(self):
         aod.progress(1)
         quiet = threading.Event()
         self.addCleanup(quiet.set)
-        self.serve(lambda _: quiet.wait(30) and None)
+        self.serve(lambda _: quiet.wait(180) and None)
         begin = time.monotonic()
         aod.progress(2)
-        self.assertLess(time.monotonic() - begin, 20)
+        self.assertLess(time.monotonic() - begin, 60)
         aod.progress(object(), object(), object())
         aod.progress(float("nan"))
         del os.environ["AOD_SOCKET"]

@@ -5,7 +5,7 @@ import time
 from unittest import mock
 
 import aod
-from aod import mcplines, servers
+from aod import mcpclient, mcphttp, mcplines, servers
 from fakeapi import problem
 from fakemodel import AgentTest, calls, final
 
@@ -22,6 +22,10 @@ class Units(AgentTest):
     def setUp(self):
         super().setUp()
         self.addCleanup(servers.end)
+        for module, name in ((mcpclient, "NOTICE_SECONDS"), (mcphttp, "CLOSE_SECONDS")):
+            patch = mock.patch.object(module, name, 60)  # or what a slow machine hears late comes out of its order
+            patch.start()
+            self.addCleanup(patch.stop)
         self.asked, self.ended = [], []
         self.answer = lambda message: {"content": [{"type": "text", "text": f"did {message['params']['name']}"}]}
 

@@ -98,5 +98,5 @@ class WithoutCode(CapsuleTest):
         process = self.start(None, {}, SCHEMA)
         self.assertTrue(begun.wait(60))
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=180)
         self.assertEqual((143, None), (process.returncode, self.read_output()))
