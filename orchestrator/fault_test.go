@@ -44,7 +44,7 @@ func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) 
 	}
 	o := newLocal(t, container.New(fake, container.Options{}), Options{Home: t.TempDir()})
 	ended, err := o.Run(t.Context(), Request{
-		Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: 10 * time.Second},
+		Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: time.Minute},
 		OutDir:  filepath.Join(t.TempDir(), "out"),
 	})
 	if closed := o.Close(); closed != nil {

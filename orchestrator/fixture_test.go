@@ -328,7 +328,7 @@ func (w *fixture) nothingLeft() {
 	if t.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	w.service.Shutdown(ctx, true)
 	if err := w.service.Close(); err != nil {

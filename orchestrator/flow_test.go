@@ -363,7 +363,7 @@ nodes:
     ask: Publish ${{ input.n }}?
     show: {n: "${{ input.n }}"}
     form: {type: object, properties: {why: {type: string}}, required: [why]}
-    timeout: 20s
+    timeout: 50s
     next: {approve: b, reject: end, timeout: late}
   b: {set: {why: "${{ state.why ?? \"\" }}"}}
   late: {set: {late: true}}

@@ -25,6 +25,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -412,13 +413,14 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		}
 		go func() {
 			defer w.open("wide")
-			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-				if l := latest.Load(); l != nil {
-					if _, waiting := l.queue.Counts(); waiting["caller"] > 120 {
-						return
-					}
+			testkit.Within(testkit.Patience, func() bool {
+				l := latest.Load()
+				if l == nil {
+					return false
 				}
-			}
+				_, waiting := l.queue.Counts()
+				return waiting["caller"] > 120
+			})
 		}()
 		record := runs(t.Context(), fan)
 		if record.Outcome != api.Success || len(record.Calls) != 130 {
@@ -434,9 +436,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer cancel()
-			for deadline := time.Now().Add(10 * time.Second); w.starts("y") == 0 && time.Now().Before(deadline); {
-				time.Sleep(time.Millisecond)
-			}
+			testkit.Within(testkit.Patience, func() bool { return w.starts("y") > 0 })
 		}()
 		record := runs(ctx, script{Mark: "x", Calls: []script{{Mark: "y", Until: "never"}}})
 		if record.Outcome != api.WasCancelled || len(record.Calls) != 1 || record.Calls[0].Outcome != api.WasCancelled {

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -252,7 +252,7 @@ func TestCallsEndWithTheirCaller(t *testing.T) {
 // runCaller runs the unit "caller", which may call "called".
 func runCaller(t *testing.T, l *Local) api.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	req := playRequest(t, "caller")
 	req.Unit.Policy.Grants = []string{"called"}

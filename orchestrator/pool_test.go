@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func mustJSON(v any) []byte {
@@ -147,7 +148,10 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 
 func TestAPoolLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after those of the fixture
+	t.Cleanup(func() { // after those of the fixture
+		testkit.Within(testkit.Patience, func() bool { return goleak.Find(before) == nil })
+		goleak.VerifyNone(t, before)
+	})
 	w := newPoolFixture(t, map[string]int{"worker": 2, "asker": 2})
 	w.asking()
 	for range 5 {

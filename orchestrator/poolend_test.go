@@ -9,12 +9,13 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 	for _, unit := range []string{"worker", "asker"} {
 		t.Run(unit, func(t *testing.T) {
-			const limit = 300 * time.Millisecond
+			limit := 300 * time.Millisecond
 			w := newPoolFixture(t, map[string]int{unit: 1})
 			if unit == "asker" {
 				w.asking()
@@ -38,10 +39,19 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 				}
 				return w.await(record.ID)
 			}
-			w.wantWaited(timed(orders{Mark: "b"}))
-			record := timed(orders{Mark: "c", Until: "never"})
-			if record.Outcome != api.TimedOut || record.Container.WaitedMS <= run.Milliseconds(limit) || record.Timings.Run < run.Milliseconds(limit)*0.9 {
-				t.Errorf("record %s", show(record))
+			record := timed(orders{Mark: "b"})
+			for record.Outcome == api.TimedOut && limit < testkit.Patience/8 { // a busy machine may take longer for it
+				limit *= 4
+				record = timed(orders{Mark: "b"})
+			}
+			w.wantWaited(record)
+			record = timed(orders{Mark: "c", Until: "never"})
+			if record.Outcome != api.TimedOut || record.Container.WaitedMS <= run.Milliseconds(limit) ||
+				states(record) != "idle starting running timeout cleanup idle" {
+				t.Fatalf("record %s", show(record))
+			}
+			if took := record.Transitions[3].At.Sub(record.Transitions[1].At); took < limit*9/10 {
+				t.Errorf("it had %v of %v: %s", took, limit, show(record))
 			}
 		})
 	}
@@ -55,13 +65,11 @@ func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
 	away := fault.New(fault.Unavailable, "the engine is away")
 	id := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(id, func(r api.Record) bool { return running(r) && w.starts("a") == 1 })
-	w.breaks("Remove", away)
+	w.breaks("Remove", passes{away}) // once: it goes before the run is out of retries
 	if err := w.engine.Kill(t.Context(), first.Container); err != nil {
 		t.Fatal(err)
 	}
-	w.until(id, func(r api.Record) bool { return len(r.Attempts) > 0 })
-	w.breaks("Remove", nil)
-	w.until(id, func(r api.Record) bool { return running(r) && w.starts("a") == 2 })
+	w.until(id, func(r api.Record) bool { return running(r) && len(r.Attempts) == 1 && w.starts("a") == 2 })
 	if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: first.ID}); len(refs) > 0 {
 		t.Errorf("left beside the next attempt: %v", refs)
 	}

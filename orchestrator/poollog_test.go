@@ -16,8 +16,9 @@ func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
 	w.loads(func(_ context.Context, l loading) int {
 		w.mu.Lock()
 		n++
+		own := n
 		w.mu.Unlock()
-		fmt.Fprintf(l.stdout, "loading %d\nloaded %d\n", n, n)
+		fmt.Fprintf(l.stdout, "loading %d\nloaded %d\n", own, own)
 		return 0
 	})
 	w.asking()

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/push"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // hook is a receiver of the test's own, which remembers what it was told by its paths.
@@ -85,7 +86,7 @@ func (h *hook) config(id string) api.PushConfig {
 
 func nearHook() push.Options {
 	private := []egress.Exception{{Host: "canary-hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
-	return push.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond}
+	return push.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience}
 }
 
 // telling is a fixture whose runs tell receivers.
@@ -216,9 +217,9 @@ func TestPushesGoOnAfterARestart(t *testing.T) {
 }
 
 func TestADeadReceiverHarmsNoRun(t *testing.T) {
-	h := newHook(t)
+	h := &hook{Server: httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))}
+	t.Cleanup(h.Close) // its port would be another's, if it was closed before
 	dead := h.config("a")
-	h.Close()
 	w := newTelling(t)
 	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Pushes: []api.PushConfig{dead}})
 	if err != nil {

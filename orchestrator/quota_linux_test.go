@@ -78,7 +78,7 @@ func TestTheKernelKeepsTheDiskLimit(t *testing.T) {
 			home, out := filepath.Join(disk, "home"), filepath.Join(disk, c.name)
 			o := newLocal(t, container.New(keeping{fake}, container.Options{Limits: limits}), Options{Home: home, Limits: limits})
 			ended, err := o.Run(t.Context(), Request{
-				Request: run.Request{Unit: unit.Of(loaded), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: 20 * time.Second},
+				Request: run.Request{Unit: unit.Of(loaded), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: time.Minute},
 				OutDir:  out,
 			})
 			if closed := o.Close(); closed != nil || err != nil {

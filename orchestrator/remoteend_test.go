@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 		})
 	}
 	t.Run("nobody is there", func(t *testing.T) {
-		agent.Close()
+		writeWords(t, filepath.Join(w.opts.Sources[0], "words"), "http://127.0.0.1:1", "retries: 0\n") // nobody gets this port by chance
 		record := w.await(w.ask("a"))
 		if e := record.Error; record.Outcome != api.SystemError || e.Category != api.CategoryTransient || e.Kind != "unavailable" || !strings.Contains(e.Message, "refused") {
 			t.Errorf("record %s", show(record))

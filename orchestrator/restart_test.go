@@ -215,9 +215,12 @@ func TestWhatWaitsHearsThatNothingNewIsToBegin(t *testing.T) {
 func TestARunThatWaitsTooLongIsNotTriedAgain(t *testing.T) {
 	gate, s := make(chan struct{}), &stage{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) { return a.waits(ctx, gate) }
-	p := newPlays(t, s, func(o *Options) { o.Concurrency, o.QueueWait = 1, 200*time.Millisecond })
+	p := newPlays(t, s, func(o *Options) { o.Concurrency = 1 })
 	first := p.submit()
 	p.until(first, running)
+	p.stop()
+	p.opts.QueueWait = 200 * time.Millisecond // only now: the first one needs its time for a free slot, too
+	p.start()
 	second := p.submit()
 	record := p.await(second)
 	if record.Outcome != api.SystemError || record.Error.Kind != api.KindQueueTimeout || record.Error.Category != api.CategoryTransient || record.Retries != 0 || record.Timings.Queue < 200 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestTheSandboxFromInside(t *testing.T) {
@@ -117,8 +118,8 @@ cp /workspace/said /io/output/said`)
 	if _, err := fmt.Sscan(string(said), &bytes, &seconds); err != nil {
 		t.Fatalf("%v: %q", err, said)
 	}
-	const buffered, rate = 16 << 20, 4 << 20 // pipes and sockets on the way take some
-	if most := buffered + rate*(seconds+1); bytes > most || bytes < 1<<20 {
+	const buffered, rate = 16 << 20, 4 << 20                                 // pipes and sockets on the way take some
+	if most := buffered + rate*(seconds+1); bytes > most || bytes < 64<<10 { // one write goes through, whoever reads
 		t.Errorf("the program could write %d bytes in %d seconds, want at most %d", bytes, seconds, most)
 	}
 }
@@ -145,23 +146,24 @@ func TestTheEndOfARunIsTheEndOfItsProcesses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		script  string
-		timeout time.Duration
 		outcome api.Outcome
 	}{
-		"it ends by itself": {`echo '{}' > /io/output.json`, time.Minute, api.Success},
-		"it is stopped":     {`echo ready; while :; do sleep 1; done`, 3 * time.Second, api.TimedOut},
+		"it ends by itself": {`echo '{}' > /io/output.json`, api.Success},
+		"it is stopped":     {`while :; do sleep 1; done`, api.WasCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			word := "1000000." + strconv.FormatUint(rand.Uint64(), 10) // of no other test's processes
 			req := p.request(`trap '' TERM; setsid bash -c 'trap "" TERM; touch /tmp/up; exec sleep ` + word + `' & until [ -e /tmp/up ]; do :; done; echo started; ` + c.script)
-			req.Timeout = c.timeout
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			seen := c.outcome == api.Success // it doesn't wait to be seen
 			req.Observe = func(e run.Event) {
-				if e.Log != nil && e.Log.Text == "started" {
-					seen = seen || len(processesNamed(t, word)) > 0
+				if !seen && e.Log != nil && e.Log.Text == "started" {
+					seen = testkit.Within(testkit.Patience, func() bool { return len(processesNamed(t, word)) > 0 }) // it has no name amid its exec
+					cancel()
 				}
 			}
-			record, err := p.submit(t.Context(), req)
+			record, err := p.submit(ctx, req)
 			if err != nil || record.Outcome != c.outcome {
 				t.Fatalf("%v\n%s", err, show(record))
 			}
@@ -191,7 +193,7 @@ func TestATimeoutKillsTheWholeTree(t *testing.T) {
 	if err != nil || record.Outcome != api.TimedOut || record.State != api.Timeout {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > testkit.Patience { // its processes would take 1000 s
 		t.Errorf("took %v", took)
 	}
 	if !strings.Contains(said(record), "stopped after 300ms") {

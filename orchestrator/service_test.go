@@ -200,19 +200,31 @@ func TestServiceCancels(t *testing.T) {
 }
 
 func TestServiceBoundsItsQueue(t *testing.T) {
-	w := newFixture(t, func(o *settings) { o.Concurrency, o.Queue, o.QueueWait = 1, 1, 50*time.Millisecond })
+	w := newFixture(t, func(o *settings) {
+		o.Concurrency, o.Queue = 1, 1
+		for name, content := range workerFiles {
+			write(t, filepath.Join(o.Sources[0], "hurried", name), strings.ReplaceAll(content, "worker", "hurried"))
+		}
+		o.Units["hurried"] = UnitSettings{QueueWait: 50 * time.Millisecond}
+	})
 	first := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(first, running)
 	second := w.submit(orders{Mark: "b"})
 	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
 		t.Errorf("a third: %v", err)
 	}
-	record := w.await(second)
-	if record.Outcome != api.SystemError || record.Error.Kind != api.KindQueueTimeout || w.starts("b") != 0 {
+	record := w.await(w.submitTo("hurried", orders{Mark: "c"}))
+	if record.Outcome != api.SystemError || record.Error.Kind != api.KindQueueTimeout || w.starts("c") != 0 {
 		t.Errorf("record %s", show(record))
+	}
+	if w.starts("b") != 0 {
+		t.Error("the second was started beside the first")
 	}
 	w.open("go")
 	w.await(first)
+	if record := w.await(second); record.Outcome != api.Success {
+		t.Errorf("record %s", show(record))
+	}
 }
 
 // Whoever removes old runs by hand isn't left with the sessions of which they were turns.

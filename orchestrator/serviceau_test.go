@@ -39,7 +39,7 @@ func newReaderFixture(t *testing.T, change ...func(*settings)) *fixture {
 	return newCallFixture(t, append([]func(*settings){func(o *settings) {
 		addReader(t, o.Sources[0], "")
 		o.Units = map[string]UnitSettings{
-			"reader": {Given: unit.Given{Limits: capsule.Limits{Timeout: 10 * time.Second}}},
+			"reader": {Given: unit.Given{Limits: capsule.Limits{Timeout: time.Minute}}},
 			"caller": {Given: unit.Given{MayCall: []string{"reader"}}},
 		}
 		o.Containers.Units["reader"] = container.Extra{ModelPath: model, StdinBytes: 10}

@@ -13,7 +13,7 @@ import (
 func unlinked(dir string, pieces int) string {
 	rest := 2
 	if pieces > 64 { // it shall not live to its end
-		rest = 25
+		rest = 200
 	}
 	return fmt.Sprintf(`for i in $(seq %d); do
 	exec {fd}> %s/x$i && rm %s/x$i && head -c 1M /dev/zero >&$fd
@@ -24,7 +24,7 @@ echo '{}' > /io/output.json`, pieces, dir, dir, rest)
 }
 
 func TestFilesWithoutANameCount(t *testing.T) {
-	limits := "limits: {output: 8MiB, timeout: 60s}\n"
+	limits := "limits: {output: 8MiB, timeout: 5m}\n"
 	writable := limits + "read_only: false\n"
 	cases := []struct {
 		name, agent, script string
@@ -34,7 +34,7 @@ func TestFilesWithoutANameCount(t *testing.T) {
 		{"in the workspace", limits, unlinked("/workspace", 200), "wrote more than 67108864 bytes to /io"},
 		{"where output is collected", limits, unlinked("/io/output", 200), "wrote more than 67108864 bytes to /io"},
 		{"in the image's file system", writable, unlinked("/var/tmp", 200), "wrote more than 67108864 bytes to the image"},
-		{"files with a name in the image's file system", writable, `for i in $(seq 200); do head -c 1M /dev/zero > /var/tmp/x$i; sleep 0.02; done; sleep 25`, "wrote more than 67108864 bytes to the image"},
+		{"files with a name in the image's file system", writable, `for i in $(seq 200); do head -c 1M /dev/zero > /var/tmp/x$i; sleep 0.02; done; sleep 200`, "wrote more than 67108864 bytes to the image"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -80,14 +80,14 @@ func TestASubmissionMayHaveMetadata(t *testing.T) {
 	parts := []part{{name: "unit", content: "actor"}, {name: "metadata", content: `{"user_id":"ada"}`}, {name: "doc", filename: "a.txt", content: "x"}}
 	body, contentType := formOf(t, parts...)
 	for _, a := range []answer{
-		s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","metadata":{"user_id":"ada"}}`),
-		s.do("POST", "/v1/runs?wait=30s", body, contentType),
+		s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","metadata":{"user_id":"ada"}}`),
+		s.do("POST", "/v1/runs?wait=3m", body, contentType),
 	} {
 		record := decode[api.Record](t, a.wants(t, 200))
 		if record.Metadata["user_id"] != "ada" {
 			t.Errorf("%v", record.Metadata)
 		}
-		again := decode[api.Record](t, s.do("POST", "/v1/runs/"+record.ID+"/rerun?wait=30s", "").wants(t, 200))
+		again := decode[api.Record](t, s.do("POST", "/v1/runs/"+record.ID+"/rerun?wait=3m", "").wants(t, 200))
 		if diff := gocmp.Diff(record.Metadata, again.Metadata); diff != "" {
 			t.Error(diff)
 		}

@@ -93,8 +93,8 @@ func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 	})
 	must(t, err)
 	want := []string{"started", "progressstarting", "progressrunning", "progresscomplete", "progressfinal"}
-	if i := slices.Index(told, "progressrunning"); i == 3 { // a program may be faster than the word that it runs
-		told[2], told[3] = told[3], told[2]
+	if i := slices.Index(told, "progressrunning"); i > 2 { // a program may be faster than the word that it runs
+		told = slices.Insert(slices.Delete(told, i, i+1), 2, "progressrunning")
 	}
 	if diff := cmp.Diff(want, told); diff != "" || !got.OK || string(got.Outputs) != `{"n":2}` {
 		t.Errorf("%s\n%+v", diff, got)

@@ -42,8 +42,8 @@ func formOf(t testing.TB, parts ...part) (body, header string) {
 
 func TestAFormBringsFilesInAnyOrder(t *testing.T) {
 	s := newServer(t, nil)
-	body, header := formOf(t, part{"doc", "../a/b.txt", "the content"}, part{"input", "", `{"do":"read"}`}, part{"timeout", "", "20s"}, part{"unit", "", "actor"})
-	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
+	body, header := formOf(t, part{"doc", "../a/b.txt", "the content"}, part{"input", "", `{"do":"read"}`}, part{"timeout", "", "2m"}, part{"unit", "", "actor"})
+	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=3m", body, header).wants(t, 200))
 	if got := string(record.Output); got != `{"got":"the content","n":1}` {
 		t.Errorf("output %s", got)
 	}
@@ -53,7 +53,7 @@ func TestAFormBringsFilesInAnyOrder(t *testing.T) {
 func TestAListTakesSeveralFiles(t *testing.T) {
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"unit", "", "actor"}, part{"docs", "a", "1"}, part{"docs", "a", "2"})
-	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=20s", body, header).wants(t, 200))
+	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=3m", body, header).wants(t, 200))
 	if !strings.Contains(string(record.Input), `"docs":["a","2/a"]`) {
 		t.Errorf("input %s", record.Input)
 	}
@@ -148,7 +148,7 @@ func TestUploadingAUnit(t *testing.T) {
 		t.Errorf("Location %q", a.Header.Get("Location"))
 	}
 	s.do("PUT", "/v1/units/mine", tape, header).wants(t, 200)
-	s.do("POST", "/v1/runs?wait=20s", `{"unit":"mine"}`).wants(t, 200)
+	s.do("POST", "/v1/runs?wait=3m", `{"unit":"mine"}`).wants(t, 200)
 	s.do("PUT", "/v1/units/mine", tape, "Content-Type: text/plain").wants(t, 400)
 	s.do("PUT", "/v1/units/..%2f..%2fmine", tape, header).wants(t, 422)
 	s.do("PUT", "/v1/units/mine", strings.Repeat("x", 80<<10), header)

@@ -12,9 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
@@ -33,7 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 const token = "s3cret-token"
 
@@ -119,7 +116,7 @@ func (s *server) end() {
 		s.t.Errorf("serve: %v", err)
 	}
 	close(s.release)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	s.svc.Shutdown(ctx, true)
 	if err := s.svc.Close(); err != nil {
@@ -235,7 +232,7 @@ func decode[T any](t testing.TB, a answer) T {
 // run submits and waits for the end.
 func (s *server) run(input string, headers ...string) api.Record {
 	s.t.Helper()
-	a := s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","input":`+input+`}`, headers...).wants(s.t, 200)
+	a := s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":`+input+`}`, headers...).wants(s.t, 200)
 	return decode[api.Record](s.t, a)
 }
 

@@ -106,7 +106,7 @@ func TestNothingThatAClientSendsIsLogged(t *testing.T) {
 	s := newServer(t, func(o *Options) { o.FileRoots = []string{root}; o.Hosts = []string{"canary.example"} })
 	const agent = "User-Agent: canary"
 	body, header := formOf(t, part{"unit", "", "actor"}, part{"doc", "canary.txt", "canary"}, part{"input", "", `{"do":"read","say":"canary"}`})
-	id := decode[struct{ ID string }](t, s.do("POST", "/v1/runs?wait=20s", body, header, agent, "Idempotency-Key: canary", "X-Any: canary").wants(t, 200)).ID
+	id := decode[struct{ ID string }](t, s.do("POST", "/v1/runs?wait=3m", body, header, agent, "Idempotency-Key: canary", "X-Any: canary").wants(t, 200)).ID
 	bad, header := formOf(t, part{"unit", "", "actor"}, part{"canary", "canary", "canary"})
 	s.do("POST", "/v1/runs", bad, header, agent).wants(t, 422)
 	for _, c := range [][]string{

@@ -10,7 +10,7 @@ import (
 
 func TestARunThatIsWaitedFor(t *testing.T) {
 	s := newServer(t, nil)
-	a := s.do("POST", "/v1/runs?wait=30s", `{"unit":"actor","input":{},"timeout":"10s"}`).wants(t, 200)
+	a := s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":{},"timeout":"2m"}`).wants(t, 200)
 	record := decode[api.Record](t, a)
 	if record.Outcome != api.Success || a.Header.Get("Location") != "/v1/runs/"+record.ID {
 		t.Errorf("%s %s", a.Header.Get("Location"), a.body)
@@ -81,7 +81,7 @@ func TestAKeyMakesOneRun(t *testing.T) {
 	s := newServer(t, nil)
 	const key = "Idempotency-Key: k-1"
 	first := s.run(`{"say":"x"}`, key)
-	again := s.do("POST", "/v1/runs?wait=1s", `{"unit":"actor","input":{"say":"x"}}`, key).wants(t, 200)
+	again := s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":{"say":"x"}}`, key).wants(t, 200)
 	if decode[api.Record](t, again).ID != first.ID || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("another run: %s", again.body)
 	}
@@ -94,7 +94,7 @@ func TestAKeyMakesOneRun(t *testing.T) {
 func TestRerun(t *testing.T) {
 	s := newServer(t, nil)
 	first := s.run(`{"say":"x"}`)
-	a := s.do("POST", "/v1/runs/"+first.ID+"/rerun?wait=10s", "").wants(t, 200)
+	a := s.do("POST", "/v1/runs/"+first.ID+"/rerun?wait=3m", "").wants(t, 200)
 	second := decode[api.Record](t, a)
 	if second.RerunOf != first.ID || a.Header.Get("Location") != "/v1/runs/"+second.ID {
 		t.Errorf("%+v", second)

@@ -43,7 +43,7 @@ func TestAScheduleOverHTTP(t *testing.T) {
 		t.Errorf("resumed: %+v", resumed)
 	}
 
-	record := decode[api.Record](t, s.do("POST", to+"/run?wait=30s", "").wants(t, 200))
+	record := decode[api.Record](t, s.do("POST", to+"/run?wait=3m", "").wants(t, 200))
 	if record.Outcome != api.Success || record.Schedule == nil || record.Schedule.Name != "nightly" {
 		t.Errorf("run: %+v", record)
 	}
@@ -153,7 +153,7 @@ func TestAScheduleWithFiles(t *testing.T) {
 		t.Errorf("%+v", made.Files)
 	}
 	for range 2 { // each run has them
-		record := decode[api.Record](t, s.do("POST", "/v1/schedules/files/run?wait=30s", "").wants(t, 200))
+		record := decode[api.Record](t, s.do("POST", "/v1/schedules/files/run?wait=3m", "").wants(t, 200))
 		if got := string(record.Output); got != `{"got":"the content","n":1}` {
 			t.Errorf("output %s", got)
 		}

@@ -98,7 +98,7 @@ func TestATokenWithAName(t *testing.T) {
 	if stored := s.record(run.ID); stored.By != "ci" {
 		t.Errorf("stored is by %q", stored.By)
 	}
-	if again := decode[api.Record](t, s.do("POST", "/v1/runs/"+run.ID+"/rerun?wait=20s", "", ci).wants(t, 200)); again.By != "ci" {
+	if again := decode[api.Record](t, s.do("POST", "/v1/runs/"+run.ID+"/rerun?wait=3m", "", ci).wants(t, 200)); again.By != "ci" {
 		t.Errorf("a rerun is by %q", again.By)
 	}
 	if own := s.run(`{"do":"files"}`); own.By != "" {

@@ -18,13 +18,18 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 	end := func(r *Recent, outcome api.Outcome, total float64, when time.Time) {
 		r.Ended(api.Record{Unit: "u", Outcome: outcome, Timings: api.Timings{Total: total}}, when)
 	}
+	remembers := func() *Recent { // from the start, however long ago that is by now
+		r := NewRecent()
+		r.Since = start
+		return r
+	}
 	t.Run("nothing is known of a unit without runs", func(t *testing.T) {
-		if got := figures(NewRecent(), 5, at(time.Minute)); got.Rate != 0 || got.P95 != 0 || got.ExpectedWait != 0 {
+		if got := figures(remembers(), 5, at(time.Minute)); got.Rate != 0 || got.P95 != 0 || got.ExpectedWait != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("rate, percentiles and the wait at that rate", func(t *testing.T) {
-		r := NewRecent()
+		r := remembers()
 		for n := range 100 {
 			end(r, api.Success, float64(n+1), at(2*time.Minute))
 		}
@@ -38,14 +43,14 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 		}
 	})
 	t.Run("what ended long ago counts no more, but for the counts", func(t *testing.T) {
-		r := NewRecent()
+		r := remembers()
 		end(r, api.Success, 1, at(time.Second))
 		if got := figures(r, 1, at(recentTime+time.Minute)); got.Rate != 0 || got.P50 != 0 && got.ExpectedWait != 0 || got.Ended[api.Success] != 1 {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("of many only the newest are remembered", func(t *testing.T) {
-		r := NewRecent()
+		r := remembers()
 		for n := range 3 * recentMost {
 			end(r, api.Success, 1, at(time.Duration(n)*100*time.Millisecond))
 		}
@@ -55,7 +60,7 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 		}
 	})
 	t.Run("a queue that passes the bound is told once", func(t *testing.T) {
-		r := NewRecent()
+		r := remembers()
 		end(r, api.Success, 1, at(time.Second))
 		for i, c := range []struct {
 			ahead  int

@@ -3,6 +3,7 @@ package pool
 import (
 	goruntime "runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -96,27 +97,30 @@ func TestAPoolKeepsToItsBounds(t *testing.T) {
 		}
 	})
 	t.Run("and gives way to runs on all processors, unless it is quiet", func(t *testing.T) {
-		y := newYard(t, nil, Options{Size: 8})
-		y.set(func() { y.running = goruntime.NumCPU() })
-		next := func(since time.Duration) string {
-			y.pool.mu.Lock()
-			y.pool.unit("worker").fixed, y.pool.unit("worker").calls = 1, []time.Time{time.Now().Add(-since)}
-			y.pool.mu.Unlock()
-			name, id := y.pool.next()
-			if name != "" { // as if it had failed
+		synctest.Test(t, func(t *testing.T) { // no time passes in it between a call and the next look
+			y := &yard{t: t, running: goruntime.NumCPU()}
+			y.pool = New(y, Options{Size: 8}, nil)
+			y.pool.world = y
+			next := func(since time.Duration) string {
 				y.pool.mu.Lock()
-				y.pool.unit(name).coming--
-				delete(y.pool.filling, id)
+				y.pool.unit("worker").fixed, y.pool.unit("worker").calls = 1, []time.Time{time.Now().Add(-since)}
 				y.pool.mu.Unlock()
+				name, id := y.pool.next()
+				if name != "" { // as if it had failed
+					y.pool.mu.Lock()
+					y.pool.unit(name).coming--
+					delete(y.pool.filling, id)
+					y.pool.mu.Unlock()
+				}
+				return name
 			}
-			return name
-		}
-		if name := next(quietTime / 2); name != "" {
-			t.Errorf("%q is to be filled beside runs on all processors", name)
-		}
-		if name := next(2 * quietTime); name != "worker" {
-			t.Errorf("%q is to be filled in a quiet time", name)
-		}
+			if name := next(quietTime / 2); name != "" {
+				t.Errorf("%q is to be filled beside runs on all processors", name)
+			}
+			if name := next(2 * quietTime); name != "worker" {
+				t.Errorf("%q is to be filled in a quiet time", name)
+			}
+		})
 	})
 	t.Run("and stops for a while where it fails", func(t *testing.T) {
 		y := newYard(t, nil, Options{Size: 2})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestARunGetsTheLinesInTheirOrder(t *testing.T) {
@@ -74,7 +75,7 @@ func TestNobodyIsCalledWhileTheStateIsLocked(t *testing.T) {
 		select {
 		case <-done:
 			asked++
-		case <-time.After(10 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Error("the state is locked")
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -128,12 +130,16 @@ func TestNothingIsToldWithoutABody(t *testing.T) {
 
 // A push is given up as a whole: what comes after a gap would be out of order.
 func TestAPushIsGivenUpAfterSoManyTries(t *testing.T) {
-	dead := newReceiver(t, nil)
-	dead.Close()
 	refuses := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "body-canary")
 	})
+	held, err := net.Dial("tcp", refuses.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	dead := &receiver{Server: &httptest.Server{URL: "http://" + held.LocalAddr().String()}} // the port is ours, and nobody listens there
 	unmade := func(context.Context, string, api.Event) ([]byte, string, error) {
 		return nil, "", errors.New("it can't be made")
 	}
@@ -227,14 +233,21 @@ func TestARequestHasItsTime(t *testing.T) {
 			_, _ = w.Write(make([]byte, 4096))
 		}
 	})
-	w := newWorld(t, Options{Tries: 2, Timeout: 200 * time.Millisecond}, plain, 1, silent.at("near.example"), endless.at("near.example"))
+	w := newWorld(t, Options{Tries: 2, Timeout: 200 * time.Millisecond}, plain, 1, silent.at("near.example"))
 	w.await(1)
-	w.await(2)
 	if diff := cmp.Diff([]Word{Unanswered, Unanswered}, w.words(1)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Word{Delivered}, w.words(2)); diff != "" {
-		t.Error(diff)
+	for timeout := 200 * time.Millisecond; ; timeout *= 4 { // the time may be up before the answer begins
+		w := newWorld(t, Options{Tries: 1, Timeout: timeout}, plain, 1, endless.at("near.example"))
+		w.await(1)
+		diff := cmp.Diff([]Word{Delivered}, w.words(1))
+		if diff == "" {
+			return
+		}
+		if timeout > time.Minute {
+			t.Fatal(diff)
+		}
 	}
 }
 

@@ -16,15 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
 // shelf is a Book in memory.
 type shelf struct {
@@ -200,6 +198,9 @@ func newWorld(t *testing.T, opts Options, render Render, events int64, targets .
 	opts.Logger = slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if opts.Delay == 0 {
 		opts.Delay = time.Millisecond
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = time.Minute
 	}
 	if opts.Door == nil {
 		opts.Door = egress.New(egress.Options{Resolver: &resolver{}, Private: near("near.example", "other.example")})

@@ -286,11 +286,12 @@ func (b *bench) left() *execution {
 	b.t.Helper()
 	x := b.execution()
 	ctx, detach := context.WithCancelCause(b.t.Context())
+	over := make(chan struct{}) // closed a while after its first process has ended
 	b.engine.Program = enginetest.WithInit(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 		select {
 		case <-ctx.Done():
 			return 137
-		case <-time.After(200 * time.Millisecond): // it outlives its first process
+		case <-over:
 			return succeed(ctx, spec, stdout, stderr)
 		}
 	})
@@ -303,6 +304,7 @@ func (b *bench) left() *execution {
 		b.t.Fatalf("it is %s", x.State())
 	}
 	x.Release()
+	time.AfterFunc(200*time.Millisecond, func() { close(over) })
 	return x
 }
 

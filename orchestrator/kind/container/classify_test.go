@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // reports is a program with a good result, whose container ends with a code and leaves a report.
@@ -168,6 +169,24 @@ func waits(ctx context.Context, _ runtime.ContainerSpec, _, _ io.Writer) int {
 	}
 }
 
+// runsUntilStopped sets a program that ends when its container is stopped politely. The stop waits for
+// that first: its own patience may be over before a busy machine lets the program end.
+func (b *bench) runsUntilStopped() {
+	told := make(chan struct{})
+	b.runs(func(ctx context.Context, _ runtime.ContainerSpec, _, _ io.Writer) int {
+		select {
+		case <-told:
+			return 143
+		case <-ctx.Done():
+			return 137
+		}
+	})
+	b.at("Stop", func() {
+		close(told)
+		testkit.Eventually(b.t, "it ends", func() bool { return b.states() == "exited" })
+	})
+}
+
 func TestARunThatIsStopped(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -183,7 +202,7 @@ func TestARunThatIsStopped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			b.runs(waits)
+			b.runsUntilStopped()
 			x := b.execution()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)

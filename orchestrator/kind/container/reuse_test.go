@@ -16,7 +16,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // serves is a program that serves one run after the other, as the library does. Each leaves
@@ -90,8 +92,12 @@ func TestASandboxServesOneRunAfterTheOther(t *testing.T) {
 			t.Fatalf("run %d: container %+v", n, x.Record.Container)
 		}
 		x.Record.Outcome = api.Success // as the loop does
-		if last := n == 3; (x.attempt.ending == posted) == last {
+		last := n == 3
+		if (x.attempt.ending == posted) == last {
 			t.Errorf("run %d: it ended as %v", n, x.attempt.ending)
+		}
+		if !last { // Settle waits for that, but no longer than seconds
+			testkit.Eventually(t, "it waits for another run", func() bool { return s.waits.Ready() && pause.Over(x.attempt.log.ShareEnded()) })
 		}
 		x.Settle(t.Context())
 		if got := strings.Join(log.all(), "\n"); got != "ran "+input {

@@ -133,7 +133,7 @@ func TestATrialThatEndsBadly(t *testing.T) {
 	})
 	t.Run("after its time", func(t *testing.T) {
 		b, _ := newUnit(t, nil)
-		b.runs(waits)
+		b.runsUntilStopped()
 		seen, err := b.kind.Try(t.Context(), b.unit, Trial{Timeout: 20 * time.Millisecond})
 		if err != nil || !seen.TimedOut || seen.ExitCode != 143 {
 			t.Errorf("%+v, %v", seen, err)

@@ -84,7 +84,7 @@ func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent strin
 func (s *shelf) dies() {
 	must(s.engine.Kill(context.Background(), s.waits.Runtime.ID()))
 	<-s.ended
-	testkit.Eventually(s.t, "its end is known", func() bool { return !s.waits.Runtime.Running() })
+	testkit.Eventually(s.t, "its end is known", func() bool { return !s.waits.Runtime.Running() && !s.waits.API.Live() })
 }
 
 // letsGo does what the end of a process does with the sandbox.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +22,11 @@ import (
 )
 
 func TestACallIsBrokenOff(t *testing.T) {
-	gone := make(chan struct{}, 10)
+	gone := make(chan struct{}, 100)
+	var said atomic.Pointer[func()] // is called when the agent has said what it says
 	lingers := func(text string) answer {
 		return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
-			hangs(text)(w, r, asked)
+			hangs(text, *said.Load())(w, r, asked)
 			gone <- struct{}{}
 		}
 	}
@@ -45,27 +47,31 @@ func TestACallIsBrokenOff(t *testing.T) {
 			outcome api.Outcome
 			says    string
 		}{
-			{"at its time limit", nil, api.TimedOut, "after 50ms"},
+			{"at its time limit", nil, api.TimedOut, "its time limit"},
 			{"at its caller's", run.ErrDeadline, api.TimedOut, "the run that called it"},
 			{"when it is cancelled", errBecause, api.WasCancelled, "because"},
 			{"when its process ends", runtime.ErrDetach, "", ""},
 		} {
 			t.Run(where.name+", "+c.name, func(t *testing.T) {
-				x := b.execution()
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
-				if c.cause == nil {
-					x.Limits.Timeout = 50 * time.Millisecond
-				} else {
-					before := a.requests()
-					go func() {
-						for a.requests() == before {
-							time.Sleep(time.Millisecond) // it polls
-						}
-						cancel(c.cause)
-					}()
+				end := func() {}
+				if c.cause != nil {
+					end = func() { cancel(c.cause) }
 				}
-				got, err := x.Attempt(ctx)
+				said.Store(&end)
+				var got run.Result
+				var err error
+				message := c.says
+				for limit := 50 * time.Millisecond; limit < time.Minute; limit *= 2 { // it may be over before the agent was asked
+					before, x := a.requests(), b.execution()
+					if c.cause == nil {
+						x.Limits.Timeout, message = limit, fmt.Sprintf("after %v, %s", limit, c.says)
+					}
+					if got, err = x.Attempt(ctx); c.cause != nil || a.requests() > before {
+						break
+					}
+				}
 				<-gone // its connection is closed
 				if c.outcome == "" {
 					if !errors.Is(err, runtime.ErrDetach) {
@@ -73,7 +79,7 @@ func TestACallIsBrokenOff(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || got.Outcome != c.outcome || got.ExitCode != nil || !strings.Contains(got.Failure.Message, c.says) {
+				if err != nil || got.Outcome != c.outcome || got.ExitCode != nil || !strings.Contains(got.Failure.Message, message) {
 					t.Errorf("%+v %+v, %v", got, got.Failure, err)
 				}
 			})

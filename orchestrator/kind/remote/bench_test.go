@@ -112,13 +112,14 @@ func cutOff(text string) answer {
 	}
 }
 
-// hangs says something, and then nothing until its client has gone.
-func hangs(text string) answer {
+// hangs says something, calls a function, and says nothing more until its client has gone.
+func hangs(text string, then func()) answer {
 	return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
 		if text != "" {
 			says(http.StatusOK, text)(w, r, asked)
 			_ = http.NewResponseController(w).Flush()
 		}
+		then()
 		<-r.Context().Done()
 	}
 }

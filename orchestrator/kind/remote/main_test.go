@@ -3,7 +3,7 @@ package remote
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.NoLeaks(m) }
