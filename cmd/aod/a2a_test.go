@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,21 @@ func TestTheSDKsCommandLineUsesUnits(t *testing.T) {
 	}
 }
 
+// subscribes begins a task and follows it to its end. On a busy machine a task may end before it is
+// subscribed to: then it tries with one that takes longer.
+func (c agentClient) subscribes(begin func(ticks int) agentTask, subscribe func(id string) []string) (task agentTask, said string) {
+	c.t.Helper()
+	for _, ticks := range []int{20, 100, 500} {
+		task = begin(ticks)
+		var err error
+		if said, err = c.tries(subscribe(task.ID)...); err == nil {
+			return task, said
+		}
+	}
+	c.t.Fatalf("no task can be subscribed to: %s", said)
+	return task, said
+}
+
 // usesAll does by one binding all that a client does.
 func (c agentClient) usesAll(s *server, unit string, binding []string) {
 	c.t.Helper()
@@ -117,8 +133,10 @@ func (c agentClient) usesAll(s *server, unit string, binding []string) {
 	if said := c.does(with("list", "tasks", unit, "--context", "canary-group")...); !strings.Contains(said, done.ID) {
 		c.t.Errorf("%s", said)
 	}
-	slow := c.task(send(`{"mark":9,"ticks":20}`, "--immediate")...)
-	if said := c.does(with("subscribe", unit, slow.ID)...); !strings.Contains(said, "[status] completed") {
+	slow, said := c.subscribes(func(ticks int) agentTask {
+		return c.task(send(fmt.Sprintf(`{"mark":9,"ticks":%d}`, ticks), "--immediate")...)
+	}, func(id string) []string { return with("subscribe", unit, id) })
+	if !strings.Contains(said, "[status] completed") {
 		c.t.Errorf("%s", said)
 	}
 	if said, err := c.tries(with("subscribe", unit, slow.ID)...); err == nil {

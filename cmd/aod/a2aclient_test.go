@@ -35,7 +35,7 @@ func (s *server) taskClient(unit string, form peertest.Form) *taskClient {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 3*patienceTime)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*patienceTime)
 	s.t.Cleanup(cancel)
 	return &taskClient{made, s.t, a2aclient.AttachServiceParams(ctx, a2aclient.ServiceParams{"Authorization": {"Bearer " + s.token}}), web}
 }

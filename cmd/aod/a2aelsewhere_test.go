@@ -98,11 +98,7 @@ echo "{\"status\":$status,\"answer\":$answer}" > /io/output.json`)
 			if record := s.await(id); record.Outcome != api.Success || !strings.Contains(string(record.Output), want) {
 				t.Errorf("by a capsule: %s %+v %s", record.Outcome, record.Error, record.Output)
 			}
-			at := time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
-			spec := api.ScheduleSpec{Unit: name, Input: []byte(`{"message":"to-be"}`), At: at}
-			if _, _, err := s.client.PutSchedule(t.Context(), name, spec, nil); err != nil {
-				t.Fatal(err)
-			}
+			s.putSoon(name, api.ScheduleSpec{Unit: name, Input: []byte(`{"message":"to-be"}`)}, time.Second)
 			var run string
 			testkit.Eventually(t, "the schedule has its run", func() bool {
 				for occurrence, err := range s.client.Occurrences(context.Background(), name) {

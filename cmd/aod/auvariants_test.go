@@ -159,20 +159,28 @@ func variantUnit(t *testing.T) string {
 	return dir
 }
 
+// hangTime is the time of variants that hang.
+const hangTime = 3 * time.Second
+
 // variantOptions are those of `aod au check` with the variant's time.
 func variantOptions(dir, name string) check.Options {
 	opts := check.Options{Name: "au-variants", Sample: []byte("The quick brown fox jumps over the lazy dog.\n"), Timeout: time.Minute, Source: check.SourceOf(dir)}
 	if slices.Contains([]string{"describe-reads-stdin", "hangs", "huge-hangs"}, name) {
-		opts.Timeout = 3 * time.Second
+		opts.Timeout = hangTime
 	}
 	return opts
 }
 
 func judgeVariant(t *testing.T, starter check.Starter, opts check.Options, want []string) check.Report {
 	t.Helper()
+	want = append([]string{}, want...)
 	report, err := check.Unit(t.Context(), starter, opts)
+	if opts.Timeout == hangTime && !cmp.Equal(want, idsOf(auReport{Report: report}, check.Fail)) {
+		opts.Timeout = time.Minute // on a busy machine even what doesn't hang may take so long
+		report, err = check.Unit(t.Context(), starter, opts)
+	}
 	got := idsOf(auReport{Report: report}, check.Fail)
-	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 		for _, r := range report.Results {
 			if r.Mark == check.Fail {

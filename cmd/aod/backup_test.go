@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -74,22 +75,13 @@ func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "aod.tar.gz")
 	s.mustDo("backup", file)
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("aod", "--data", s.data, "backup", file)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Eventually(t, "a part of the backup is written", func() bool {
-		info, err := os.Stat(filepath.Join(dir, ".temp-aod.tar.gz", "archive"))
-		return err == nil && info.Size() > 0
+	var before []byte
+	testkit.Eventually(t, "a backup is killed when a part of it is written, before which it may end", func() bool {
+		if before, err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+		return s.killsBackup(file)
 	})
-	_ = cmd.Process.Kill()
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("it was quicker than the kill")
-	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the old file has %d bytes instead of %d, %v", len(after), len(before), err)
 	}
@@ -97,6 +89,35 @@ func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("there are %v, %v", entries, err)
 	}
+}
+
+// killsBackup begins a backup, and reports whether it was killed when a part of it was written.
+func (s *server) killsBackup(file string) bool {
+	s.t.Helper()
+	part := filepath.Join(filepath.Dir(file), ".temp-"+filepath.Base(file), "archive")
+	_ = os.Remove(part) // that of one that was killed before
+	cmd := exec.Command("aod", "--data", s.data, "backup", file)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	isThere := func() bool {
+		info, err := os.Stat(part)
+		return err == nil && info.Size() > 0
+	}
+	for !isThere() {
+		select {
+		case err := <-ended:
+			if err != nil {
+				s.t.Fatalf("a backup that was left alone: %v", err)
+			}
+			return false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	_ = cmd.Process.Kill() // it may have ended
+	return <-ended != nil && isThere()
 }
 
 func TestRestoreRefuses(t *testing.T) {

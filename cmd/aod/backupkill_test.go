@@ -161,9 +161,7 @@ func (b *killedBackup) restores(name string) bool {
 // judgeServer finds the server well.
 func (b *killedBackup) judgeServer(round int) {
 	b.t.Helper()
-	if status := b.status("/readyz"); status != http.StatusOK {
-		b.t.Errorf("GET /readyz answers %d", status)
-	}
+	testkit.Eventually(b.t, "the server is ready", func() bool { return b.status("/readyz") == http.StatusOK })
 	for id, before := range b.records {
 		now, err := b.client.Run(b.t.Context(), id)
 		if diff := cmp.Diff(before, now); diff != "" || err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestBuildsLeaveOtherUnitsTheirSlots(t *testing.T) {
@@ -25,9 +26,7 @@ func TestBuildsLeaveOtherUnitsTheirSlots(t *testing.T) {
 	for _, id := range slow {
 		s.until(id, "waits for its image", func(r api.Record) bool { return r.State == api.Starting })
 	}
-	if status := s.status("/readyz"); status != http.StatusOK {
-		t.Errorf("readyz: %d", status)
-	}
+	testkit.Eventually(t, "the server is ready", func() bool { return s.status("/readyz") == http.StatusOK })
 	for range 3 {
 		if record := s.await(s.mustSubmit("worker", work{})); record.Outcome != api.Success {
 			t.Errorf("another unit: %s, %+v", record.Outcome, record.Error)

@@ -20,7 +20,12 @@ func TestCheckAgentOfOurOwnServer(t *testing.T) {
 	if code != 0 || strings.Contains(stdout, "FAIL") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
-	code, stdout, stderr = command(t, t.Context(), "check-agent", "--token-file", token, "--inputs", slow, s.url()+"=third")
+	for range 5 { // on a busy machine events may be read together that came one by one
+		code, stdout, stderr = command(t, t.Context(), "check-agent", "--token-file", token, "--inputs", slow, s.url()+"=third")
+		if !strings.Contains(stdout, "came together") {
+			break
+		}
+	}
 	if code != 0 || strings.Contains(stdout, "FAIL") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}

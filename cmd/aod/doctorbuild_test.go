@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // shelf is an engine that has some images, and whose builds end with an error.
@@ -41,10 +42,13 @@ func TestTheDoctorTriesABuild(t *testing.T) {
 		if c := examineBuilds(t.Context(), engine); c.Health != fine || !strings.HasPrefix(c.Found, "work: two lines upon ") {
 			t.Errorf("%+v", c)
 		}
-		left, err := exec.CommandContext(t.Context(), "docker", "images", "--quiet", trialRepository).Output()
-		if err != nil || len(left) > 0 {
-			t.Errorf("left %q, %v", left, err)
-		}
+		testkit.Eventually(t, "no image is left, also of another doctor", func() bool {
+			left, err := exec.CommandContext(t.Context(), "docker", "images", "--quiet", trialRepository).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(left) == 0
+		})
 	})
 	t.Run("and tells an engine's own words", func(t *testing.T) {
 		const words = "the build failed in step [2/2] RUN true: network bridge not found"

@@ -238,9 +238,9 @@ func TestTunnelsStopNothingAndLeaveNothing(t *testing.T) {
 	testkit.Eventually(t, "descriptors and goroutines as before", func() bool {
 		return s.descriptors() <= descriptors+3 && s.metric("go_goroutines") <= goroutines+6
 	})
-	if now := s.memoryNow(); now > memory+tunnelsMemory {
-		t.Errorf("%d MiB of memory before, %d MiB after", memory>>20, now>>20)
-	}
+	testkit.Eventually(t, fmt.Sprintf("no more memory than %d MiB and what tunnels may take", memory>>20), func() bool {
+		return s.memoryNow() <= memory+tunnelsMemory // a busy garbage collector gives it back late
+	})
 }
 
 // tunnelsMemory is how much a server's memory may grow by a thousand tunnels, in bytes: less than

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAnInterruptCancelsTheRunAndWaitsForItsEnd(t *testing.T) {
@@ -30,17 +33,25 @@ func TestAnInterruptCancelsTheRunAndWaitsForItsEnd(t *testing.T) {
 
 func TestAnInterruptDuringTheSubmissionLeavesNoRunBehind(t *testing.T) {
 	alone(t)
-	s := newFakeServer(t)
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	s.hold, s.asked = make(chan struct{}), interrupt
-	if code, _, stderr := command(t, ctx, "run", "hello", "--server", s.URL); code != 130 {
-		t.Errorf("code %d, stderr %s", code, stderr)
-	}
-	requests, _ := s.seen()
-	if diff := cmp.Diff([]string{"POST /v1/runs", "POST /v1/runs/" + fakeID + "/cancel"}, requests); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Eventually(t, "the answer comes before the interrupted command gives up", func() bool {
+		s := newFakeServer(t)
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		began := time.Now()
+		s.hold, s.asked = make(chan struct{}), interrupt
+		code, _, stderr := command(t, ctx, "run", "hello", "--server", s.URL)
+		requests, _ := s.seen()
+		if len(requests) == 1 && time.Since(began) >= submitGrace {
+			return false // a busy machine has taken all the time that there is for the answer
+		}
+		if code != 130 {
+			t.Errorf("code %d, stderr %s", code, stderr)
+		}
+		if diff := cmp.Diff([]string{"POST /v1/runs", "POST /v1/runs/" + fakeID + "/cancel"}, requests); diff != "" {
+			t.Error(diff)
+		}
+		return true
+	})
 }
 
 func TestAnInterruptOfARunOnAServerThatIsAway(t *testing.T) {

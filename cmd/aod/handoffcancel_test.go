@@ -24,7 +24,7 @@ wait $!
 const (
 	treeInput = `{"first":3,"then":4}`
 	treeRuns  = 1 + 3 + 3*4
-	// soonTime is generous: what is measured is told.
+	// soonTime is generous: what is measured is told. What a busy engine takes is measured as well.
 	soonTime = 15 * time.Second
 )
 
@@ -54,7 +54,7 @@ func TestCancellingATreeEndsEveryContainerSoon(t *testing.T) {
 	}
 	t.Logf("of %d containers none runs %v after the cancellation, all is recorded after %v; killing as many at once takes %v",
 		treeRuns, cancelled.Round(time.Millisecond), told.Round(time.Millisecond), killed.Round(time.Millisecond))
-	if cancelled > soonTime {
+	if cancelled > soonTime+3*killed {
 		t.Errorf("the tree's containers ran on for %v", cancelled)
 	}
 }

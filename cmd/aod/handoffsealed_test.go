@@ -23,7 +23,7 @@ cd /io/output
 names() { ls /sys/class/net; }
 sockets() { find / -path /proc -prune -o \( -type s -o -name '*.sock' \) -print 2> /dev/null | sort; }
 # A refusal would be an answer: what there is none to is unreachable.
-reach() { timeout 5 bash -c "exec 3<> /dev/tcp/$1" 2>&1 | grep -om1 'Network is unreachable$' || echo 'something is there'; }
+reach() { timeout 60 bash -c "exec 3<> /dev/tcp/$1" 2>&1 | grep -om1 'Network is unreachable$' || echo 'something is there'; }
 api() { persist "$1" "$2" '' "$3"; echo "$status $answer"; }
 names > names
 reach 172.17.0.1/22 > bridge

@@ -139,7 +139,7 @@ func (c *killing) release(n int) {
 
 // place submits an order until it is accepted, and cancels it where that belongs to it.
 func (c *killing) place(o *order) {
-	ctx, stop := context.WithTimeout(context.Background(), 2*patienceTime)
+	ctx, stop := context.WithTimeout(context.Background(), 10*patienceTime) // of all orders: others run before it
 	defer stop()
 	if err := c.placeIn(ctx, o); err != nil {
 		c.t.Errorf("order %q: %v", o.Key, err)

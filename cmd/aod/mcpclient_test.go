@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -53,12 +54,21 @@ func TestAShortCallIsOneRequest(t *testing.T) {
 }
 
 func TestACallThatIsGivenUpAtOnceKnowsItsRun(t *testing.T) {
-	ctx, giveUp := context.WithCancel(t.Context())
-	remote, _ := remoteOf(t, func(w http.ResponseWriter, _ *http.Request) {
-		giveUp() // while the server has it
-		sayRecord(w, http.StatusAccepted, api.Record{ID: fakeID, State: api.Running})
-	})
-	if record, err := remote.Submit(ctx, mcp.Submission{Unit: "hello"}); err != nil || record.ID != fakeID {
-		t.Errorf("%+v %v", record, err)
+	for range 10 {
+		ctx, giveUp := context.WithCancel(t.Context())
+		remote, _ := remoteOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			giveUp() // while the server has it
+			sayRecord(w, http.StatusAccepted, api.Record{ID: fakeID, State: api.Running})
+		})
+		began := time.Now()
+		record, err := remote.Submit(ctx, mcp.Submission{Unit: "hello"})
+		if err != nil && time.Since(began) > submitGrace {
+			continue // a busy machine has taken all the time that there is for the answer
+		}
+		if err != nil || record.ID != fakeID {
+			t.Errorf("%+v %v", record, err)
+		}
+		return
 	}
+	t.Error("no run is ever known")
 }

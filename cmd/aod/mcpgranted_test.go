@@ -93,8 +93,12 @@ echo '{}' > /io/output.json
 			t.Errorf("granted, call %d: %+v", i, h)
 		}
 	}
-	if told := heard[2].Told; len(told) == 0 || told[0].Message != "two: of five" || told[0].Progress != 40 || told[0].Total != 100 {
-		t.Errorf("of its call it is told %+v", told)
+	tells := false // beside signs of life, where it takes long to start
+	for _, told := range heard[2].Told {
+		tells = tells || told.Message == "two: of five" && told.Progress == 40 && told.Total == 100
+	}
+	if !tells {
+		t.Errorf("of its call it is told %+v", heard[2].Told)
 	}
 	for i, h := range heard[3:] {
 		if h.Code != -32602 {

@@ -16,8 +16,9 @@ func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
 	s := newServer(t)
 	s.program = shipped.Path(t)
 	l := load{server: s}
-	plain, many, deep := uniqueUnit(), uniqueUnit(), uniqueUnit()
-	addMCP(t, s.units, plain, "mcp: {timeout: 3s}\n")
+	plain, timed, many, deep := uniqueUnit(), uniqueUnit(), uniqueUnit(), uniqueUnit()
+	addMCP(t, s.units, plain, "")
+	addMCP(t, s.units, timed, "mcp: {timeout: 3s}\n")
 	addMCP(t, s.units, many, "mcp: {env: {MODE: many}}\n")
 	addMCP(t, s.units, deep, "mcp: {env: {MODE: deep}}\n")
 	s.start()
@@ -27,7 +28,7 @@ func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
 	for _, c := range []struct{ name, unit, message, want string }{
 		{"a line of 1 GiB", plain, toolCall(1, "bomb", "{}"), "16 MiB"},
 		{"a line without an end", plain, toolCall(1, "flood", "{}"), "16 MiB"},
-		{"messages without end", plain, toolCall(1, "endless", "{}"), "more than 3s"},
+		{"messages without end", timed, toolCall(1, "endless", "{}"), "more than 3s"},
 		{"a result that is too deep", plain, toolCall(1, "deep", "{}"), "isn't taken"},
 		{"100,000 tools", many, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "more than 1000"},
 		{"a schema that is 10,000 deep", deep, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "isn't taken"},

@@ -90,6 +90,8 @@ func TestNoKillLosesWhatAModelCost(t *testing.T) {
 		}
 		s.judgeThinker(id, provider)
 	}
+	provider.mu.Lock()
+	defer provider.mu.Unlock()
 	t.Logf("%d requests were cut off", provider.gaveUp)
 }
 

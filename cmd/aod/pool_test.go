@@ -69,7 +69,7 @@ func TestAClaimNeverSeesAnotherRunsBytes(t *testing.T) {
 			}
 			var together []string
 			for i := range 2 {
-				together = append(together, s.submitSpy("spy", fmt.Sprint("beside-", i), 20))
+				together = append(together, s.submitSpy("spy", fmt.Sprint("beside-", i), 1200))
 			}
 			for _, id := range together {
 				s.awaitLine(id, "listening")
@@ -78,6 +78,7 @@ func TestAClaimNeverSeesAnotherRunsBytes(t *testing.T) {
 			if !running(a) || !running(b) {
 				t.Error("the two don't run at the same time")
 			}
+			s.letGo(together...)
 			for _, id := range together {
 				look(id)
 			}

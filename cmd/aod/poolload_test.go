@@ -41,9 +41,9 @@ func TestManyRunsThroughAPoolLeaveTheServerAsItWas(t *testing.T) {
 	s.full(4)
 	l.checkFootprint(before, 8)
 	t.Logf("%d MiB of memory before, %d MiB after", memory>>20, l.memoryNow()>>20)
-	if now := l.memoryNow(); now > memory+64<<20 {
-		t.Errorf("the server has %d bytes of memory, %d before", now, memory)
-	}
+	testkit.Eventually(t, fmt.Sprintf("no more memory than %d MiB and 64", memory>>20), func() bool {
+		return l.memoryNow() <= memory+64<<20 // a busy garbage collector gives it back late
+	})
 	if n := len(s.containers()); n > 4 {
 		t.Errorf("%d containers for 4 that wait", n)
 	}

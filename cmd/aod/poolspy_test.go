@@ -9,7 +9,7 @@ import (
 )
 
 // spyProgram leaves marks wherever it can, and looks for those of others: before, after, and
-// in between for as long as it is told.
+// in between for as long as it is told, or until it is let go.
 const spyProgram = `import glob, os, socket, subprocess, threading, time
 
 AHEAD = not os.path.exists("/io/input.json")  # there was no run when this was loaded
@@ -97,7 +97,7 @@ def execute(payload):
     own = mine in sockets()
     print("listening", flush=True)
     end = time.monotonic() + payload["hold"] / 10
-    while time.monotonic() < end:
+    while time.monotonic() < end and not os.path.exists("/workspace/go"):
         seen += look(mine)
         time.sleep(0.05)
     return {"seen": sorted(set(seen + look(mine))), "left": left, "own": own, "ahead": AHEAD}

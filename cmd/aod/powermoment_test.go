@@ -193,7 +193,5 @@ func (s *server) keeps(a *answers) {
 			s.t.Errorf("run %s was accepted, and comes to %s, %+v", id, got.Outcome, got.Error)
 		}
 	}
-	if status := s.status("/readyz"); status != http.StatusOK {
-		s.t.Errorf("readiness: %d", status)
-	}
+	testkit.Eventually(s.t, "the server is ready", func() bool { return s.status("/readyz") == http.StatusOK })
 }

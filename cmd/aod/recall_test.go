@@ -159,7 +159,7 @@ func (s *server) dieOnce(unit, line string) (record api.Record, calls []string) 
 // awaitLineOf returns when an attempt has written a line.
 func (s *server) awaitLineOf(attempt int, id, line string) {
 	s.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patienceTime)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Patience)
 	defer stop()
 	for entry, err := range s.client.Log(ctx, id, true) {
 		if err != nil {

@@ -37,6 +37,8 @@ def execute(payload):
     sys.argv.append(mark)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     time.sleep(payload.get("sleep", 0))
+    while payload.get("hold") and not os.path.exists("/workspace/go"):
+        time.sleep(0.05)
     if payload.get("fail"):
         raise ValueError("as it was asked for")
     return {"mark": mark, "count": served[0], "seen": seen, "same": same, "left": "left"}
@@ -49,6 +51,7 @@ const againSchema = `{"input": {"type": "object"}, "output": {"type": "object", 
 type againInput struct {
 	Mark  string  `json:"mark"`
 	Sleep float64 `json:"sleep,omitempty"` // seconds
+	Hold  bool    `json:"hold,omitempty"`  // it goes on until it is let go
 	Fail  bool    `json:"fail,omitempty"`
 }
 
@@ -65,7 +68,7 @@ type againOutput struct {
 func (s *server) addAgain(agent string) {
 	s.t.Helper()
 	for name, content := range map[string]string{
-		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n", "agent.yaml": "name: again\nlimits: {timeout: 30s}\n" + agent, "tools.yaml": "[]\n",
+		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n", "agent.yaml": "name: again\nlimits: {timeout: 3m}\n" + agent, "tools.yaml": "[]\n",
 		"schema.json": againSchema, "run.py": "import aod\n\naod.run()\n", "src/main.py": againLogic,
 	} {
 		write(s.t, content, s.units, "again", name)
@@ -183,10 +186,11 @@ func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
 	s.addAgain("reuse: 100\n")
 	s.start()
 	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
-	id := s.again(againInput{Mark: "b", Sleep: 1})
+	id := s.again(againInput{Mark: "b", Hold: true})
 	during := s.until(id, "is running", running)
 	s.kill()
 	s.start()
+	s.letGo(id)
 	record := s.await(id)
 	s.judgeAgain(record, "b")
 	if during.Container.ID != record.Container.ID || record.Retries != 0 {

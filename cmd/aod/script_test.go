@@ -98,7 +98,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 
 // awaitLog waits until a file has a text in it: awaitlog FILE TEXT
 func awaitLog(ts *testscript.TestScript, _ bool, args []string) {
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(testkit.Patience)
 	for time.Now().Before(deadline) {
 		raw, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && bytes.Contains(raw, []byte(args[1])) {

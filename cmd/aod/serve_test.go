@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
@@ -18,14 +17,14 @@ import (
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-// busyServer has runs that last longer than any grace here, and others that wait for them.
-func busyServer(t *testing.T, ticks int, flags ...string) (s *server, ids []string) {
+// busyServer has two runs that go on until they are let go, and one that waits for them.
+func busyServer(t *testing.T, flags ...string) (s *server, ids []string) {
 	t.Helper()
 	s = newServer(t, append([]string{"--concurrency", "2"}, flags...)...)
 	s.addWorker("worker", "")
 	s.start()
-	for range 3 {
-		ids = append(ids, s.mustSubmit("worker", work{Ticks: ticks}))
+	for _, w := range []work{{Ticks: 1, Hold: 1}, {Ticks: 1, Hold: 1}, {Ticks: 10}} {
+		ids = append(ids, s.mustSubmit("worker", w))
 	}
 	for _, id := range ids[:2] {
 		s.awaitLine(id, "tick 1")
@@ -48,7 +47,7 @@ func (s *server) allWell(ids []string) {
 func TestShutdown(t *testing.T) {
 	t.Run("leaves to the next start what doesn't end in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, 10, "--grace", "300ms")
+		s, ids := busyServer(t, "--grace", "300ms")
 		s.signal(syscall.SIGTERM)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -58,12 +57,15 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("there are %d containers, not those of the 2 runs that go on", len(containers))
 		}
 		s.start()
+		s.letGo(ids[:2]...)
 		s.allWell(ids)
 	})
 	t.Run("waits for what ends in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, 10, "--grace", "30s")
+		s, ids := busyServer(t, "--grace", "1m") // more than any of them takes
 		s.signal(syscall.SIGTERM)
+		testkit.Eventually(t, "it is heard", func() bool { return s.status("/readyz") != http.StatusOK })
+		s.letGo(ids[:2]...)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
@@ -80,12 +82,13 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("waits for all with --drain, and takes nothing new", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, 40, "--drain", "--grace", "1ms")
+		s, ids := busyServer(t, "--drain", "--grace", "1ms")
 		s.signal(syscall.SIGTERM)
 		testkit.Eventually(t, "the server isn't ready any more", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		if _, err := s.client.Submit(t.Context(), client.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("a submission: %v", err)
 		}
+		s.letGo(ids[:2]...)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
@@ -99,7 +102,7 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("ends at once at a second SIGTERM, and loses nothing", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, 100, "--drain") // more than it takes to hear both
+		s, ids := busyServer(t, "--drain")
 		s.signal(syscall.SIGTERM)
 		testkit.Eventually(t, "the first one is heard", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		s.signal(syscall.SIGTERM)
@@ -111,11 +114,12 @@ func TestShutdown(t *testing.T) {
 			t.Error("it waited for its runs")
 		}
 		s.start()
+		s.letGo(ids[:2]...)
 		s.allWell(ids)
 	})
 	t.Run("answers those who wait", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, 10, "--grace", "300ms")
+		s, ids := busyServer(t, "--grace", "300ms")
 		answers := make(chan string, len(ids))
 		for range ids {
 			go func() { answers <- s.submitAndWait() }()
@@ -130,6 +134,7 @@ func TestShutdown(t *testing.T) {
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
+		s.letGo(ids[:2]...)
 	})
 }
 
@@ -161,7 +166,7 @@ func TestServeRefusesToStart(t *testing.T) {
 	s.start()
 	refusal := func(home string, more ...string) (code int, said string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		defer cancel()
 		args := append([]string{"serve", "--data", home, "--listen", "127.0.0.1:0"}, more...)
 		second := exec.CommandContext(ctx, s.program, args...)
@@ -177,9 +182,7 @@ func TestServeRefusesToStart(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		contains(t, said, "another server runs over", "hint: stop it, or give this one a data directory of its own")
-		if s.status("/readyz") != http.StatusOK {
-			t.Error("the first one doesn't answer any more")
-		}
+		testkit.Eventually(t, "the first one still answers", func() bool { return s.status("/readyz") == http.StatusOK })
 		if raw, err := os.ReadFile(filepath.Join(s.home(), "address")); err != nil || string(raw) != s.url()+"\n" {
 			t.Errorf("the word of the first one's address is %q, %v", raw, err)
 		}

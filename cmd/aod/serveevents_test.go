@@ -24,7 +24,7 @@ func TestAReaderOfEventsWhoComesAgainSeesEachOnceAndInOrder(t *testing.T) {
 	s := newServer(t, "--retry-delay", "10ms")
 	s.addWorker("eventful", unique()+strings.Repeat("RUN sleep 0.1\n", 8)) // its build has many events
 	s.start()
-	id := s.mustSubmit("eventful", work{Ticks: 10})
+	id := s.mustSubmit("eventful", work{Ticks: 10, Hold: 1}) // it outlasts the connections that break
 
 	r := eventReading{server: s, id: id}
 	const connections = 20
@@ -39,6 +39,8 @@ func TestAReaderOfEventsWhoComesAgainSeesEachOnceAndInOrder(t *testing.T) {
 		}
 	}
 	broken := r.broken
+	s.until(id, "runs", running)
+	s.letGo(id)
 	for !r.over { // a connection that is too short for anything makes no progress
 		r.read(t.Context())
 	}

@@ -156,7 +156,7 @@ func (s *server) exitCode() int {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(patienceTime):
+	case <-time.After(testkit.Patience):
 		s.t.Fatalf("the server doesn't end:\n%s", s.log())
 	}
 	return s.process.ProcessState.ExitCode()

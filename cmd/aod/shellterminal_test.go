@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // person sits at a terminal in which a program runs.
@@ -104,7 +105,7 @@ func (p *person) all() string {
 
 func (p *person) sees(text string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if strings.Contains(p.all(), text) {
 			return
 		}
@@ -116,7 +117,7 @@ func (p *person) sees(text string) {
 // shell does at its start.
 func (p *person) asks(question, answer string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		p.types(question)
 		if strings.Contains(p.all(), answer) {
 			return
@@ -136,7 +137,7 @@ func (p *person) code() int {
 			return exit.ExitCode()
 		}
 		return 0
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		p.t.Fatalf("it doesn't end: %q", p.all())
 		return -1
 	}

@@ -41,7 +41,7 @@ fi
 func (s *server) addTeller(more string) (whileAsking chan func()) {
 	s.addCaller("teller", tellScript)
 	write(s.t, "[]\n", s.units, "teller", "tools.yaml")
-	write(s.t, "name: teller\nupstreams: [svc]\nsecrets: {API_KEY: its-secret}\nlimits: {timeout: 1m}\n"+more, s.units, "teller", "agent.yaml")
+	write(s.t, "name: teller\nupstreams: [svc]\nsecrets: {API_KEY: its-secret}\nlimits: {timeout: 5m}\n"+more, s.units, "teller", "agent.yaml")
 	write(s.t, "FROM "+dockertest.Image+"\nCOPY run.sh /run.sh\nCMD [\"bash\", \"/run.sh\"]\n"+unique(), s.units, "teller", "Dockerfile")
 	whileAsking = make(chan func(), 10)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,8 +147,8 @@ func TestASecretSurvivesTheServersDeath(t *testing.T) {
 	s.removeLater(s.await(s.call("teller", `{}`)).Image.Ref)
 	for range 3 {
 		id := s.call("teller", `{}`)
-		s.until(id, "begins", func(r api.Record) bool { return r.State != api.Idle })
-		testkit.Eventually(t, "it has a container, or is over", func() bool { return len(s.containers()) > 0 })
+		s.until(id, "begins, or is over", func(r api.Record) bool { return r.State != api.Idle || r.Outcome != "" })
+		testkit.Eventually(t, "it has a container, or is over", func() bool { return len(s.containers()) > 0 || s.isOver(id) })
 		s.kill()
 		s.start()
 		if r := s.await(id); r.Outcome != api.Success || !strings.Contains(string(r.Output), fmt.Sprint(len(secretCanary))) {

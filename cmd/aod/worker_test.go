@@ -27,6 +27,9 @@ for ((i = 1; i <= $(number ticks); i++)); do
 	sleep 0.1
 	echo "tick $i"
 done
+if (( $(number hold) > 0 )); then
+	until [ -e /workspace/go ]; do sleep 0.05; done
+fi
 if (( $(number exit) > 0 )); then
 	echo '{"error":{"type":"Planned","message":"as it was asked for"}}' > /io/output.json
 	exit "$(number exit)"
@@ -43,6 +46,7 @@ fi
 const workerSchema = `{
   "input": {"type": "object", "properties": {
     "ticks": {"type": "int"}, "linger": {"type": "int"}, "exit": {"type": "int"}, "mark": {"type": "int"},
+    "hold": {"type": "int"},
     "doc": {"type": "string", "format": "file_path"}
   }, "additionalProperties": false},
   "output": {"type": "object", "properties": {
@@ -58,6 +62,8 @@ type work struct {
 	Exit  int `json:"exit,omitempty"`
 	// Linger makes it take a second for its end when it is told to end.
 	Linger int `json:"linger,omitempty"`
+	// Hold makes it go on after its ticks until it is let go, see letGo.
+	Hold int `json:"hold,omitempty"`
 }
 
 func (w work) input() json.RawMessage {
@@ -107,6 +113,20 @@ func (s *server) mustSubmit(unit string, w work) string {
 		s.t.Fatal(err)
 	}
 	return record.ID
+}
+
+// letGo lets runs end that hold. Their programs are running.
+func (s *server) letGo(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		dirs, _ := filepath.Glob(filepath.Join(s.home(), "runs", id, "*", "workspace"))
+		if len(dirs) == 0 {
+			s.t.Errorf("run %s has no workspace: it doesn't hold", id)
+		}
+		for _, dir := range dirs {
+			write(s.t, "", dir, "go")
+		}
+	}
 }
 
 // startsOf returns how many of a run's attempts have started its program, by its log. An
