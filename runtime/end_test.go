@@ -119,6 +119,13 @@ func TestTheInitOfAProgramThatSucceededStaysUntilItsExitIsAwaited(t *testing.T) 
 	if err != nil || !end.Early {
 		t.Fatalf("end %+v, %v", end, err)
 	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // a success that was told counts, also when the run's time is over by now
+		if end, err := s.Wait(over); err != nil || !end.Early {
+			t.Fatalf("end %+v, %v", end, err)
+		}
+	}
 	select {
 	case <-gone:
 		t.Error("it is gone, and the engine has the work of a container's end")

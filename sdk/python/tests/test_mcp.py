@@ -1,6 +1,7 @@
 """Servers of tools, good ones and hostile ones, as code and as a model have them."""
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -65,9 +66,9 @@ class ServersTest(AgentTest):
             log.text = b"".join(parts).decode("utf-8", "replace")
 
     def times_out(self, call, *words):
-        """It has to be for want of an answer. For what is sent no time passes: a machine that is
-        held up is no server that doesn't read."""
-        with mock.patch.object(mcpchild, "time", mock.Mock(monotonic=lambda: 0)):
+        """It has to be for want of an answer. The time to send it is over before it begins: a
+        machine that is held up is no server that doesn't read."""
+        with mock.patch.object(mcpchild, "time", mock.Mock(monotonic=itertools.count(0, 1000).__next__)):
             return self.fails_so("timeout", call, *words)
 
     def fails_so(self, kind, call, *words):
