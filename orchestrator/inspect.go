@@ -165,7 +165,8 @@ func (l *loop) newsOf(id string) (news <-chan struct{}, live bool) {
 	if j == nil {
 		return nil, false
 	}
-	return j.news.After(), true
+	news = j.news.After()
+	return news, !pause.Over(j.gone) // the last news comes when it is gone
 }
 
 // Log yields the log entries of a run. With follow it waits for more until the run's end.

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestTheLoopLeadsAKindThroughARun(t *testing.T) {
@@ -264,5 +267,26 @@ func TestWhatIsRefusedIsNeverStarted(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A follower may find the job of a run just before it goes, and ask it for news just after.
+func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
+	l := newLoop(Options{})
+	for n := range 20_000 {
+		j := l.lead(&run.Run{ID: fmt.Sprint(n)}, nil, modelcalls.Source{})
+		if err := l.register(j); err != nil {
+			t.Fatal(err)
+		}
+		go l.retire(j)
+		news, live := l.newsOf(j.ID)
+		if !live {
+			continue
+		}
+		select {
+		case <-news:
+		case <-time.After(testkit.Patience):
+			t.Fatalf("the %d. waits for ever", n)
+		}
 	}
 }

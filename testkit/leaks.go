@@ -12,6 +12,7 @@ func NoLeaks(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
 
 type patient struct{ *testing.M }
 
+// Run implements goleak.TestingM.
 func (p patient) Run() int {
 	code := p.M.Run()
 	if code == 0 {
