@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,6 +18,14 @@ type question struct {
 	list  bool   // of the tools
 	asked time.Time
 	timer *time.Timer // of a call; nil: it has no limit
+
+	ended  chan struct{} // closed when it is over
+	taken  chan struct{} // closed when the server has it, or won't get it
+	passed bool          // the server has it; set before
+}
+
+func newQuestion(m message) *question {
+	return &question{id: bytes.Clone(m.id), list: m.method == methodList, ended: make(chan struct{}), taken: make(chan struct{})}
 }
 
 func (q *question) stop() {
@@ -73,6 +83,7 @@ func (s *Session) leave(m message) *question {
 func (s *Session) over(q *question, failed bool) {
 	delete(s.pending, string(q.id))
 	q.stop()
+	close(q.ended)
 	select {
 	case s.answer <- struct{}{}:
 	default: // the last one is not noticed yet
@@ -90,7 +101,19 @@ func (s *Session) over(q *question, failed bool) {
 	}
 }
 
-// expire answers a call that took too long, and tells the server.
+// hand gives the server a question, unless that is over before the server takes it.
+func (s *Session) hand(ctx context.Context, q *question, text []byte) error {
+	defer close(q.taken)
+	err := s.pass(ctx, q.ended, text)
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	q.passed = err == nil
+	return err
+}
+
+// expire answers a call that took too long. A server that has it is told when it reads again, after
+// the call: it would do for nobody what it isn't told of.
 func (s *Session) expire(q *question) {
 	s.mu.Lock()
 	waits := s.pending[string(q.id)] == q
@@ -102,7 +125,7 @@ func (s *Session) expire(q *question) {
 		return
 	}
 	_ = s.toClient(refusal(q.id, failure{Code: codeTimeout, Message: fmt.Sprintf("the call took more than %v", s.opts.Timeout)})) // a client that left needs none
-	ctx, cancel := context.WithTimeout(context.Background(), lastTime)
-	defer cancel()
-	_ = s.pass(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"timeout"}}`, q.id)) // a deaf server hears nothing
+	if <-q.taken; q.passed {
+		_ = s.pass(context.Background(), nil, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"timeout"}}`, q.id)) // the session may end before
+	}
 }

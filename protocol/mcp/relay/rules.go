@@ -30,12 +30,14 @@ func (s *Session) FromClient(ctx context.Context, text []byte) error {
 // fromClient is FromClient for a message that was read.
 func (s *Session) fromClient(ctx context.Context, m message) error {
 	s.touch()
-	if m.isRequest() {
-		if answer := s.ask(m); answer != nil {
-			return s.toClient(*answer)
-		}
+	if !m.isRequest() {
+		return s.pass(ctx, nil, oneLine(m.text))
 	}
-	return s.pass(ctx, oneLine(m.text))
+	q, answer := s.ask(m)
+	if answer != nil {
+		return s.toClient(*answer)
+	}
+	return s.hand(ctx, q, oneLine(m.text))
 }
 
 func unreadable(err error) failure {
@@ -58,26 +60,26 @@ func oneLine(text []byte) []byte {
 }
 
 // ask remembers a request of the client's. It returns the answer to one that isn't passed on.
-func (s *Session) ask(m message) (answer *message) {
+func (s *Session) ask(m message) (q *question, answer *message) {
 	if asked := newer(m); asked != "" {
-		return new(unsupported(m.id, asked))
+		return nil, new(unsupported(m.id, asked))
 	}
-	q := &question{id: bytes.Clone(m.id), list: m.method == methodList}
+	q = newQuestion(m)
 	if m.method == methodCall {
 		q.tool = toolOf(m.params)
 		if s.opts.Tools != nil && !slices.Contains(s.opts.Tools, q.tool) || q.tool == "" {
-			return new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", cut(q.tool))}))
+			return nil, new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", cut(q.tool))}))
 		}
 		if s.opts.Spend != nil {
 			if err := s.opts.Spend(); err != nil {
-				return new(toolFailure(m.id, err))
+				return nil, new(toolFailure(m.id, err))
 			}
 		}
 	}
 	if f := s.enter(q); f != nil {
-		return new(refusal(m.id, *f))
+		return nil, new(refusal(m.id, *f))
 	}
-	return nil
+	return q, nil
 }
 
 // toolOf returns the tool that is called; "" where readers may disagree about that.

@@ -265,14 +265,19 @@ func (s *Session) listen(stdout *bufio.Reader, noise func([]byte)) error {
 	}
 }
 
-// pass gives the server a message.
-func (s *Session) pass(ctx context.Context, message []byte) error {
+// errOver says that nobody wants the answer to a message any more.
+var errOver = errors.New("it is over")
+
+// pass gives the server a message, unless over is closed before the server takes it.
+func (s *Session) pass(ctx context.Context, over <-chan struct{}, message []byte) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
 	select {
 	case s.toServer <- message:
 		return nil
+	case <-over:
+		return errOver
 	case <-s.done:
 		return s.Err()
 	case <-s.hungUp:

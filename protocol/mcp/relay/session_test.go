@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -290,6 +291,32 @@ func TestACallTakesNoLongerThanItMay(t *testing.T) {
 	})
 }
 
+func TestAServerThatReadsLateHearsOfNoCallThatNobodyWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTestClient(t)
+		s := New(Options{Timeout: time.Second}, c.send)
+		f := talkWith(t, s)
+		for id := range 3 { // the first is on its way to the server, the others wait behind it
+			go func() { _ = s.FromClient(t.Context(), []byte(call(id, "a"))) }()
+			synctest.Wait()
+		}
+		for range 3 {
+			if got := c.next(); codeOf(t, got) != codeTimeout {
+				t.Errorf("got %s", got)
+			}
+		}
+		time.Sleep(time.Hour)
+		go func() { _ = s.FromClient(t.Context(), []byte(call(3, "a"))) }()
+		synctest.Wait()
+		cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0,"reason":"timeout"}}`
+		heard := []string{f.hears(), f.hears(), f.hears()}
+		slices.Sort(heard[1:]) // the new one may be taken before
+		if diff := cmp.Diff([]string{call(0, "a"), call(3, "a"), cancelled}, heard); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestADeafServerHoldsNobody(t *testing.T) {
 	c := newTestClient(t)
 	s := New(Options{Timeout: time.Millisecond}, c.send)
@@ -379,9 +406,9 @@ func FuzzMessages(f *testing.F) {
 		})
 		defer s.End(ErrClientLeft)
 		if m, err := read([]byte(fromClient)); err == nil && m.isRequest() {
-			_ = s.ask(m)
+			_, _ = s.ask(m)
 		}
-		_ = s.ask(message{id: []byte("1"), method: methodList, isMethod: true})
+		_, _ = s.ask(message{id: []byte("1"), method: methodList, isMethod: true})
 		_ = s.fromServer([]byte(fromServer+" "), func([]byte) {})
 	})
 }
