@@ -243,12 +243,16 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 	if end := detached(ctx, err); end != nil {
 		return result, end
 	}
-	j.noteFault(err)
+	j.noteFault(ctx, err)
 	return run.Fault(ctx, err), nil
 }
 
-func (j *job) noteFault(err error) {
+// noteFault logs it, but for the end of the run, which is none.
+func (j *job) noteFault(ctx context.Context, err error) {
 	j.fault = err
+	if ctx.Err() != nil {
+		return
+	}
 	j.loop.logger.Warn("attempt ended with a fault", "run", j.ID, "attempt", j.Attempt, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
 }
 

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 func TestNoPayloadReachesALog(t *testing.T) {
@@ -54,6 +56,27 @@ func TestNoPayloadReachesALog(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the log doesn't tell %q", want)
 		}
+	}
+}
+
+func TestTheEndOfARunIsNoFaultOfItsAttempt(t *testing.T) {
+	var log lockedBuffer
+	s := &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
+		err := a.begin()
+		<-ctx.Done()
+		return run.Result{}, errors.Join(err, context.Cause(ctx))
+	}}
+	p := newPlays(t, s, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	id := p.submit()
+	p.until(id, running)
+	if _, err := p.service.Cancel(t.Context(), id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if record := p.await(id); record.Outcome != api.WasCancelled {
+		t.Errorf("record %s", show(record))
+	}
+	if got := log.String(); !strings.Contains(got, "run finished") || strings.Contains(got, "level=WARN") {
+		t.Errorf("the log tells\n%s", got)
 	}
 }
 
