@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 func status(code int) http.HandlerFunc {
@@ -45,7 +46,7 @@ func TestACallIsMadeOnce(t *testing.T) {
 		})
 	}
 	t.Run("nobody is there", func(t *testing.T) {
-		if _, err := newClient(t, Options{URL: agenttest.Nobody(t)}).Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) {
+		if _, err := newClient(t, Options{URL: "http://" + testkit.Nobody(t)}).Run(t.Context(), asked); !fault.Is(err, fault.Unavailable) {
 			t.Error(err)
 		}
 	})

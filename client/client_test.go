@@ -186,7 +186,7 @@ func TestARedirectOnTheSameServerIsRefusedToo(t *testing.T) {
 }
 
 func TestAServerThatIsAway(t *testing.T) {
-	away := "http://" + newStarting(t).address
+	away := "http://" + testkit.Nobody(t)
 	_, err := connect(t, away).Units(t.Context())
 	wantFault(t, err, fault.Unavailable, "is aod serve running at "+away+"?")
 }

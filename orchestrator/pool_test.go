@@ -149,8 +149,9 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 func TestAPoolLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // after those of the fixture
-		testkit.Within(testkit.Patience, func() bool { return goleak.Find(before) == nil })
-		goleak.VerifyNone(t, before)
+		if err := testkit.Leaks(before); err != nil {
+			t.Error(err)
+		}
 	})
 	w := newPoolFixture(t, map[string]int{"worker": 2, "asker": 2})
 	w.asking()

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/agentapi/internal/agenttest"
 	"github.com/agent-on-demand/aod/agentapi/internal/document"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // examine checks an agent whose stream takes two seconds of a clock of its own.
@@ -86,7 +87,7 @@ func TestAnEndpointThatIsMissingIsFound(t *testing.T) {
 }
 
 func TestAnAgentThatIsNotThere(t *testing.T) {
-	report, err := Agent(t.Context(), Target{URL: agenttest.Nobody(t), TaskType: agenttest.Task}, Options{})
+	report, err := Agent(t.Context(), Target{URL: "http://" + testkit.Nobody(t), TaskType: agenttest.Task}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

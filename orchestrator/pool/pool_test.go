@@ -221,9 +221,8 @@ func TestAPoolThatEndsLeavesNothing(t *testing.T) {
 	if refs, dirs := y.containers(""), y.dirs(); len(refs)+len(dirs) > 0 {
 		t.Errorf("left %v, %v", refs, dirs)
 	}
-	var left error
-	if !testkit.Within(testkit.Patience, func() bool { left = goleak.Find(before); return left == nil }) {
-		t.Error(left)
+	if err := testkit.Leaks(before); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -134,12 +133,7 @@ func TestAPushIsGivenUpAfterSoManyTries(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "body-canary")
 	})
-	held, err := net.Dial("tcp", refuses.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	dead := &receiver{Server: &httptest.Server{URL: "http://" + held.LocalAddr().String()}} // the port is ours, and nobody listens there
+	dead := &receiver{Server: &httptest.Server{URL: "http://" + testkit.Nobody(t)}}
 	unmade := func(context.Context, string, api.Event) ([]byte, string, error) {
 		return nil, "", errors.New("it can't be made")
 	}

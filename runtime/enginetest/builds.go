@@ -205,7 +205,7 @@ func testBuilds(t *testing.T, s suite, classic bool) {
 			}
 		})
 		wantKind(t, err, fault.Cancelled)
-		if took := time.Since(begun); took > patience/2 {
+		if took := time.Since(begun); took > testkit.Patience/2 {
 			t.Errorf("it took %v", took)
 		}
 	})

@@ -177,7 +177,7 @@ func readLine(t *testing.T, r io.Reader) string {
 	select {
 	case text := <-line:
 		return text
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatal("no line came")
 		return ""
 	}

@@ -24,7 +24,7 @@ func testLogs(t *testing.T, s suite) {
 		}
 		out, errs := s.logs(t, r.id)
 		testkit.Eventually(t, "what came before is there", func() bool { return out.soFar()+errs.soFar() == "ready\nearly\n" })
-		if err := s.Engine.Stop(ctx, r.id, patience/2); err != nil {
+		if err := s.Engine.Stop(ctx, r.id, testkit.Patience/2); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.all(t) + errs.all(t); got != "ready\nbye\nearly\nlate\n" {

@@ -38,9 +38,6 @@ const (
 
 const floodBytes = 10 << 20
 
-// patience is how long anything may take before the test fails.
-const patience = testkit.Patience
-
 // Run tests an engine; newEngine is called for each part. At the end nothing that
 // the suite labelled is left on the engine.
 func Run(t *testing.T, newEngine func(t *testing.T) Harness) {
@@ -98,7 +95,7 @@ func (s suite) volumes(ctx context.Context) ([]runtime.VolumeRef, error) {
 }
 
 func (s suite) context(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -162,7 +159,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

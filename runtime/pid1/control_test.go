@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime/initreport"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // connected is a command whose init tells its host.
@@ -112,7 +113,7 @@ func stillOpen(c *net.UnixConn) error {
 func TestControlOutlivesItsHost(t *testing.T) {
 	check := func(t *testing.T, r result, since time.Time) {
 		t.Helper()
-		if report := r.report(t); r.code != 42 || report.ExitCode != 42 || r.stderr != "" || time.Since(since) > testPatience {
+		if report := r.report(t); r.code != 42 || report.ExitCode != 42 || r.stderr != "" || time.Since(since) > testkit.Patience {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -247,7 +248,7 @@ func wantWithin(t *testing.T, wait func()) {
 	go func() { wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(testPatience):
+	case <-time.After(testkit.Patience):
 		t.Fatal("it still waits")
 	}
 }

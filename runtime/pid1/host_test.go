@@ -17,9 +17,6 @@ import (
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-// testPatience is more than anything here takes on a loaded machine.
-const testPatience = testkit.Patience
-
 // listenForInit listens where a sandbox with this directory finds its host.
 func listenForInit(t *testing.T, dir string) *net.UnixListener {
 	t.Helper()

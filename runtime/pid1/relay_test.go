@@ -156,7 +156,7 @@ func TestRelayEndsWithTheProgram(t *testing.T) {
 	s := newAPIServer(t, ignore).start(t)
 	start := time.Now()
 	r := s.run(t, "leave-open", "9", "80")
-	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > testPatience {
+	if report := r.report(t); r.code != 9 || report.ExitCode != 9 || time.Since(start) > testkit.Patience {
 		t.Errorf("%+v", r)
 	}
 }

@@ -3,7 +3,6 @@ package remote
 import (
 	"crypto/tls"
 	"encoding/pem"
-	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -111,13 +110,7 @@ func TestWhomItTrusts(t *testing.T) {
 }
 
 func TestNobodyIsThere(t *testing.T) {
-	a := newAgent(t, says(200, good), (*httptest.Server).Start)
-	held, err := net.Dial("tcp", a.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	b := newBench(t, "http://"+held.LocalAddr().String(), "") // the port is ours, and nobody listens there
+	b := newBench(t, "http://"+testkit.Nobody(t), "")
 	got, _ := b.ends()
 	wants(t, got, api.SystemError, api.CategoryTransient, "unavailable", "refused")
 	b.load("http://aod-no-such-host.invalid", "  plain_http: true\n")
