@@ -75,7 +75,7 @@ func TestAPatternOfOneSchemaIsBoundedAgainstAllTexts(t *testing.T) {
 	p := payload(t, `{"a":"`+strings.Repeat("x", 1_000_000)+`"}`)
 	start := processorTime()
 	found := s.Validate(p)
-	if took := processorTime() - start; took > 30*time.Second {
+	if took := processorTime() - start; took > 2*time.Second {
 		t.Errorf("Validate took %v", took)
 	}
 	wantFindings(t, found, []string{"|too many steps|file"})
