@@ -217,8 +217,8 @@ func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End
 		case exit := <-s.exit: // perhaps because ctx ended, and with it calls of the program
 			return s.readEnd(ctx, exit, stopCause(watched))
 		case <-s.early(): // perhaps because ctx ended, as above
-			if stopCause(watched) != nil {
-				return s.stopFor(ctx, context.Cause(watched))
+			if cause := stopCause(watched); cause != nil {
+				return s.stopFor(ctx, cause)
 			}
 			return s.earlyEnd(), nil
 		case <-posted:
