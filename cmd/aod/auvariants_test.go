@@ -306,7 +306,7 @@ func (s sealed) Start(ctx context.Context, trial check.Trial) (check.Observed, e
 type process struct{ dir, variant string }
 
 func (p process) Start(ctx context.Context, trial check.Trial) (seen check.Observed, err error) {
-	ctx, cancel := context.WithTimeout(ctx, trial.Timeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.dir, "unit"), trial.Args...)
 	cmd.Env = append(slices.Clone(trial.Env), "VARIANT="+p.variant)
@@ -321,7 +321,12 @@ func (p process) Start(ctx context.Context, trial check.Trial) (seen check.Obser
 		cmd.Stdin = stdin
 	}
 	began := time.Now()
-	err = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return seen, err
+	}
+	over := time.AfterFunc(trial.Timeout, cancel) // begins with the program: its start may take as long
+	defer over.Stop()
+	err = cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		return seen, err
