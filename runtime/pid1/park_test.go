@@ -127,7 +127,8 @@ func TestParkStartsWhatItIsTold(t *testing.T) {
 
 func TestParkWaits(t *testing.T) {
 	var status, left string
-	r := sandbox{program: parked("/probe", "orphans", "10")}.runWith(t, func(c *net.UnixConn) {
+	s := sandbox{flags: roomiest, program: parked("/probe", "orphans", "10")}
+	r := s.runWith(t, func(c *net.UnixConn) {
 		status = inContainer(t, "/probe", "cat", "/proc/1/status")
 		left = inContainer(t, "/probe", "orphans", "1000")
 		signalTo(t, "WINCH")(containerName(t))
