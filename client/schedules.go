@@ -17,7 +17,18 @@ import (
 // Each of its runs gets the files, which are sent as those of a Submission; without files it has
 // none, whatever it had before.
 func (c *Client) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
+	return c.putSchedule(ctx, toSchedule(http.MethodPut, name), spec, files)
+}
+
+// AddSchedule is PutSchedule for a schedule that must be new: where another has the name, that one
+// stays as it is, and the error is an Exists fault. One that is just the same is no other one.
+func (c *Client) AddSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
 	r := toSchedule(http.MethodPut, name)
+	r.header["If-None-Match"] = "*"
+	return c.putSchedule(ctx, r, spec, files)
+}
+
+func (c *Client) putSchedule(ctx context.Context, r request, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
 	if len(files) == 0 {
 		r = r.with(spec)
 	} else {

@@ -21,6 +21,7 @@ const (
 	Forbidden                // who asks may not
 	Conflict                 // a thing is not in the state that this needs
 	Disabled                 // a unit that is switched off
+	Exists                   // a thing that was to be new, and isn't
 	Busy                     // too much is waiting already; later it may go
 	Cancelled                // whoever asked doesn't want it any more
 	Deadline                 // time was up
@@ -51,6 +52,7 @@ var table = [kinds]row{
 	Forbidden:    {"forbidden", "not allowed", 125, http.StatusForbidden},
 	Conflict:     {"conflict", "not possible in this state", 125, http.StatusConflict},
 	Disabled:     {"disabled", "switched off", 125, http.StatusConflict},
+	Exists:       {"exists", "there is one already", 125, http.StatusPreconditionFailed},
 	Busy:         {"busy", "too many runs are waiting", 125, http.StatusTooManyRequests},
 	Cancelled:    {"cancelled", "cancelled", 130, 499},
 	Deadline:     {"deadline", "the time was up", 124, http.StatusGatewayTimeout},

@@ -31,6 +31,19 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
+// OnlyNew reports whether a request asks for what it puts to be new, by the header If-None-Match: *
+// (RFC 9110, section 13.1.2). With any other value the error is a BadRequest fault.
+func OnlyNew(r *http.Request) (bool, error) {
+	values := r.Header.Values("If-None-Match")
+	if len(values) == 0 {
+		return false, nil
+	}
+	if len(values) > 1 || values[0] != "*" {
+		return false, fault.New(fault.BadRequest, "the header If-None-Match is not valid here").WithHint("send *, for what must be new, or leave it out")
+	}
+	return true, nil
+}
+
 // Timeout reads how long a run may take: a duration above 0 as time.ParseDuration reads
 // it. "" is 0, which means that none was asked for. The error is a BadRequest fault.
 func Timeout(text string) (time.Duration, error) {

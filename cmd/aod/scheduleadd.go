@@ -108,27 +108,28 @@ func (a *app) addSchedule(ctx context.Context, name string, flags scheduleFlags)
 	if err != nil {
 		return err
 	}
-	if _, err := server.Schedule(ctx, name); err == nil && !flags.replace {
-		return fault.New(fault.Conflict, "there is a schedule %q already", name).
-			WithHint("`aod schedule show %s` shows it; --replace gives it another specification", name)
-	} else if err != nil && !fault.Is(err, fault.NotFound) {
-		return err
-	}
 	submission, err := a.submission(ctx, server, flags.unit, flags.run)
 	if err != nil {
 		return err
 	}
 	spec.Input, spec.Metadata = submission.Input, submission.Metadata
-	schedule, created, err := server.PutSchedule(ctx, name, spec, submission.Files)
+	put := server.AddSchedule
+	if flags.replace {
+		put = server.PutSchedule
+	}
+	schedule, created, err := put(ctx, name, spec, submission.Files)
 	if err != nil {
 		return err
 	}
 	if flags.json {
 		return a.stdout.json(schedule)
 	}
-	verb := "changed"
-	if created {
+	verb := "unchanged"
+	switch {
+	case created:
 		verb = "made"
+	case flags.replace:
+		verb = "changed"
 	}
 	a.note("%s %s%s", verb, name, nextText(schedule))
 	return nil

@@ -43,6 +43,10 @@ func (a *API) putSchedule(c echo.Context) error {
 	if err := api.CheckScheduleName(name); err != nil {
 		return err
 	}
+	onlyNew, err := httpwire.OnlyNew(c.Request())
+	if err != nil {
+		return err
+	}
 	spec, files, err := a.scheduleOf(c)
 	if err != nil {
 		return err
@@ -51,7 +55,11 @@ func (a *API) putSchedule(c echo.Context) error {
 		a.release(c, files)
 		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
-	schedule, created, err := a.svc.Schedules().Put(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
+	put := a.svc.Schedules().Put
+	if onlyNew {
+		put = a.svc.Schedules().Add
+	}
+	schedule, created, err := put(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
 	return stored(c, "/v1/schedules/"+name, schedule, created, err)
 }
 

@@ -1,12 +1,16 @@
 package httpapi
 
 import (
+	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/fuzzbound"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -62,6 +66,34 @@ func TestAScheduleOverHTTP(t *testing.T) {
 	s.do("GET", to, "").wants(t, 404)
 	s.do("DELETE", to, "").wants(t, 404)
 	s.do("GET", "/v1/runs/"+record.ID, "").wants(t, 200)
+}
+
+// Of schedules that must be new, one has the name in the end, and everybody is told whose it is.
+func TestOfSchedulesThatMustBeNewOneIsMade(t *testing.T) {
+	s := newServer(t, nil)
+	const to = "/v1/schedules/one"
+	body := func(n int) string { return fmt.Sprintf(`{"unit":"actor","note":"%d",`+never+`}`, n) }
+	answers := make([]answer, 8)
+	var all sync.WaitGroup
+	for n := range answers {
+		all.Go(func() { answers[n] = s.do("PUT", to, body(n), "If-None-Match: *") })
+	}
+	all.Wait()
+	got := decode[api.Schedule](t, s.do("GET", to, "").wants(t, 200))
+	for n, a := range answers {
+		if got.Note == strconv.Itoa(n) {
+			a.wants(t, 201)
+			continue
+		}
+		if problem := decode[httpwire.Problem](t, a.wants(t, 412)); problem.Code != fault.Exists.String() {
+			t.Errorf("%+v", problem)
+		}
+	}
+
+	mine, _ := strconv.Atoi(got.Note)
+	s.do("PUT", to, body(mine), "If-None-Match: *").wants(t, 200) // it was sent again, say
+	s.do("PUT", to, body(mine+1), `If-None-Match: "a"`).wants(t, 400)
+	s.do("PUT", to, body(mine+1)).wants(t, 200)
 }
 
 func TestTimesAreToldBeforeThereIsASchedule(t *testing.T) {

@@ -16,6 +16,16 @@ import (
 // of the schedule's runs gets them; with nil it has none. One that is as it was stays as it is. The
 // error is a fault that names what is wrong with the specification, and nothing has changed then.
 func (s *Scheduler) Put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
+	return s.put(ctx, name, spec, files, false)
+}
+
+// Add is Put for a schedule that must be new: where another has the name, it stays as it is, and the
+// error is an Exists fault. One that is just the same is no other one, so an Add may be repeated.
+func (s *Scheduler) Add(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
+	return s.put(ctx, name, spec, files, true)
+}
+
+func (s *Scheduler) put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (shown api.Schedule, created bool, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	row, err := s.row(name, access.ClientOf(ctx), spec, files)
 	if err != nil {
@@ -36,6 +46,10 @@ func (s *Scheduler) Put(ctx context.Context, name string, spec api.ScheduleSpec,
 		if was, err = readSchedule(old); err == nil && was.same(row) {
 			shown, err = s.Get(ctx, name)
 			return shown, false, err
+		}
+		if onlyNew {
+			return shown, false, fault.New(fault.Exists, "there is a schedule %q already", name).
+				WithHint("`aod schedule show %s` shows it; --replace, or no If-None-Match, gives it another specification", name)
 		}
 	}
 	plan, err := s.check(ctx, was, created, &row, spec, files)

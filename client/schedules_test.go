@@ -1,0 +1,27 @@
+package client
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// A schedule that must be new says so, and only that one: whoever meets another is told.
+func TestAddSchedule(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") == "*" {
+			answer(http.StatusPreconditionFailed, "application/problem+json", `{"code":"exists","status":412,"title":"there is one already"}`)(w, r)
+			return
+		}
+		answer(http.StatusOK, "application/json", `{"name":"one","unit":"hello"}`)(w, r)
+	})
+	spec := api.ScheduleSpec{Unit: "hello", Every: "1h"}
+	if _, created, err := c.AddSchedule(t.Context(), "one", spec, nil); !fault.Is(err, fault.Exists) || created {
+		t.Errorf("added: %v, %v", created, err)
+	}
+	if got, created, err := c.PutSchedule(t.Context(), "one", spec, nil); err != nil || created || got.Unit != "hello" {
+		t.Errorf("put: %+v, %v, %v", got, created, err)
+	}
+}
