@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,6 +75,28 @@ func TestCostsAreBounded(t *testing.T) {
 				t.Errorf("a message of %d bytes", len(message))
 			}
 		})
+	}
+}
+
+// TestOnlyTimeOfTheProcessorCounts holds it with a thread that sleeps, which waits as one does on
+// a busy machine, and then works.
+func TestOnlyTimeOfTheProcessorCounts(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the time of one thread")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := newMeter(t.Context())
+	time.Sleep(maxTime + 10*time.Millisecond)
+	if err := m.tick(); err != nil {
+		t.Fatalf("after a wait: %v", err)
+	}
+	err := m.tick()
+	for err == nil {
+		err = m.tick()
+	}
+	if used := threadTime() - m.began; !errors.Is(err, errTime) || used < maxTime {
+		t.Errorf("after %v of work: %v", used, err)
 	}
 }
 

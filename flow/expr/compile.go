@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -72,6 +73,8 @@ func (c *code) eval(ctx context.Context, vars Vars) (any, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	m := newMeter(ctx)
 	env := make(map[string]any, len(vars)+1)
 	for name, value := range vars {

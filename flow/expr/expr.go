@@ -145,7 +145,8 @@ func (t *Template) Items() []*Template { return t.form.list }
 // Eval returns the value with the results of its expressions: JSON values with int64 for
 // integers, and values of vars of other types. It shares parts with vars, and neither may be
 // changed. The error is a Capsule fault that names the place, or the cause of ctx's end. It
-// takes at most 250 ms of wall time for each expression, and the memory budget.
+// takes at most 250 ms of processor time for each expression (on Linux; else of time), and the
+// memory budget.
 func (t *Template) Eval(ctx context.Context, vars Vars) (any, error) {
 	f := t.form
 	switch {

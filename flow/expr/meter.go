@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxTime is the wall time that an expression may take.
+	// maxTime is the processor time that an expression may take. Time in which its thread waits
+	// for a processor doesn't count, so a busy machine fails no expression.
 	maxTime = 250 * time.Millisecond
 	// maxText is how long a text may become, in bytes.
 	maxText = 4 << 20
@@ -25,12 +26,15 @@ var (
 // under a name that can't be written. A nil one bounds nothing.
 type meter struct {
 	ctx    context.Context //nolint:containedctx // lives as long as one evaluation
-	until  time.Time
+	began  time.Duration   // threadTime at the beginning
+	until  time.Time       // before it, maxTime can't be over
 	values int
 }
 
+// newMeter begins a measurement. The goroutine must be locked to its thread for as long as it
+// lasts.
 func newMeter(ctx context.Context) *meter {
-	return &meter{ctx: ctx, until: time.Now().Add(maxTime)}
+	return &meter{ctx: ctx, began: threadTime(), until: time.Now().Add(maxTime)}
 }
 
 // tick is called in every iteration, and at whatever takes time.
@@ -38,8 +42,12 @@ func (m *meter) tick() error {
 	if m.ctx.Err() != nil {
 		return context.Cause(m.ctx)
 	}
-	if time.Now().After(m.until) {
-		return errTime
+	if now := time.Now(); now.After(m.until) {
+		left := maxTime - (threadTime() - m.began)
+		if left <= 0 {
+			return errTime
+		}
+		m.until = now.Add(left)
 	}
 	return nil
 }
