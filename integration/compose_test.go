@@ -72,6 +72,9 @@ func TestComposeStartsAServerThatRunsUnits(t *testing.T) {
 	p := newProject(t)
 	composeCommand(t)
 	t.Cleanup(p.down)
+	if _, err := p.compose(t.Context(), "build", "--no-cache"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := p.compose(t.Context(), "up", "--detach"); err != nil {
 		t.Fatal(err)
 	}

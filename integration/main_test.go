@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docker/docker/api/types/build"
 	"github.com/google/uuid"
 	"github.com/testcontainers/testcontainers-go"
 
@@ -112,9 +113,14 @@ var serverImage = sync.OnceValues(func() (string, error) {
 	undo = append(undo, removeImages)
 	request := testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{
 		Context: dir, Repo: repository, Tag: unique("image"),
+		BuildOptionsModifier: uncached,
 	}, Labels: map[string]string{testLabel: testRun}}
 	return provider.BuildImage(context.Background(), &request)
 })
+
+// uncached keeps the classic builder from the search of its cache, which fails where another
+// package's test removes an image at that moment.
+func uncached(opts *build.ImageBuildOptions) { opts.NoCache = true }
 
 // buildServer skips the test where there is no engine, and returns the image's name.
 func buildServer(t *testing.T) (*docker.Engine, string) {

@@ -31,7 +31,7 @@ func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress fun
 		}
 		e.classicOnly.Store(true)
 	}
-	return e.buildWith(ctx, build.BuilderV1, spec, progress)
+	return e.buildClassic(ctx, spec, progress)
 }
 
 func (e *Engine) hasBuildKitAPI(ctx context.Context) bool {
@@ -88,6 +88,9 @@ func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.Bui
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("build: %w", ctx.Err())
 	case errors.As(err, new(*stepError)):
+		if version == build.BuilderV1 && !spec.NoCache && strings.HasPrefix(err.Error(), lostImage) {
+			return "", errLostImage
+		}
 		if version == build.BuilderBuildKit && refusesBuildKit(err.Error()) {
 			return "", errNoBuildKit
 		}

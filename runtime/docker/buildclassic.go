@@ -1,9 +1,13 @@
 package docker
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/docker/docker/api/types/build"
 
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -14,6 +18,30 @@ var (
 	// classicNoise is the builder's own talk between the output of the steps.
 	classicNoise = regexp.MustCompile(`^(?: ---> .*|Removing intermediate container [0-9a-f]+|Successfully (?:built|tagged) \S+)\n?$`)
 )
+
+// cachedTries is how often the classic builder may look for a step in its cache, before it has
+// to do without.
+const cachedTries = 3
+
+// lostImage begins what the classic builder says where its search of the cache met an image that
+// was being removed: it lists the images that could be meant, asks for each, and gives up where
+// one of them has gone.
+const lostImage = "unable to find image "
+
+var errLostImage = errors.New("the builder's search of its cache met an image that was being removed")
+
+// buildClassic builds once more where that happened, whoever removed the image. Without the
+// cache it can't happen.
+func (e *Engine) buildClassic(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+	for range cachedTries {
+		id, err := e.buildWith(ctx, build.BuilderV1, spec, progress)
+		if !errors.Is(err, errLostImage) {
+			return id, err
+		}
+	}
+	spec.NoCache = true
+	return e.buildWith(ctx, build.BuilderV1, spec, progress)
+}
 
 // takeClassic reports one message of the classic builder. What the builder says
 // comes in messages of its own, and what the step prints in others. A step that

@@ -82,6 +82,8 @@ func (l *buildLog) read(r io.Reader) error {
 
 func (l *buildLog) take(m buildMessage) error {
 	switch {
+	case strings.HasPrefix(m.Error, lostImage):
+		return &stepError{m.Error} // the step may be begun again
 	case m.Error != "":
 		l.endClassicStep(runtime.StepFailed)
 		return &stepError{m.Error}

@@ -143,7 +143,8 @@ func testBuilds(t *testing.T, s suite, classic bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := first.of("RUN " + runLines); !slices.Equal(got, []runtime.StepState{runtime.StepStarted, runtime.StepDone}) {
+		// The classic builder may begin a step twice, where others remove images.
+		if got := slices.Compact(first.of("RUN " + runLines)); !slices.Equal(got, []runtime.StepState{runtime.StepStarted, runtime.StepDone}) {
 			t.Errorf("states %v of %v", got, first.states)
 		}
 		if !slices.Equal(first.logs, []string{"line 1", "line 2", "line 3"}) {
