@@ -19,7 +19,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/build" //nolint:depguard // testcontainers takes it
 	"github.com/google/uuid"
 	"github.com/testcontainers/testcontainers-go"
 
