@@ -72,6 +72,7 @@ func TestComposeStartsAServerThatRunsUnits(t *testing.T) {
 	p := newProject(t)
 	composeCommand(t)
 	t.Cleanup(p.down)
+	// Without the cache for the reason of uncached.
 	if _, err := p.compose(t.Context(), "build", "--no-cache"); err != nil {
 		t.Fatal(err)
 	}

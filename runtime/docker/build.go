@@ -82,13 +82,14 @@ func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.Bui
 	defer resp.Body.Close()
 	log := newBuildLog(progress)
 	err = log.read(resp.Body)
+	var failed *stepError
 	switch {
 	case err == nil:
 		return log.imageID, nil
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("build: %w", ctx.Err())
-	case errors.As(err, new(*stepError)):
-		if version == build.BuilderV1 && !spec.NoCache && strings.HasPrefix(err.Error(), lostImage) {
+	case errors.As(err, &failed):
+		if version == build.BuilderV1 && !spec.NoCache && failed.lostImage() {
 			return "", errLostImage
 		}
 		if version == build.BuilderBuildKit && refusesBuildKit(err.Error()) {

@@ -23,10 +23,10 @@ var (
 // to do without.
 const cachedTries = 3
 
-// lostImage begins what the classic builder says where its search of the cache met an image that
-// was being removed: it lists the images that could be meant, asks for each, and gives up where
-// one of them has gone.
-const lostImage = "unable to find image "
+// lostImage reports whether the classic builder's search of its cache met an image that was being
+// removed: it lists the images that could be meant, asks for each, and gives up where one of them
+// has gone.
+func (e *stepError) lostImage() bool { return strings.HasPrefix(e.text, "unable to find image ") }
 
 var errLostImage = errors.New("the builder's search of its cache met an image that was being removed")
 

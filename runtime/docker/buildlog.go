@@ -82,11 +82,12 @@ func (l *buildLog) read(r io.Reader) error {
 
 func (l *buildLog) take(m buildMessage) error {
 	switch {
-	case strings.HasPrefix(m.Error, lostImage):
-		return &stepError{m.Error} // the step may be begun again
 	case m.Error != "":
-		l.endClassicStep(runtime.StepFailed)
-		return &stepError{m.Error}
+		failed := &stepError{m.Error}
+		if !failed.lostImage() { // else the step may be begun again
+			l.endClassicStep(runtime.StepFailed)
+		}
+		return failed
 	case m.ID == "moby.buildkit.trace":
 		l.takeTrace(m.Aux)
 	case len(m.Aux) > 0:
