@@ -36,7 +36,7 @@ if (( $(number exit) > 0 )); then
 fi
 mark=$(number mark)
 if [ -e /io/input/doc ]; then
-	cp /io/input/doc /io/output/copy
+	cp /io/input/doc /io/output/copy || exit # a disk that is full now may have room for the result in a moment
 	echo "{\"mark\":$mark,\"copy\":\"copy\"}" > /io/output.json
 else
 	echo "{\"mark\":$mark}" > /io/output.json

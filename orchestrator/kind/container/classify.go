@@ -46,8 +46,8 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 	began := time.Now()
 	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
 	result, err := x.program.collect(ctx, x, end)
-	if err == nil && result.Outcome != api.Success && x.metFullDisk() {
-		return diskFull(end.ExitCode, "the run failed while the host's disk was full: "+result.Reason()), nil
+	if err == nil && x.metFullDisk() {
+		return x.afterFullDisk(end, result), nil
 	}
 	if result.Outcome == api.CapsuleError {
 		x.explain(result.Failure)
@@ -143,11 +143,21 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 	return run.Result{}, false
 }
 
-// metFullDisk reports whether a disk of the host was full while the program ran. A program that
-// fails then may have failed for any reason: it gets another chance.
+// metFullDisk reports whether a disk of the host was full while the program ran.
 func (x *execution) metFullDisk() bool {
 	began := x.Record.StartedAt
 	return began != nil && x.containers.home.Disks.FullSince(*began)
+}
+
+// afterFullDisk is the result of a run whose program met a full disk. One that failed may have
+// failed for any reason: it gets another chance. One that succeeded may have written less than
+// it believes.
+func (x *execution) afterFullDisk(end runtime.End, result run.Result) run.Result {
+	if result.Outcome != api.Success {
+		return diskFull(end.ExitCode, "the run failed while the host's disk was full: "+result.Reason())
+	}
+	x.Warn("the host's disk was full while the %s ran: its output may be cut off, if it doesn't check what it writes", x.program.noun())
+	return result
 }
 
 // diskFull is the result of a run that met the end of the host's disk, which isn't its fault.

@@ -106,6 +106,34 @@ func TestHowAContainerEnds(t *testing.T) {
 	}
 }
 
+// /proc is a file system without a free byte.
+func TestAProgramThatMetAFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		code    int
+		outcome api.Outcome
+		exit    int
+		kind    string
+		says    string
+		warns   string
+	}{
+		{"and failed", 3, api.SystemError, 3, api.KindDiskFull, "exit code 3", ""},
+		{"and believes that all is well", 0, api.Success, 0, "", "", "may be cut off"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.home.Disks = runtime.NewDisks(0, "/proc")
+			b.restart()
+			b.engine.Program = reports(c.code, report(c.code, nil))
+			x := b.execution()
+			wants(t, b.carriesOut(x), c.outcome, c.exit, c.kind, c.says)
+			if got := strings.Join(x.Record.Warnings, "\n"); (c.warns == "") != (got == "") || !strings.Contains(got, c.warns) {
+				t.Errorf("warnings %q", got)
+			}
+		})
+	}
+}
+
 // A report that no init wrote proves nothing: it neither excuses nor accuses the program, and
 // nothing is counted from it.
 func TestAReportThatNoInitWroteIsIgnored(t *testing.T) {
