@@ -56,6 +56,14 @@ func wants(t *testing.T, got run.Result, outcome api.Outcome, exit int, kind, sa
 	}
 }
 
+// wantsWarnings compares the warnings of a run with what they should say. "" expects none.
+func wantsWarnings(t *testing.T, x *execution, says string) {
+	t.Helper()
+	if got := strings.Join(x.Record.Warnings, "\n"); (says == "") != (got == "") || !strings.Contains(got, says) {
+		t.Errorf("warnings %q", got)
+	}
+}
+
 // categories say whether another attempt can help.
 var categories = map[api.Outcome]api.Category{
 	api.SystemError: api.CategoryTransient, api.StartFailed: api.CategoryPermanent,
@@ -99,9 +107,7 @@ func TestHowAContainerEnds(t *testing.T) {
 			if f := result.Failure; f != nil && f.Category != categories[c.outcome] {
 				t.Errorf("its category is %s", f.Category)
 			}
-			if got := strings.Join(x.Record.Warnings, "\n"); (c.warns == "") != (got == "") || !strings.Contains(got, c.warns) {
-				t.Errorf("warnings %q", got)
-			}
+			wantsWarnings(t, x, c.warns)
 		})
 	}
 }
@@ -127,9 +133,7 @@ func TestAProgramThatMetAFullDisk(t *testing.T) {
 			b.engine.Program = reports(c.code, report(c.code, nil))
 			x := b.execution()
 			wants(t, b.carriesOut(x), c.outcome, c.exit, c.kind, c.says)
-			if got := strings.Join(x.Record.Warnings, "\n"); (c.warns == "") != (got == "") || !strings.Contains(got, c.warns) {
-				t.Errorf("warnings %q", got)
-			}
+			wantsWarnings(t, x, c.warns)
 		})
 	}
 }
