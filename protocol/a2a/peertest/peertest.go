@@ -88,7 +88,8 @@ func At(t testing.TB, form Form, streams bool, address string) *Agent {
 		Skills:              []a2a.AgentSkill{{ID: "do", Name: "Do", Description: "Does it.", Tags: []string{"test"}}},
 		SupportedInterfaces: []*a2a.AgentInterface{{URL: a.URL, ProtocolBinding: form.Binding, ProtocolVersion: form.Version}},
 	}
-	handler := a2asrv.NewHandler(a, a2asrv.WithLogger(slog.New(slog.DiscardHandler)), a2asrv.WithCapabilityChecks(&a.Card.Capabilities))
+	handler := a2asrv.NewHandler(a, a2asrv.WithLogger(slog.New(slog.DiscardHandler)),
+		a2asrv.WithCapabilityChecks(&a.Card.Capabilities), a2asrv.WithEventQueueManager(newQueues()))
 	mux := http.NewServeMux()
 	mux.Handle("/", handlers[form](handler))
 	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
