@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -51,12 +51,12 @@ type Tokens struct {
 // NewTokens returns the tokens in a file, which need not be there.
 func NewTokens(path string) *Tokens { return &Tokens{path: path} }
 
-var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // Add makes a token and returns it: nobody can read it again. The error is an Input fault for a
 // name that is none, Conflict for one that is taken.
 func (t *Tokens) Add(name string, scopes []Scope) (token string, err error) {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return "", fault.New(fault.Input, "%s is no name of a token", fault.Quote(name)).
 			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter or a digit")
 	}

@@ -1,8 +1,9 @@
 package agent
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // part is a piece of a template: text as it stands there, or the name of a placeholder.
@@ -13,13 +14,13 @@ type part struct {
 
 // inBraces finds placeholders, {name}, and their escaped form, {{name}}, which stands for
 // itself. Other braces are text.
-var inBraces = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_.-]*\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
+var inBraces = lazyregexp.New(`\{\{[A-Za-z_][A-Za-z0-9_.-]*\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
 // parse takes a template apart.
 func parse(template string) []part {
 	var parts []part
 	for {
-		at := inBraces.FindStringIndex(template)
+		at := inBraces().FindStringIndex(template)
 		if at == nil {
 			return appendText(parts, template)
 		}

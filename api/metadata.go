@@ -3,13 +3,13 @@ package api
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // The bounds of metadata, which says what a run is about: words to find it by, no payload.
@@ -18,7 +18,7 @@ const (
 	MaxMetadataValue = 200 // bytes
 )
 
-var metadataKey = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+var metadataKey = lazyregexp.New(`^[a-z][a-z0-9_]{0,39}$`)
 
 // CheckMetadata returns an Input fault unless metadata keeps its bounds. It tells keys by
 // their rule or their place among the keys, and never a value.
@@ -29,7 +29,7 @@ func CheckMetadata(metadata map[string]string) error {
 	var found []fault.Finding
 	for i, key := range slices.Sorted(maps.Keys(metadata)) {
 		switch {
-		case !metadataKey.MatchString(key):
+		case !metadataKey().MatchString(key):
 			found = append(found, fault.Finding{
 				Pointer: "/metadata", Message: fmt.Sprintf("key %d of its sorted keys is not valid", i+1),
 				Hint: "a key is 1 to 40 lower-case letters, digits and _, and begins with a letter",

@@ -1,19 +1,19 @@
 package api
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // maxName is the longest name: it must fit where a host name or a label does.
 const maxName = 63
 
 var (
-	nameRule    = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
-	notNameRune = regexp.MustCompile(`[^a-z0-9._-]+`)
-	manySeps    = regexp.MustCompile(`[._-]{2,}`)
+	nameRule    = lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
+	notNameRune = lazyregexp.New(`[^a-z0-9._-]+`)
+	manySeps    = lazyregexp.New(`[._-]{2,}`)
 )
 
 // CheckUnitName returns nil for a string that can be a unit's name, and so a part of an
@@ -33,7 +33,7 @@ func nameProblem(name string) string {
 		return "the name is empty"
 	case len(name) > maxName:
 		return "the name " + fault.Quote(name) + " is longer than 63 characters"
-	case !nameRule.MatchString(name):
+	case !nameRule().MatchString(name):
 		return "the name " + fault.Quote(name) + " can't be an image tag"
 	}
 	return ""
@@ -52,8 +52,8 @@ func SuggestUnitName(name string) string {
 	if len(name) > 4*maxName {
 		name = name[:4*maxName]
 	}
-	s := notNameRune.ReplaceAllString(strings.ToLower(name), "-")
-	s = manySeps.ReplaceAllString(s, "-")
+	s := notNameRune().ReplaceAllString(strings.ToLower(name), "-")
+	s = manySeps().ReplaceAllString(s, "-")
 	if s = strings.Trim(s, "._-"); len(s) > maxName {
 		s = strings.Trim(s[:maxName], "._-")
 	}
@@ -63,7 +63,7 @@ func SuggestUnitName(name string) string {
 // CheckScheduleName returns nil for a string that can be a schedule's name: one that could be a
 // unit's, see CheckUnitName. Otherwise it returns an Input fault.
 func CheckScheduleName(name string) error {
-	if len(name) <= maxName && nameRule.MatchString(name) {
+	if len(name) <= maxName && nameRule().MatchString(name) {
 		return nil
 	}
 	return fault.New(fault.Input, "%s is no name of a schedule", fault.Quote(name)).

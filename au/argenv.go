@@ -3,22 +3,22 @@ package au
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // environment reads the variables. A variable that stands for a flag is read as that flag.
 func (r *argReader) environment(env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		pointer := "/env/" + strictjson.Escape(fmt.Sprintf("%.80s", name))
 		switch problem := unprintable(env[name]); {
-		case !envName.MatchString(name):
+		case !envName().MatchString(name):
 			r.fail(pointer, "letters, digits and _, and no digit at its start", "this can't be the name of a variable")
 		case problem != "":
 			r.fail(pointer, "", "the value of the variable %s", problem)

@@ -214,7 +214,7 @@ func (u *units) checkWrapped(file agentYAML, object map[string]any) {
 		return
 	}
 	for i, name := range file.Command.CallerEnv {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			u.report("/agent/caller_env/"+strconv.Itoa(i), "agent.caller_env: "+fault.Quote(name)+" looks like a secret, and everybody who may look at the engine could read it", "leave it out")
 		}
 	}

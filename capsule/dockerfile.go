@@ -2,8 +2,9 @@ package capsule
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // baseImage is the image that capsules stand on unless they bring their own.
@@ -24,9 +25,9 @@ type dockerfile struct {
 }
 
 var (
-	escapeDirective = regexp.MustCompile("(?i)^#\\s*escape\\s*=\\s*([\\\\`])\\s*$")
-	directive       = regexp.MustCompile(`^#\s*[A-Za-z]+\s*=`)
-	heredoc         = regexp.MustCompile(`<<-?["']?([A-Za-z_][A-Za-z0-9_]*)["']?`)
+	escapeDirective = lazyregexp.New("(?i)^#\\s*escape\\s*=\\s*([\\\\`])\\s*$")
+	directive       = lazyregexp.New(`^#\s*[A-Za-z]+\s*=`)
+	heredoc         = lazyregexp.New(`<<-?["']?([A-Za-z_][A-Za-z0-9_]*)["']?`)
 )
 
 // parseDockerfile reads the instructions that decide how the image starts.
@@ -94,10 +95,10 @@ func instructions(text string) [][]string {
 func escapeOf(lines []string) string {
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
-		if m := escapeDirective.FindStringSubmatch(line); m != nil {
+		if m := escapeDirective().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		if !directive.MatchString(line) {
+		if !directive().MatchString(line) {
 			break
 		}
 	}
@@ -131,7 +132,7 @@ func skipHeredocs(instruction, line string, lines []string) []string {
 	default:
 		return lines
 	}
-	for _, m := range heredoc.FindAllStringSubmatch(line, -1) {
+	for _, m := range heredoc().FindAllStringSubmatch(line, -1) {
 		for i, l := range lines {
 			if strings.TrimLeft(strings.TrimRight(l, "\r"), "\t") == m[1] {
 				lines = lines[i+1:]
@@ -171,8 +172,8 @@ func (d *Directory) checkDockerfile() dockerfile {
 }
 
 var (
-	callsBridge    = regexp.MustCompile(`(?m)^[^#\n]*\baod\.run\s*\(|^\s*from\s+aod\s+import\s+[^#\n]*\brun\b`)
-	definesExecute = regexp.MustCompile(`(?m)^(async[ \t]+)?def[ \t]+execute[ \t]*\(|^execute[ \t]*=|^from[ \t]+\S+[ \t]+import[ \t]+[^#\n]*\bexecute\b`)
+	callsBridge    = lazyregexp.New(`(?m)^[^#\n]*\baod\.run\s*\(|^\s*from\s+aod\s+import\s+[^#\n]*\brun\b`)
+	definesExecute = lazyregexp.New(`(?m)^(async[ \t]+)?def[ \t]+execute[ \t]*\(|^execute[ \t]*=|^from[ \t]+\S+[ \t]+import[ \t]+[^#\n]*\bexecute\b`)
 )
 
 // checkProgram checks the bridge and the logic behind it, as far as they are asked for:
@@ -186,7 +187,7 @@ func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 	} else {
 		raw, ok = d.ReadFile(bridge, "add it (two lines: import aod, aod.run()), or set CMD in the Dockerfile")
 	}
-	if !ok || !callsBridge.Match(raw) {
+	if !ok || !callsBridge().Match(raw) {
 		return
 	}
 	if !d.has(logic) {
@@ -196,7 +197,7 @@ func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 		}
 	}
 	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict; or "+taskFile+", for an agent without code")
-	if ok && !definesExecute.Match(raw) {
+	if ok && !definesExecute().Match(raw) {
 		d.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
 	}
 }

@@ -2,9 +2,10 @@ package capsule
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // Bases are the images that a build may begin upon, with the instructions that they bring
@@ -88,7 +89,7 @@ const mostReference = 512
 // mostNested bounds how often the value of a variable may name another one.
 const mostNested = 5
 
-var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)(?::?-([^{}]*))?\})`)
+var variable = lazyregexp.New(`\$(?:(\w+)|\{(\w+)(?::?-([^{}]*))?\})`)
 
 // resolve returns what a name with variables may stand for. It is not clear where a variable has
 // no value in the Dockerfile, or an operator that isn't known here.
@@ -96,7 +97,7 @@ func resolve(name string, values map[string][]string, nested int) (all []string,
 	if len(name) > mostReference {
 		return nil, false
 	}
-	at := variable.FindStringSubmatchIndex(name)
+	at := variable().FindStringSubmatchIndex(name)
 	if at == nil {
 		name = strings.NewReplacer(`"`, "", "'", "").Replace(name)
 		return []string{name}, !strings.ContainsAny(name, "$\\`") && name != ""

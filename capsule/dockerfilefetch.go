@@ -3,11 +3,11 @@ package capsule
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // Fetches says what the Dockerfile makes the engine fetch by itself, in the engine's own
@@ -44,8 +44,8 @@ func TriggerFetches(instruction string) string {
 }
 
 var (
-	syntaxDirective = regexp.MustCompile(`(?i)^(?:#|//)\s*syntax\s*=\s*(\S*)`)
-	plainSyntax     = regexp.MustCompile(`^(?:docker\.io/)?docker/dockerfile(?:[:@].*)?$`)
+	syntaxDirective = lazyregexp.New(`(?i)^(?:#|//)\s*syntax\s*=\s*(\S*)`)
+	plainSyntax     = lazyregexp.New(`^(?:docker\.io/)?docker/dockerfile(?:[:@].*)?$`)
 )
 
 // foreignSyntax returns the directive by which another program than the builder's own reads
@@ -56,7 +56,7 @@ func foreignSyntax(lines []string) string {
 		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "//") {
 			return ""
 		}
-		if m := syntaxDirective.FindStringSubmatch(line); m != nil && !plainSyntax.MatchString(m[1]) {
+		if m := syntaxDirective().FindStringSubmatch(line); m != nil && !plainSyntax().MatchString(m[1]) {
 			return fmt.Sprintf("# syntax=%s (Dockerfile:%d)", m[1], i+1)
 		}
 	}
@@ -137,7 +137,7 @@ func mayBeginAdd(text string) bool {
 	return len(words) == 1 && (strings.HasPrefix(addWord, words[0]) || strings.HasPrefix(onbuildWord, words[0]))
 }
 
-var inlineFile = regexp.MustCompile(`^<<-?(?:\w+|"\w+"|'\w+')$`)
+var inlineFile = lazyregexp.New(`^<<-?(?:\w+|"\w+"|'\w+')$`)
 
 // addSources returns what the arguments of an ADD name, without flags, inline files and the
 // target.
@@ -155,7 +155,7 @@ func addSources(args string) []string {
 	if len(words) > 1 {
 		words = words[:len(words)-1]
 	}
-	return slices.DeleteFunc(slices.Clone(words), inlineFile.MatchString)
+	return slices.DeleteFunc(slices.Clone(words), inlineFile().MatchString)
 }
 
 // mayBeRemote reports whether a source of an ADD could be anything but a file of the build

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/schemas"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -27,8 +27,8 @@ const (
 var (
 	mcpShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schemas.MCP()), true) })
 
-	serverName = regexp.MustCompile(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+	serverName = lazyregexp.New(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
+	notInNames = lazyregexp.New(`[^A-Za-z0-9_-]`)
 )
 
 // mcpServer is an entry of mcp.json, as far as it is looked at.
@@ -88,7 +88,7 @@ func mcpFindings(raw []byte, tools []Tool, has func(string) bool) []fault.Findin
 func checkServer(name string, entry any, tools []Tool, has func(string) bool) []fault.Finding {
 	u := units{}
 	at := "/mcpServers/" + strictjson.Escape(name)
-	if len(name) > maxServerName || !serverName.MatchString(name) {
+	if len(name) > maxServerName || !serverName().MatchString(name) {
 		u.report(at, fault.Quote(name)+" is no name for a server", fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
 	}
 	object, _ := entry.(map[string]any)
@@ -145,7 +145,7 @@ func (u *units) checkEnv(at string, env map[string]string) {
 func (u *units) checkToolNames(at, server string, listed []string, tools []Tool) {
 	seen := map[string]int{}
 	for i, tool := range listed {
-		pointer, name := fmt.Sprintf("%s/tools/%d", at, i), server+"__"+notInNames.ReplaceAllString(tool, "_")
+		pointer, name := fmt.Sprintf("%s/tools/%d", at, i), server+"__"+notInNames().ReplaceAllString(tool, "_")
 		first, twice := seen[name]
 		switch {
 		case twice:

@@ -3,17 +3,17 @@ package capsule
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 	"github.com/agent-on-demand/aod/upstream"
 )
 
-var secretVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var secretVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // notSecret are variables by which a program is started or made to run another one.
 var notSecret = []string{"HOME", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS"}
@@ -42,7 +42,7 @@ func (u *units) checkOutside(file agentYAML, kind Kind) {
 func (u *units) checkSecret(variable string) {
 	at := "/secrets/" + strictjson.Escape(variable)
 	switch {
-	case !secretVariable.MatchString(variable):
+	case !secretVariable().MatchString(variable):
 		u.report(at, "secrets: "+fault.Quote(variable)+" can't be the name of a variable", "write {VARIABLE: name-of-the-secret}")
 	case strings.HasPrefix(variable, "AOD_") || slices.Contains(notSecret, variable):
 		u.report(at, fmt.Sprintf("secrets: %s is no secret's variable", variable), "write one that the program reads its key from, such as API_KEY")

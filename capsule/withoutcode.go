@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
@@ -50,14 +51,14 @@ func (d *Directory) inputFields() []string {
 }
 
 // placeholder is what Python's string.Template looks for.
-var placeholder = regexp.MustCompile(`\$(?:(\$)|([_A-Za-z][_A-Za-z0-9]*)|\{([_A-Za-z][_A-Za-z0-9]*)\})?`)
+var placeholder = lazyregexp.New(`\$(?:(\$)|([_A-Za-z][_A-Za-z0-9]*)|\{([_A-Za-z][_A-Za-z0-9]*)\})?`)
 
 // checkNames reports what stands for no field of the input.
 func (d *Directory) checkNames(file, text string, fields []string) {
 	if fields == nil {
 		return
 	}
-	for _, m := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatchIndex(text, -1) {
 		line := 1 + strings.Count(text[:m[0]], "\n")
 		name := group(text, m, 2) + group(text, m, 3)
 		switch {

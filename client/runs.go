@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +13,14 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // idRule is the form of an id in a path. Only the server knows which ids exist.
-var idRule = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+var idRule = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
 
 func checkID(id string) error {
-	if idRule.MatchString(id) {
+	if idRule().MatchString(id) {
 		return nil
 	}
 	return fault.New(fault.Input, "%q is not the id of a run", id).WithHint("`aod ps -a` lists the runs with their ids")

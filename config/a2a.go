@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // A2AConfig holds the settings for clients of the Agent2Agent protocol.
@@ -58,12 +58,12 @@ func unitName(into *string) single {
 	return single{into, "name", "write the name of a unit, such as hello", optional(checkUnitName)}
 }
 
-var headerRule = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
+var headerRule = lazyregexp.New(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // headerName is the name of a header of HTTP.
 func headerName(into *string) single {
 	return single{into, "header", "write letters and digits, joined by -, such as X-API-Key", func(text string) (string, error) {
-		if len(text) > 63 || !headerRule.MatchString(text) {
+		if len(text) > 63 || !headerRule().MatchString(text) {
 			return "", fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
 		}
 		return text, nil

@@ -3,13 +3,13 @@ package config
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // Bounds of a unit's environment.
@@ -18,7 +18,7 @@ const (
 	maxVariableBytes = 32 << 10 // of one value; the kernel takes 128 KiB
 )
 
-var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variableRule = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // environment is a map of environment variables. It takes numbers and truth values, which become
 // texts as they are written.
@@ -34,7 +34,7 @@ func environment(into *map[string]string) mapping {
 // checkVariable checks a variable that comes after some others.
 func checkVariable(name, text string, others int) error {
 	switch {
-	case !variableRule.MatchString(name):
+	case !variableRule().MatchString(name):
 		return fmt.Errorf("%s can't be the name of a variable", fault.Quote(name))
 	case strings.HasPrefix(name, "AOD_"):
 		return fmt.Errorf("%s is AOD's own", fault.Quote(name))
@@ -81,7 +81,7 @@ func (v cores) set(text string) error {
 	return nil
 }
 
-var runtimeRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+var runtimeRule = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 // runtimes is a list of the engine's names of isolation runtimes.
 func runtimes(into *[]string) list {
@@ -89,7 +89,7 @@ func runtimes(into *[]string) list {
 }
 
 func checkRuntime(name string) (string, error) {
-	if !runtimeRule.MatchString(name) {
+	if !runtimeRule().MatchString(name) {
 		return "", fmt.Errorf("%s isn't a runtime's name", fault.Quote(name))
 	}
 	return name, nil

@@ -97,7 +97,7 @@ func upstreamNames(into *[]string) list {
 // secretNames is a list of names of secrets.
 func secretNames(into *[]string) list {
 	return list{into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",", func(name string) (string, error) {
-		if !secrets.NameRule.MatchString(name) {
+		if !secrets.NameRule().MatchString(name) {
 			return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
 		}
 		return name, nil

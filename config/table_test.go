@@ -234,14 +234,14 @@ func typeOf(v value) object {
 		return object{{"type", "number"}, {"minimum", leastCores}, {"maximum", mostCores}}
 	case single:
 		if v.name == "runtime" {
-			return object{{"type", "string"}, {"pattern", runtimeRule.String()}}
+			return object{{"type", "string"}, {"pattern", runtimeRule().String()}}
 		}
 	case mapping:
 		if v.name == "texts by names" {
 			return object{
 				{"type", "object"},
 				{"maxProperties", maxVariables},
-				{"propertyNames", object{{"pattern", variableRule.String()}, {"not", object{{"pattern", "^AOD_"}}}}},
+				{"propertyNames", object{{"pattern", variableRule().String()}, {"not", object{{"pattern", "^AOD_"}}}}},
 				{"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}, {"maxLength", maxVariableBytes}}},
 			}
 		}
@@ -258,7 +258,7 @@ func typeOf(v value) object {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", networkWords}}}}
 		}
 		if v.name == "runtimes" {
-			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"pattern", runtimeRule.String()}}}}
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"pattern", runtimeRule().String()}}}}
 		}
 		if v.name == "texts" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxLabel}}}}

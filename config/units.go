@@ -3,13 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/quantity"
 )
 
@@ -61,7 +61,7 @@ func (v size) set(text string) error {
 // money is an amount of the currency of the prices of models, exact to the billionth.
 type money struct{ into *api.Cost }
 
-var moneyRule = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$`)
+var moneyRule = lazyregexp.New(`^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$`)
 
 func (v money) kind() string   { return "amount" }
 func (v money) String() string { return v.into.String() }
@@ -70,7 +70,7 @@ func (v money) hint() string {
 }
 
 func (v money) set(text string) error {
-	if !moneyRule.MatchString(text) {
+	if !moneyRule().MatchString(text) {
 		return errors.New("it isn't an amount")
 	}
 	return v.into.UnmarshalJSON([]byte(text))
@@ -89,7 +89,7 @@ const (
 // uids is a range of user ids, written 200000-265535, or a single one.
 type uids struct{ into *UIDRange }
 
-var uidsRule = regexp.MustCompile(`^[1-9][0-9]{0,9}(-[1-9][0-9]{0,9})?$`)
+var uidsRule = lazyregexp.New(`^[1-9][0-9]{0,9}(-[1-9][0-9]{0,9})?$`)
 
 func (v uids) kind() string { return "range" }
 
@@ -105,7 +105,7 @@ func (v uids) String() string {
 }
 
 func (v uids) set(text string) error {
-	if !uidsRule.MatchString(text) {
+	if !uidsRule().MatchString(text) {
 		return fmt.Errorf("%s isn't a range of user ids", fault.Quote(text))
 	}
 	from, to, two := strings.Cut(text, "-")

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // value is a field of a Config that is parsed from text and formatted as text.
@@ -32,7 +32,7 @@ type integer struct {
 	least, most int
 }
 
-var integerRule = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,17})$`)
+var integerRule = lazyregexp.New(`^-?(0|[1-9][0-9]{0,17})$`)
 
 func (v integer) kind() string   { return "int" }
 func (v integer) String() string { return strconv.Itoa(*v.into) }
@@ -41,7 +41,7 @@ func (v integer) hint() string {
 }
 
 func (v integer) set(text string) error {
-	if !integerRule.MatchString(text) {
+	if !integerRule().MatchString(text) {
 		return fmt.Errorf("%s isn't a whole number", fault.Quote(text))
 	}
 	n, err := strconv.Atoi(text)

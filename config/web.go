@@ -6,12 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 const addressKind = "HOST:PORT"
@@ -59,7 +59,7 @@ func hosts(into *[]string) list {
 	return list{into, "hosts", "write a list of names without scheme and port, such as aod.example.com", ",", checkHost}
 }
 
-var hostRule = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
+var hostRule = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
 
 // checkHost returns a host's name or IP address in lower case, an IP address without
 // brackets.
@@ -68,7 +68,7 @@ func checkHost(text string) (string, error) {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Zone() == "" {
 		return host, nil
 	}
-	if len(host) > 253 || !hostRule.MatchString(host) {
+	if len(host) > 253 || !hostRule().MatchString(host) {
 		return "", fmt.Errorf("%s isn't a host's name", fault.Quote(text))
 	}
 	return host, nil

@@ -2,11 +2,11 @@ package flow
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow/expr"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
@@ -120,14 +120,14 @@ func restoredObject(object map[string]any) (any, error) {
 	return out, nil
 }
 
-var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func restoredFile(object map[string]any, file any) (any, error) {
 	members, _ := file.(map[string]any)
 	name, named := members["name"].(string)
 	size, sized := members["size_bytes"].(int64)
 	sum, summed := members["sha256"].(string)
-	if len(object) != 1 || len(members) != 3 || !named || !sized || !summed || size < 0 || !digest.MatchString(sum) {
+	if len(object) != 1 || len(members) != 3 || !named || !sized || !summed || size < 0 || !digest().MatchString(sum) {
 		return nil, fault.New(fault.Internal, "a value of a flow has a file that isn't one")
 	}
 	return File{Name: name, SizeBytes: size, SHA256: sum}, nil

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow/expr"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+var namePattern = lazyregexp.New(`^[a-z][a-z0-9_-]{0,39}$`)
 
 const nameHint = "write small letters, digits, _ and -, at most 40, a letter first"
 
@@ -101,7 +101,7 @@ func (r *reader) checkName(pointer, name string) {
 	switch {
 	case name == End:
 		r.report(pointer, "a node can't be named end", "end as a target ends the scope; give it another name")
-	case !namePattern.MatchString(name):
+	case !namePattern().MatchString(name):
 		r.report(pointer, fault.Quote(name)+" is no name of a node", nameHint)
 	}
 }

@@ -233,7 +233,7 @@ func (r *reader) readAsk(n *Node, at fields, vars seen) {
 	r.variables(n.Ask.Question, vars.names)
 	r.variables(n.Ask.Show, vars.names)
 	for _, answer := range n.Ask.Answers {
-		if !namePattern.MatchString(answer) || slices.Contains(reserved, answer) {
+		if !namePattern().MatchString(answer) || slices.Contains(reserved, answer) {
 			r.report(at.at("answers"), fault.Quote(answer)+" can't be an answer", nameHint+"; error, timeout and exhausted have a meaning of their own")
 		}
 	}

@@ -1,12 +1,12 @@
 package flow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow/expr"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // seen are the variables that expressions see at a place.
@@ -22,13 +22,13 @@ var taken = []string{
 	"nil", "null", "true", "false", "let", "in", "not", "and", "or", "if", "else", "matches", "contains",
 }
 
-var variable = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+var variable = lazyregexp.New(`^[a-z][a-z0-9_]{0,39}$`)
 
 func (r *reader) checkItem(pointer, name string) {
 	switch {
 	case slices.Contains(taken, name):
 		r.report(pointer, "as can't be "+fault.Quote(name)+": it has a meaning in expressions", "give the item another name")
-	case !variable.MatchString(name):
+	case !variable().MatchString(name):
 		r.report(pointer, fault.Quote(name)+" is no name of a variable", "write small letters, digits and _, at most 40, a letter first")
 	}
 }

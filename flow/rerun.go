@@ -1,11 +1,11 @@
 package flow
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // From returns the kept steps of an earlier walk that a rerun from an address takes over: in
@@ -74,7 +74,7 @@ type part struct {
 	item  string // "[3]"; "": none
 }
 
-var partPattern = regexp.MustCompile(`^(([a-z][a-z0-9_-]{0,39})(?:#[1-9][0-9]{0,4})?)(\[(?:0|[1-9][0-9]{0,5})\])?$`)
+var partPattern = lazyregexp.New(`^(([a-z][a-z0-9_-]{0,39})(?:#[1-9][0-9]{0,4})?)(\[(?:0|[1-9][0-9]{0,5})\])?$`)
 
 func addressParts(address string) ([]part, bool) {
 	if len(address) > MaxAddress {
@@ -82,7 +82,7 @@ func addressParts(address string) ([]part, bool) {
 	}
 	var parts []part
 	for text := range strings.SplitSeq(address, "/") {
-		match := partPattern.FindStringSubmatch(text)
+		match := partPattern().FindStringSubmatch(text)
 		if match == nil {
 			return nil, false
 		}

@@ -2,11 +2,11 @@ package httpwire
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 const (
@@ -64,8 +64,8 @@ func Wait(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0 && d <= maxWait
 }
 
-var runIDRule = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var runIDRule = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // IsRunID reports whether a text has the form of a run's id, a UUID in lower case. A
 // server looks for nothing else, and nothing else becomes the name of a file.
-func IsRunID(text string) bool { return runIDRule.MatchString(text) }
+func IsRunID(text string) bool { return runIDRule().MatchString(text) }

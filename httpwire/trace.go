@@ -2,17 +2,18 @@ package httpwire
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
-var traceRule = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+var traceRule = lazyregexp.New(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // TraceParent returns the trace context of the caller (W3C), "" for none. One that isn't valid is dropped, as
 // the W3C's recommendation has it.
 func TraceParent(r *http.Request) string {
 	value := r.Header.Get("Traceparent")
-	if !traceRule.MatchString(value) {
+	if !traceRule().MatchString(value) {
 		return ""
 	}
 	_, ids, _ := strings.Cut(value, "-")

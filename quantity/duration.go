@@ -2,23 +2,23 @@ package quantity
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // DurationPattern is what ParseDuration takes, as a regular expression of RE2 and of JSON
 // Schema.
 const DurationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 
-var durationRule = regexp.MustCompile(DurationPattern)
+var durationRule = lazyregexp.New(DurationPattern)
 
 // ParseDuration reads "30s", "5m" or "1h30m", from least to most. The error quotes the
 // text; ErrRange is in its chain where the text is a duration.
 func ParseDuration(text string, least, most time.Duration) (time.Duration, error) {
-	if !durationRule.MatchString(text) || len(text) > fault.MaxQuoted {
+	if !durationRule().MatchString(text) || len(text) > fault.MaxQuoted {
 		return 0, fmt.Errorf("%s isn't a duration", fault.Quote(text))
 	}
 	d, err := time.ParseDuration(text)

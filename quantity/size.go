@@ -3,11 +3,11 @@ package quantity
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/docker/go-units"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // Sizes in bytes.
@@ -22,13 +22,13 @@ const (
 var ErrRange = errors.New("is out of range")
 
 // sizeRule is narrower than go-units: no signs, no exponents, nothing beyond TiB.
-var sizeRule = regexp.MustCompile(`(?i)^[0-9]{1,15}(\.[0-9]{1,9})? ?([kmgt](i?b)?|b)?$`)
+var sizeRule = lazyregexp.New(`(?i)^[0-9]{1,15}(\.[0-9]{1,9})? ?([kmgt](i?b)?|b)?$`)
 
 // ParseSize reads "512MiB", "512m", "1.5g" or a number of bytes, from least to most bytes.
 // Parts of a byte are dropped. The error quotes the text; ErrRange is in its chain where
 // the text is a size.
 func ParseSize(text string, least, most int64) (int64, error) {
-	if !sizeRule.MatchString(text) {
+	if !sizeRule().MatchString(text) {
 		return 0, fmt.Errorf("%s isn't a size", fault.Quote(text))
 	}
 	bytes, err := units.RAMInBytes(text)

@@ -2,13 +2,13 @@ package schedule
 
 import (
 	"math/bits"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/netresearch/go-cron"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // pattern is a cron expression: sets of bits.
@@ -29,7 +29,7 @@ var (
 	}
 	parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 	// part is one of a field's list. The parser takes more, and means less by it.
-	part = regexp.MustCompile(`^(\*|([0-9]{1,2}|[A-Za-z]{3})(-([0-9]{1,2}|[A-Za-z]{3}))?)(/[0-9]{1,2})?$`)
+	part = lazyregexp.New(`^(\*|([0-9]{1,2}|[A-Za-z]{3})(-([0-9]{1,2}|[A-Za-z]{3}))?)(/[0-9]{1,2})?$`)
 )
 
 const cronHint = "five fields: minute, hour, day (of the month), month, weekday, such as 30 2 * * 1-5; or @hourly, @daily, @weekly, @monthly, @yearly"
@@ -77,7 +77,7 @@ func unreadable(text string) (problem, hint string) {
 	}
 	for _, field := range fields {
 		for _, one := range strings.Split(field, ",") {
-			if !part.MatchString(one) {
+			if !part().MatchString(one) {
 				return fault.Quote(one) + " isn't taken", "numbers, names of three letters, *, lists with ',', ranges with '-', steps with '/'; no L, W, # or ?"
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -21,10 +21,10 @@ type Kept struct {
 }
 
 // NameRule is what the names of secrets match.
-var NameRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9._-]{0,127}$`)
+var NameRule = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9._-]{0,127}$`)
 
 func checkName(name string) error {
-	if NameRule.MatchString(name) {
+	if NameRule().MatchString(name) {
 		return nil
 	}
 	return fault.New(fault.Input, "%s is no name of a secret", fault.Quote(name)).

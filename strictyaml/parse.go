@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // ParseNode reads the only document of a file; nil when the file holds none. The finding is
 // of its syntax.
@@ -43,7 +43,7 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 
 func syntaxFinding(file string, err error) *fault.Finding {
 	text := err.Error()
-	m := yamlLine.FindStringSubmatch(text)
+	m := yamlLine().FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // 0 where the parser knows none
 	message := "it isn't YAML: " + fault.Clip(strings.TrimPrefix(text, m[0]), 200)
 	return &fault.Finding{File: file, Line: max(line, 1), Message: message, Hint: "check the indentation (spaces, no tabs), the colons and the quotes"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
@@ -28,8 +29,8 @@ var (
 	allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	usual      = []string{"GET", "HEAD", "POST"}
 
-	headerRule = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
-	schemeRule = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,31}$`)
+	headerRule = lazyregexp.New(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
+	schemeRule = lazyregexp.New(`^[A-Za-z][A-Za-z0-9._-]{0,31}$`)
 )
 
 // Read reads a table of upstreams, which is all of the document. Files in it begin at a
@@ -85,9 +86,9 @@ func (r *reader) upstream(at string, v any) Upstream {
 	r.Object(at, v, strictyaml.Fields{
 		"url":        r.text(&u.URL, nil, "write https:// and a host, then the path that all lies below"),
 		"plain_http": r.Boolean(&u.PlainHTTP),
-		"secret":     r.text(&u.Secret, secrets.NameRule, "write the name of a secret: a file of this name, of mode 600, where secrets are kept"),
-		"header":     r.text(&u.Header, headerRule, "write Authorization, or one such as X-API-Key"),
-		"scheme":     r.text(&u.Scheme, schemeRule, "write a word such as Bearer or Token"),
+		"secret":     r.text(&u.Secret, secrets.NameRule(), "write the name of a secret: a file of this name, of mode 600, where secrets are kept"),
+		"header":     r.text(&u.Header, headerRule(), "write Authorization, or one such as X-API-Key"),
+		"scheme":     r.text(&u.Scheme, schemeRule(), "write a word such as Bearer or Token"),
 		"methods":    r.list(&u.Methods, "write a list of "+strings.Join(allMethods, ", "), func(s string) bool { return slices.Contains(allMethods, s) }),
 		"paths":      r.list(&u.Paths, "write a list of plain paths that begin with a slash, such as [/v1/search]", isPlain),
 		"ca_file":    r.text(&u.CAFile, nil, "name a file with certificates in PEM"),

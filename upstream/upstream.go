@@ -9,12 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/secrets"
 )
@@ -26,11 +26,11 @@ const (
 	Address = "http://127.0.0.1:7070" + Path + "/"
 )
 
-var nameRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
+var nameRule = lazyregexp.New(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
 
 // CheckName reports whether an upstream can have a name. The error is an Input fault.
 func CheckName(name string) error {
-	if nameRule.MatchString(name) {
+	if nameRule().MatchString(name) {
 		return nil
 	}
 	return fault.New(fault.Input, "%s can't be the name of an upstream", fault.Quote(name)).

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // MaxChangesBytes bounds a changes.json.
 const MaxChangesBytes = 128 << 20
 
-var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sha256Hex = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // ReadChanges reads a changes.json that may be a stranger's. What it returns can be applied to a
 // directory: each path lies in it and in no .git, none stands twice or below another file. The
@@ -75,7 +75,7 @@ func changeProblem(c api.Change) string {
 		return "has an unknown operation"
 	case c.ModeWas != "" && (c.Op != api.OpModify || c.ModeWas != modeFile && c.ModeWas != modeProgram && c.ModeWas != modeLink):
 		return "had an unknown mode"
-	case (c.Op != api.OpAdd) != sha256Hex.MatchString(c.Before), (c.Op != api.OpDelete) != sha256Hex.MatchString(c.After),
+	case (c.Op != api.OpAdd) != sha256Hex().MatchString(c.Before), (c.Op != api.OpDelete) != sha256Hex().MatchString(c.After),
 		c.Op == api.OpAdd && c.Before != "", c.Op == api.OpDelete && c.After != "":
 		return "hasn't the hashes that it needs"
 	case c.Size < 0:

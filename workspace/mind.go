@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/mask"
 )
 
@@ -14,12 +15,12 @@ const maxKeyBytes = 1 << 20
 
 // risks are the paths that a person looks at first, each with the reason.
 var risks = []struct {
-	path *regexp.Regexp
+	path func() *regexp.Regexp
 	why  string
 }{
-	{regexp.MustCompile(`^(\.github/(workflows|actions)/|\.gitea/|\.forgejo/|\.circleci/|\.buildkite/|\.woodpecker)|^(\.gitlab-ci\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|[Jj]enkinsfile)$`), "runs in CI"},
-	{regexp.MustCompile(`(^|/)(\.husky|\.?git-?hooks)/|(^|/)(\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml)$`), "is a hook"},
-	{regexp.MustCompile(`(^|/)(\.gitattributes|\.gitmodules|\.envrc|\.vscode/(tasks|launch|settings)\.json)$`), "has tools start programs"},
+	{lazyregexp.New(`^(\.github/(workflows|actions)/|\.gitea/|\.forgejo/|\.circleci/|\.buildkite/|\.woodpecker)|^(\.gitlab-ci\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|[Jj]enkinsfile)$`), "runs in CI"},
+	{lazyregexp.New(`(^|/)(\.husky|\.?git-?hooks)/|(^|/)(\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml)$`), "is a hook"},
+	{lazyregexp.New(`(^|/)(\.gitattributes|\.gitmodules|\.envrc|\.vscode/(tasks|launch|settings)\.json)$`), "has tools start programs"},
 }
 
 // mind says why a person should look at a change first, the worst first.
@@ -28,7 +29,7 @@ func (c *comparison) mind(change api.Change) (why []string) {
 		why = append(why, "can be executed, which is new")
 	}
 	for _, risk := range risks {
-		if risk.path.MatchString(change.Path) {
+		if risk.path().MatchString(change.Path) {
 			why = append(why, risk.why)
 		}
 	}

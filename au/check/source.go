@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // sourceEntries bounds the files read in a unit's directory.
@@ -28,7 +29,7 @@ func SourceOf(dir string) *Source {
 		case entry.Type().IsRegular():
 			rel, _ := filepath.Rel(dir, path) // path is below dir
 			source.UnitTests = source.UnitTests || isUnitTest(path, rel)
-			source.IntegrationTests = source.IntegrationTests || sampleInput.MatchString(filepath.ToSlash(rel))
+			source.IntegrationTests = source.IntegrationTests || sampleInput().MatchString(filepath.ToSlash(rel))
 		}
 		return nil
 	})
@@ -81,27 +82,27 @@ func isLicensed(dir string) bool {
 	}
 }
 
-var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)([.-].*)?$`)
+var licenseFile = lazyregexp.New(`(?i)^(licen[sc]e|copying)([.-].*)?$`)
 
 func hasLicense(dir string) bool {
 	entries, _ := os.ReadDir(dir) // none if it can't be read
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return e.Type().IsRegular() && licenseFile.MatchString(e.Name()) && len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
+		return e.Type().IsRegular() && licenseFile().MatchString(e.Name()) && len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
 	})
 }
 
 var (
 	// unitTest matches the names of tests in many languages.
-	unitTest = regexp.MustCompile(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
+	unitTest = lazyregexp.New(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
 	// sampleInput matches data files in the directories where samples and their results are
 	// kept.
-	sampleInput = regexp.MustCompile(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
+	sampleInput = lazyregexp.New(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
 )
 
 // isUnitTest reports whether a file has tests of a program's logic. Rust keeps them in the
 // program's own files.
 func isUnitTest(path, rel string) bool {
-	if unitTest.MatchString(filepath.ToSlash(rel)) {
+	if unitTest().MatchString(filepath.ToSlash(rel)) {
 		return true
 	}
 	return strings.HasSuffix(rel, ".rs") && bytes.Contains(head(path), []byte("#[cfg(test)]"))

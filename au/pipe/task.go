@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/mattn/go-shellwords"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/strictjson"
 )
@@ -163,7 +163,7 @@ func (d *duration) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-var taskIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+var taskIDs = lazyregexp.New(`^[A-Za-z0-9_-]{1,40}$`)
 
 // checkTasks finds every task that can't be run, before any task runs.
 func checkTasks(tasks []Task) (findings []fault.Finding) {
@@ -173,7 +173,7 @@ func checkTasks(tasks []Task) (findings []fault.Finding) {
 		switch {
 		case task.Unit == "":
 			findings = append(findings, fault.Finding{Pointer: at + "/unit", Message: "is missing", Hint: "name the unit to run"})
-		case !taskIDs.MatchString(task.ID) || slices.Contains(known, task.ID):
+		case !taskIDs().MatchString(task.ID) || slices.Contains(known, task.ID):
 			findings = append(findings, fault.Finding{Pointer: at + "/id", Message: "is no id, or another task's", Hint: "use letters, digits, - and _, at most 40"})
 		case task.From != "" && !slices.Contains(known, task.From):
 			findings = append(findings, fault.Finding{Pointer: at + "/from", Message: "is no earlier task's id", Hint: "a task takes the result of one that stands before it"})

@@ -1,9 +1,10 @@
 package contract
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // draft is a version of JSON Schema. Contracts that declare none are read as draft-07
@@ -21,10 +22,10 @@ const (
 
 var draftNames = []string{"", "draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"}
 
-var draftURI = regexp.MustCompile(`^https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?$`)
+var draftURI = lazyregexp.New(`^https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?$`)
 
 func draftNamed(uri string) (draft, bool) {
-	match := draftURI.FindStringSubmatch(uri)
+	match := draftURI().FindStringSubmatch(uri)
 	if match == nil {
 		return undeclared, false
 	}

@@ -10,11 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -129,11 +129,11 @@ func copyProgram(sum io.Writer, to, from string) (err error) {
 	return err
 }
 
-var unfitForNames = regexp.MustCompile(`[^a-z0-9]+`)
+var unfitForNames = lazyregexp.New(`[^a-z0-9]+`)
 
 // nameFor derives a unit's name from the name of a file or an image.
 func nameFor(base string) string {
-	name := strings.Trim(unfitForNames.ReplaceAllString(strings.ToLower(base), "-"), "-")
+	name := strings.Trim(unfitForNames().ReplaceAllString(strings.ToLower(base), "-"), "-")
 	if len(name) > 48 {
 		name = strings.Trim(name[:48], "-")
 	}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // maxShebang is the longest interpreter line that Linux reads.
@@ -44,7 +44,7 @@ func interpreterOf(program string) ([]string, error) {
 	return words, nil
 }
 
-var pythons = regexp.MustCompile(`^python(3(\.[0-9]+)?)?$`)
+var pythons = lazyregexp.New(`^python(3(\.[0-9]+)?)?$`)
 
 // debianHas are the interpreters of Debian's smallest image.
 var debianHas = map[string]bool{"sh": true, "bash": true, "dash": true, "perl": true, "awk": true, "mawk": true, "sed": true}
@@ -61,7 +61,7 @@ func programImage(program string) (string, error) {
 	}
 	name := path.Base(words[0])
 	switch {
-	case pythons.MatchString(name):
+	case pythons().MatchString(name):
 		return dockerfile(images.BaseName, "", "unit", append([]string{"python3"}, words[1:]...)), nil
 	case debianHas[name]:
 		return dockerfile(images.BaseFrom, "", "unit", append([]string{name}, words[1:]...)), nil
@@ -87,7 +87,7 @@ func noInterpreter(program, name string, words []string) error {
 	base := filepath.Base(program)
 	dir := nameFor(strings.TrimSuffix(base, filepath.Ext(base)))
 	refused := fault.New(fault.Input, "%q is a script for %s, and no image of ours has %s", program, name, name)
-	if !plainName.MatchString(name) || !plainName.MatchString(base) {
+	if !plainName().MatchString(name) || !plainName().MatchString(base) {
 		return refused.WithHint("make a directory with a Dockerfile that installs it, and an agent.yaml of \"kind: au\"")
 	}
 	install := name
@@ -100,4 +100,4 @@ func noInterpreter(program, name string, words []string) error {
 }
 
 // plainName is a name that means the same in a Dockerfile, to apt and to a shell.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+var plainName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)

@@ -3,12 +3,12 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // exampleCall is a call of a unit as a shell takes it.
@@ -123,11 +123,11 @@ func jsonText(v any) string {
 	return string(raw)
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // quoted writes a word so that a POSIX shell takes it as it is.
 func quoted(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
@@ -78,11 +78,11 @@ func (a *app) prune(ctx context.Context, opts api.PruneOptions, asJSON bool) err
 // sizeFlag is a number of bytes as a person writes it: 512MiB, 1.5g, 100000.
 type sizeFlag int64
 
-var sizeRule = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?$`)
+var sizeRule = lazyregexp.New(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?$`)
 
 // Set parses the text of a flag.
 func (f *sizeFlag) Set(text string) error {
-	parts := sizeRule.FindStringSubmatch(strings.ToLower(text))
+	parts := sizeRule().FindStringSubmatch(strings.ToLower(text))
 	if parts == nil {
 		return fmt.Errorf("%q is no size: write one such as 512MiB or 2GiB", text)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // maxNodes is how many syntax nodes an expression may have.
@@ -285,8 +285,8 @@ func call(name string, at ast.Node, args ...ast.Node) ast.Node {
 }
 
 var (
-	conversion = regexp.MustCompile(`^interface conversion: interface \{\} is ([^,]+), not (\S+)$`)
-	ofType     = regexp.MustCompile(`\b(int64|float64)\b|map\[string\](interface \{\}|any)|\[\](interface \{\}|any)|interface \{\}|<nil>`)
+	conversion = lazyregexp.New(`^interface conversion: interface \{\} is ([^,]+), not (\S+)$`)
+	ofType     = lazyregexp.New(`\b(int64|float64)\b|map\[string\](interface \{\}|any)|\[\](interface \{\}|any)|interface \{\}|<nil>`)
 )
 
 // explain says what an error of the library means, what to do, and at which rune it is.
@@ -317,10 +317,10 @@ func explain(err error) (message, hint string, rune int) {
 
 // wordsOf has JSON's words for Go's types.
 func wordsOf(message string) string {
-	if m := conversion.FindStringSubmatch(message); m != nil {
+	if m := conversion().FindStringSubmatch(message); m != nil {
 		message = "expected " + word(m[2]) + ", got " + word(m[1])
 	}
-	return fault.Clip(fault.OneLine(ofType.ReplaceAllStringFunc(message, word)), 300)
+	return fault.Clip(fault.OneLine(ofType().ReplaceAllStringFunc(message, word)), 300)
 }
 
 func word(goType string) string {

@@ -1,28 +1,29 @@
 package expr
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // What the library says of a failure may quote values: a text that is no number, the name of a
 // member that an expression made, the whole of what has no members.
 var (
-	noNumber = regexp.MustCompile(`(?s)^invalid operation: (int|float)\(.*\)$`)
-	noMember = regexp.MustCompile(`(?s)^cannot (fetch|get) (.*) from (.*)$`)
-	goTypes  = regexp.MustCompile(`^(<nil>|\*?[a-z0-9]+|\*?[a-z]+\.[A-Za-z]+|\[\].*|map\[.*)$`)
+	noNumber = lazyregexp.New(`(?s)^invalid operation: (int|float)\(.*\)$`)
+	noMember = lazyregexp.New(`(?s)^cannot (fetch|get) (.*) from (.*)$`)
+	goTypes  = lazyregexp.New(`^(<nil>|\*?[a-z0-9]+|\*?[a-z]+\.[A-Za-z]+|\[\].*|map\[.*)$`)
 )
 
 // sealed leaves the values out of a message of the library's. What stands in the expression
 // itself may be said: it is its author's.
 func sealed(message, source string) string {
-	if m := noNumber.FindStringSubmatch(message); m != nil {
+	if m := noNumber().FindStringSubmatch(message); m != nil {
 		return m[1] + " expects a number, or a text that is one"
 	}
 	if strings.HasPrefix(message, "cannot slice ") {
 		return "only a list or a text has parts from one place to another"
 	}
-	m := noMember.FindStringSubmatch(message)
+	m := noMember().FindStringSubmatch(message)
 	if m == nil {
 		return message
 	}
@@ -30,7 +31,7 @@ func sealed(message, source string) string {
 	if !strings.Contains(source, member) {
 		member = "a member"
 	}
-	if m[1] == "get" || !goTypes.MatchString(from) {
+	if m[1] == "get" || !goTypes().MatchString(from) {
 		from = "what has none"
 	}
 	return "cannot " + m[1] + " " + member + " from " + from

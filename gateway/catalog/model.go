@@ -3,10 +3,10 @@ package catalog
 import (
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
@@ -17,13 +17,13 @@ const (
 )
 
 var (
-	modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
-	allowWord = regexp.MustCompile(`^(remote_urls|files|((field|tool|part):)?[a-z0-9][a-z0-9_.-]{0,63})$`)
+	modelName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
+	allowWord = lazyregexp.New(`^(remote_urls|files|((field|tool|part):)?[a-z0-9][a-z0-9_.-]{0,63})$`)
 )
 
 // CheckName returns an error for what can't be the name of a model.
 func CheckName(name string) error {
-	if !modelName.MatchString(name) {
+	if !modelName().MatchString(name) {
 		return errors.New("a model can't have this name")
 	}
 	return nil
@@ -32,7 +32,7 @@ func CheckName(name string) error {
 func (r *reader) models(at string, v any) map[string]Model {
 	all := map[string]Model{}
 	for name, value := range r.Each(at, v) {
-		if !modelName.MatchString(name) {
+		if !modelName().MatchString(name) {
 			r.Report(strictyaml.Under(at, name), "a model can't have this name", "use up to 128 letters, digits and . _ : / @ + -")
 			continue
 		}
@@ -70,7 +70,7 @@ func (r *reader) allow(into *[]string) func(string, any) {
 	return func(at string, v any) {
 		r.Texts(at, v, maxList, "write remote_urls, files, field:NAME, part:TYPE, or the type of a tool such as web_search", func(s string) bool {
 			*into = append(*into, s)
-			return allowWord.MatchString(s)
+			return allowWord().MatchString(s)
 		})
 	}
 }

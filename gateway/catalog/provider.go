@@ -2,12 +2,12 @@ package catalog
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/strictyaml"
 )
 
@@ -17,7 +17,7 @@ const (
 	maxConcurrency = 10_000
 )
 
-var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$`)
+var providerName = lazyregexp.New(`^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$`)
 
 // spoken are the dialects of each kind that says none.
 var spoken = map[Kind][]Dialect{
@@ -30,7 +30,7 @@ var spoken = map[Kind][]Dialect{
 func (r *reader) providers(at string, v any) map[string]Provider {
 	all := map[string]Provider{}
 	for name, value := range r.Each(at, v) {
-		if !providerName.MatchString(name) {
+		if !providerName().MatchString(name) {
 			r.Report(strictyaml.Under(at, name), "a provider can't have this name", "use up to 64 of a-z, 0-9, dot, dash and underscore")
 			continue
 		}

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/url"
-	"regexp"
 	"slices"
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // Artifact is what is known of an output file, whose URL is in the list of artifacts.
@@ -123,13 +123,13 @@ func (t *task) refusal(p httpwire.Problem) Failed {
 	return r
 }
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+var plainID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
 // attrs returns what a log may show of a task: a valid trace id, and a task type that named a
 // unit.
 func (t *task) attrs() []slog.Attr {
 	var attrs []slog.Attr
-	if plainID.MatchString(t.RequestID) {
+	if plainID().MatchString(t.RequestID) {
 		attrs = append(attrs, slog.String("request_id", t.RequestID))
 	}
 	if t.unit != "" {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/docker/docker/api/types/build"
 
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
 var (
 	// classicStep announces a step; Podman, which speaks the same, in capitals.
-	classicStep = regexp.MustCompile(`^(?i:step) (\d{1,6})/(\d{1,6}) ?: (.*)`)
+	classicStep = lazyregexp.New(`^(?i:step) (\d{1,6})/(\d{1,6}) ?: (.*)`)
 	// classicNoise is the builder's own talk between the output of the steps.
-	classicNoise = regexp.MustCompile(`^(?: ---> .*|Removing intermediate container [0-9a-f]+|Successfully (?:built|tagged) \S+)\n?$`)
+	classicNoise = lazyregexp.New(`^(?: ---> .*|Removing intermediate container [0-9a-f]+|Successfully (?:built|tagged) \S+)\n?$`)
 )
 
 // cachedTries is how often the classic builder may look for a step in its cache, before it has
@@ -47,7 +47,7 @@ func (e *Engine) buildClassic(ctx context.Context, spec runtime.BuildSpec, progr
 // comes in messages of its own, and what the step prints in others. A step that
 // prints the builder's words deceives its author's screen, nothing else.
 func (l *buildLog) takeClassic(text string) {
-	if m := classicStep.FindStringSubmatch(text); m != nil {
+	if m := classicStep().FindStringSubmatch(text); m != nil {
 		l.endClassicStep(runtime.StepDone)
 		command, _, _ := strings.Cut(m[3], "\n")
 		if l.current = l.step(m[1], fmt.Sprintf("[%s/%s] %s", m[1], m[2], command)); l.current != nil {
@@ -60,7 +60,7 @@ func (l *buildLog) takeClassic(text string) {
 	case step == nil, step.partial == "" && strings.TrimSpace(text) == "" && len(step.tail) == 0:
 	case strings.HasPrefix(text, " ---> Using cache"):
 		step.cached = true
-	case step.partial == "" && classicNoise.MatchString(text):
+	case step.partial == "" && classicNoise().MatchString(text):
 	default:
 		l.output(step, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -205,9 +206,9 @@ func (l *buildLog) emit(step *buildStep, state runtime.StepState, line string) {
 }
 
 var (
-	fromStep     = regexp.MustCompile(`^\[(?:\S+ )?\d+/\d+\] FROM (?:--\S+ )*(\S+)`)
-	metadataStep = regexp.MustCompile(`^\[internal\] load metadata for (\S+)`)
-	exitCode     = regexp.MustCompile(`(?:exit code: |non-zero code: )(\d{1,3})$`)
+	fromStep     = lazyregexp.New(`^\[(?:\S+ )?\d+/\d+\] FROM (?:--\S+ )*(\S+)`)
+	metadataStep = lazyregexp.New(`^\[internal\] load metadata for (\S+)`)
+	exitCode     = lazyregexp.New(`(?:exit code: |non-zero code: )(\d{1,3})$`)
 )
 
 // baseImage returns the image that the step was to fetch, or "" for other steps.
@@ -215,7 +216,7 @@ func (s *buildStep) baseImage() string {
 	if s == nil {
 		return ""
 	}
-	for _, pattern := range []*regexp.Regexp{fromStep, metadataStep} {
+	for _, pattern := range []*regexp.Regexp{fromStep(), metadataStep()} {
 		if m := pattern.FindStringSubmatch(s.name); m != nil {
 			return strings.TrimPrefix(strings.TrimPrefix(m[1], "docker.io/"), "library/")
 		}
@@ -226,7 +227,7 @@ func (s *buildStep) baseImage() string {
 // buildReason is the end of the engine's message: what came before it is the names
 // of the engine's own parts.
 func buildReason(text string) string {
-	if m := exitCode.FindStringSubmatch(text); m != nil {
+	if m := exitCode().FindStringSubmatch(text); m != nil {
 		return "exit code " + m[1]
 	}
 	if strings.Contains(text, "failed to read dockerfile") || strings.Contains(text, "Cannot locate specified Dockerfile") {

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -202,14 +202,14 @@ func ulimit(name string, value int64) *container.Ulimit {
 	return &container.Ulimit{Name: name, Soft: value, Hard: value}
 }
 
-var cpuRefusal = regexp.MustCompile(`(?i)range of CPUs is from .* there are only (\d{1,6}) CPUs`)
+var cpuRefusal = lazyregexp.New(`(?i)range of CPUs is from .* there are only (\d{1,6}) CPUs`)
 
 // cpusOffered reads from a refusal how many nano-CPUs the engine has.
 func cpusOffered(err error) (nanoCPUs int64, refused bool) {
 	if err == nil {
 		return 0, false
 	}
-	m := cpuRefusal.FindStringSubmatch(err.Error())
+	m := cpuRefusal().FindStringSubmatch(err.Error())
 	if m == nil {
 		return 0, false
 	}

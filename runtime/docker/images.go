@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,18 +13,19 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
 // reference is what may stand in an API path as an image. The client puts it there
 // unescaped, so "../" or "?" would become another call. Its length is no part of the pattern, which
 // would take a millisecond of each start of AOD to compile.
-var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+var reference = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 const longestReference = 512
 
 func checkReference(ref string) error {
-	if len(ref) <= longestReference && reference.MatchString(ref) && !strings.Contains(ref, "..") {
+	if len(ref) <= longestReference && reference().MatchString(ref) && !strings.Contains(ref, "..") {
 		return nil
 	}
 	return fault.New(fault.NotFound, "%q is no image reference", bounded(ref, 80))

@@ -5,28 +5,29 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // limitRefusals are the words with which engines and their runtimes refuse to set a limit.
 var limitRefusals = []struct {
-	words *regexp.Regexp // of the message in lower case
+	words func() *regexp.Regexp // of the message in lower case
 	limit string
 	hint  string
 }{
 	{
-		regexp.MustCompile(`memory limit|memory\.(limit_in_bytes|memsw|max|swap)`), "memory limit (limits.memory)",
+		lazyregexp.New(`memory limit|memory\.(limit_in_bytes|memsw|max|swap)`), "memory limit (limits.memory)",
 		"give it at least 16 MiB, and no more than the engine's machine has",
 	},
 	{
-		regexp.MustCompile(`cpu\.(cfs|max)|nanocpus|range of cpus|cpu cfs`), "limit of processors (limits.cpus)",
+		lazyregexp.New(`cpu\.(cfs|max)|nanocpus|range of cpus|cpu cfs`), "limit of processors (limits.cpus)",
 		"give it at least 0.01; the engine's cgroups must have the controller cpu",
 	},
 	{
-		regexp.MustCompile(`pids\.max|pids limit`), "limit of processes (limits.pids)",
+		lazyregexp.New(`pids\.max|pids limit`), "limit of processes (limits.pids)",
 		"give it fewer; the engine's cgroups must have the controller pids",
 	},
 	{
-		regexp.MustCompile(`rlimit`), "limits of open files and of a file's size",
+		lazyregexp.New(`rlimit`), "limits of open files and of a file's size",
 		"the engine may not set them: raise the limits of its own service (LimitNOFILE, LimitFSIZE)",
 	},
 }
@@ -35,7 +36,7 @@ var limitRefusals = []struct {
 // in lower case.
 func refusedLimit(text string, err error) error {
 	for _, r := range limitRefusals {
-		if r.words.MatchString(text) {
+		if r.words().MatchString(text) {
 			return fault.Wrap(fault.Unsupported, err, "the engine can't set the %s: it said %q", r.limit, reasonOf(err)).WithHint("%s", r.hint)
 		}
 	}

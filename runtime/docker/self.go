@@ -5,9 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/lazyregexp"
 )
 
 // self is what the kernel tells this process of the container that it may run in.
@@ -36,14 +37,14 @@ func selfOf(proc fs.FS, hostname string) self {
 		s.points = append(s.points, m.point)
 		s.ids = appendNew(s.ids, m.owner()...)
 	}
-	if shortIDRule.MatchString(hostname) && !slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, hostname) }) {
+	if shortIDRule().MatchString(hostname) && !slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, hostname) }) {
 		s.ids = append(s.ids, hostname)
 	}
 	return s
 }
 
 // shortIDRule is what engines make a container's hostname of, its id's beginning.
-var shortIDRule = regexp.MustCompile(`^[0-9a-f]{12}$`)
+var shortIDRule = lazyregexp.New(`^[0-9a-f]{12}$`)
 
 // linesOf returns the whole lines of a small file, as far as they can be read.
 func linesOf(files fs.FS, name string) []string {
@@ -63,7 +64,7 @@ func linesOf(files fs.FS, name string) []string {
 
 // groupRule finds the id in a part of a control group's path: docker/ID,
 // docker-ID.scope, libpod-ID.scope/container.
-var groupRule = regexp.MustCompile(`^(?:[a-z-]*-)?([0-9a-f]{64})(?:\.scope)?$`)
+var groupRule = lazyregexp.New(`^(?:[a-z-]*-)?([0-9a-f]{64})(?:\.scope)?$`)
 
 // cgroupIDs returns the innermost id of each line of /proc/self/cgroup: a container may
 // run in another one.
@@ -72,7 +73,7 @@ func cgroupIDs(lines []string) []string {
 	for _, line := range lines {
 		parts := strings.Split(line, "/") // the first is "4:memory:"
 		for _, part := range slices.Backward(parts) {
-			if found := groupRule.FindStringSubmatch(part); found != nil {
+			if found := groupRule().FindStringSubmatch(part); found != nil {
 				ids = appendNew(ids, found[1])
 				break
 			}
@@ -104,14 +105,14 @@ var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\13
 
 // ownerRule finds the id in the path of a file that an engine makes for each container:
 // Docker in containers/ID, Podman in overlay-containers/ID/userdata.
-var ownerRule = regexp.MustCompile(`containers/([0-9a-f]{64})/(?:userdata/)?(?:hosts|hostname|resolv\.conf)$`)
+var ownerRule = lazyregexp.New(`containers/([0-9a-f]{64})/(?:userdata/)?(?:hosts|hostname|resolv\.conf)$`)
 
 // owner returns the id of the container that the mount was made for. Other mounts with
 // an id in their paths may be those of a neighbour.
 func (m mountLine) owner() []string {
 	switch m.point {
 	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf":
-		if found := ownerRule.FindStringSubmatch(m.root); found != nil {
+		if found := ownerRule().FindStringSubmatch(m.root); found != nil {
 			return found[1:]
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/lazyregexp"
 	"github.com/agent-on-demand/aod/safefs"
 )
 
@@ -94,7 +94,7 @@ func (d *directory) read(h *home) reading {
 	return now
 }
 
-var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9._-]{1,63})["']?[ \t]*(?:#.*)?\r?$`)
+var nameLine = lazyregexp.New(`(?m)^name:[ \t]*["']?([a-z0-9._-]{1,63})["']?[ \t]*(?:#.*)?\r?$`)
 
 // brokenName names a unit that can't be loaded: the name of its last good version, else the
 // name that agent.yaml seems to give, else the directory's name.
@@ -103,7 +103,7 @@ func (d *directory) brokenName(h *home) string {
 		return name
 	}
 	raw, err := readSmall(filepath.Join(d.path, "agent.yaml"))
-	if m := nameLine.FindSubmatch(raw); err == nil && m != nil && api.CheckUnitName(string(m[1])) == nil {
+	if m := nameLine().FindSubmatch(raw); err == nil && m != nil && api.CheckUnitName(string(m[1])) == nil {
 		return string(m[1])
 	}
 	return filepath.Base(d.path)
