@@ -49,7 +49,9 @@ func run(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec) result
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := engine.Remove(ctx, id); err != nil {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), testkit.Patience)
+		defer cancel()
+		if err := engine.Remove(cleanup, id); err != nil {
 			t.Error(err)
 		}
 	}()
