@@ -15,9 +15,9 @@ const (
 	doubt = time.Hour
 )
 
-// now is the time by which runs grow old: what the clock says, but never more than has passed
-// since the service was opened.
-func (s *Service) now() time.Time { return steady(s.opened, time.Now(), time.Since(s.opened)) }
+// ages returns the time by which runs grow old: what the clock says now, but never more than has
+// passed since the service was opened.
+func (s *Service) ages(now time.Time) time.Time { return steady(s.opened, now, now.Sub(s.opened)) }
 
 // steady returns the earlier one of what the clock says now and what it said at the start with
 // the time that has passed since.

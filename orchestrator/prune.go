@@ -125,7 +125,7 @@ func (s *Service) pruneRegularly(ctx context.Context) {
 	ticker := time.NewTicker(s.opts.SweepInterval)
 	defer ticker.Stop()
 	for {
-		if err := s.pruneOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := s.pruneOnce(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.logger.Warn("sweep failed", fault.LogAttr(err))
 		}
 		select {
@@ -136,13 +136,13 @@ func (s *Service) pruneRegularly(ctx context.Context) {
 	}
 }
 
-func (s *Service) pruneOnce(ctx context.Context) error {
+func (s *Service) pruneOnce(ctx context.Context, now time.Time) error {
 	if err := s.undamaged(ctx); err != nil {
 		return err
 	}
 	var failures []error
-	if s.opts.RetentionAge > 0 && time.Now().After(s.ageHeld) {
-		before := s.now().Add(-s.opts.RetentionAge)
+	if s.opts.RetentionAge > 0 && now.After(s.ageHeld) {
+		before := s.ages(now).Add(-s.opts.RetentionAge)
 		_, err := s.prune(ctx, api.PruneOptions{}, before)
 		failures = append(failures, err, s.forgetSessions(ctx, before))
 	}
