@@ -1,14 +1,16 @@
 #!/bin/sh
-# Has a server run hostile and good programs, one after the other and side by side, and proves
-# that its memory stays flat, that nothing of theirs is left, and that the good ones' runs took
-# as long as ever.
+# Has a server run hostile and good programs, one after the other and side by side, while a hostile
+# client attacks it, and proves that its memory stays flat and below a bound, that nothing of theirs
+# is left, and that the good ones' runs took as long as ever.
 #
 # usage: scripts/soak-server.sh [RUNS [SECONDS]]: 1,000 runs, one every 3.6 seconds: an hour
 set -eu
 runs=${1:-1000}
 pause=${2:-3.6}
-aod=$(pwd)/bin/aod
+home=$(pwd)
+aod=$home/bin/aod
 work=$(mktemp -d)
+attacker=
 export AOD_DATA="$work/data"
 cd "$work"
 
@@ -27,10 +29,12 @@ def execute(payload: dict) -> dict:
     return {"sum": sum(range(100_000))}
 EOF
 
-ways='fail hog fork spin disk files flood api links junk deep wait'
+ways='fail hog fork spin disk files flood api links junk deep wait bodies artifacts questions refused'
 unit hostile 'limits: {memory: 128MiB, pids: 64, output: 1MiB, log: 64KiB, timeout: 3s}' <<'EOF'
 import json
 import os
+import socket
+import threading
 import time
 import urllib.request
 
@@ -106,12 +110,61 @@ def deep():
 
 def wait():
     time.sleep(1000)
+
+
+def at_once(n, act):
+    threads = [threading.Thread(target=act, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def bodies():
+    def hold(_):
+        for path in (b"/mcp", b"/v1/chat/completions"):
+            s = socket.socket(socket.AF_UNIX)
+            try:
+                s.connect(os.environ["AOD_SOCKET"])
+                s.sendall(b"POST %s HTTP/1.1\r\nHost: aod\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (path, 15 << 20))
+                for _ in range(239):
+                    s.sendall(bytes(64 << 10))
+            except OSError:
+                pass
+            held.append(s)
+
+    held = []
+    at_once(50, hold)
+    time.sleep(1000)
+
+
+def post(path, body):
+    request = urllib.request.Request("http://127.0.0.1:7070" + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        urllib.request.urlopen(request, timeout=60).read()
+    except OSError:
+        pass
+
+
+def artifacts():
+    for n in range(1000):
+        post("/artifact", {"id": str(n % 100), "text": "x" * (250 << 10)})
+    time.sleep(1000)
+
+
+def questions():
+    at_once(50, lambda i: [post("/ask", {"text": f"{i} {n}?", "timeout": "0.1s"}) for n in range(20)])
+
+
+def refused():
+    at_once(50, lambda _: [post("/handoff", {"target": "nobody", "args": {}}) for _ in range(10_000)])
 EOF
 
 "$aod" serve --units units --listen 127.0.0.1:0 --concurrency 4 --queue 1000 2>serve.log &
 server=$!
 end() {
-	kill "$server" 2>/dev/null || true
+	# shellcheck disable=SC2086 # there may be no attacker yet
+	kill $attacker "$server" 2>/dev/null || true
 	wait "$server" || true
 	rm -rf "$work"
 }
@@ -119,6 +172,8 @@ trap end EXIT
 until [ -s data/server/address ] && "$aod" units >/dev/null 2>&1; do sleep 0.2; done
 address=$(cat data/server/address)
 owner=$(cat data/server/owner)
+python3 "$home/scripts/soak-attack.py" "$address" "$(cat data/server/token)" &
+attacker=$!
 
 run() { # run NUMBER UNIT WAY: its record becomes a file
 	"$aod" run --server "$address" "$2" --set "way=$3" --json --quiet --out "out/$1" >"records/$2-$1.json" 2>"records/$1.err" || true
@@ -172,9 +227,13 @@ early=$(head -n "$half" memory | sort -n | tail -1)
 late=$(tail -n "$half" memory | sort -n | tail -1)
 echo "soak: the server took at most $((early / 1024)) MiB in the first half, $((late / 1024)) MiB in the second"
 [ "$late" -le $((early + early / 5 + 16384)) ] || wrong "its memory grows"
+most=$(sort -n memory | tail -1)
+[ "$most" -le $((400 * 1024)) ] || wrong "it took $((most / 1024)) MiB: more than 400"
+lines=$(wc -l <serve.log)
+[ "$lines" -le $((20 * runs)) ] || wrong "it wrote $lines lines of log"
 
-kill "$server"
-wait "$server" || true
+kill "$attacker" "$server"
+wait "$attacker" "$server" || true
 for what in 'ps -a' 'volume ls' 'network ls'; do
 	# shellcheck disable=SC2086 # a command of two words
 	left=$(docker $what -q --filter "label=aod.owner=$owner")
