@@ -14,8 +14,9 @@ import (
 const SmallBody = 16 << 10
 
 // Body reads what a client sends, up to a limit. Its errors are faults: TooLarge beyond
-// the limit, BadRequest for a body that breaks off or comes too slowly. The first one is
-// kept, because a reader in between may bury it; see Or. It is not safe for concurrent use.
+// the limit, BadRequest for a body that breaks off or comes too slowly, Unavailable where a
+// Gate has no room for it. The first one is kept, because a reader in between may bury it;
+// see Or. It is not safe for concurrent use.
 type Body struct {
 	source      io.Reader
 	limit, left int64
@@ -64,6 +65,8 @@ func (b *Body) fault(err error) error {
 	switch {
 	case errors.As(err, &tooLarge):
 		return b.tooLarge()
+	case fault.Is(err, fault.Unavailable): // there is no memory for it
+		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fault.Wrap(fault.BadRequest, err, "the request's body came too slowly")
 	}
