@@ -1,7 +1,8 @@
 // Package httpwire holds what every HTTP face of AOD needs, each thing once: bounded
-// bodies, the gate that bounds what all requests hold in memory, the members of a JSON object by their exact names, problems (RFC 9457) in both
-// directions, idempotency keys, run ids, durations, server-sent events in both
-// directions, a server that drains before it ends, and a client's transport.
+// bodies, the gate that bounds what all requests hold in memory, the members of a JSON
+// object by their exact names, problems (RFC 9457) in both directions, idempotency keys,
+// run ids, durations, server-sent events in both directions, a server that drains before
+// it ends, and a client's transport.
 //
 // Errors are faults. Their messages may be shown to a client and hold no payload.
 //

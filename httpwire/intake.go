@@ -69,6 +69,14 @@ func CountAt(ctx context.Context, g *Gate, holder string) {
 	}
 }
 
+// HolderOf returns for whom the bytes of a context's request count; "" where nothing counts.
+func HolderOf(ctx context.Context) string {
+	if in := intakeOf(ctx); in != nil {
+		return in.holder
+	}
+	return ""
+}
+
 // Done gives back what the request has taken.
 func (in *Intake) Done() {
 	in.mu.Lock()

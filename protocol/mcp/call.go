@@ -24,6 +24,11 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (result
 	if t == nil {
 		return nil, invalid("there is no tool %s", fault.Quote(req.Params.Name))
 	}
+	release, err := httpwire.Hold(ctx, int64(len(req.Params.Arguments))) // the call may outlive its HTTP request
+	if err != nil {
+		return s.refused(ctx, err, "")
+	}
+	defer release()
 	traceParent, end := s.traceCall(ctx, t, req)
 	defer func() { end(result, err) }()
 	record, err := s.start(ctx, t, req, traceParent)

@@ -15,12 +15,15 @@ import (
 )
 
 const (
-	maxSessions    = 100
 	sessionTime    = 30 * time.Minute
 	maxRequest     = 16 << 20 // bytes
+	maxOpening     = 64 << 10 // of a request that may open a session
 	sessionHeader  = "Mcp-Session-Id"
 	revisionHeader = "Mcp-Protocol-Version"
 )
+
+// DefaultSessions is how many sessions a client has at a time where nobody says.
+const DefaultSessions = 100
 
 // Path is where a Server is mounted.
 const Path = "/mcp"
@@ -33,14 +36,14 @@ func Patterns() []string {
 // doors are the two ways in over HTTP: requests without sessions, and sessions.
 type doors struct {
 	stateless, sessions *sdk.StreamableHTTPHandler
-	server              *sdk.Server
-	opening             *sync.Mutex
+	visits              visits
+	opening             sync.Mutex
 }
 
-func newDoors(server *sdk.Server) doors {
+func newDoors(server *sdk.Server, most int) *doors {
 	get := func(*http.Request) *sdk.Server { return server }
-	return doors{
-		server: server, opening: &sync.Mutex{},
+	return &doors{
+		visits: visits{server: server, most: most, byID: map[string]*visit{}},
 		stateless: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxRequest, DisableLocalhostProtection: true,
 		}),
@@ -57,60 +60,88 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		r = r.WithContext(ctx)
 	}
-	switch {
-	case strings.TrimSuffix(r.URL.Path, "/") != Path:
+	if strings.TrimSuffix(r.URL.Path, "/") != Path {
 		refuse(w, fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s speaks the protocol", Path))
-	case r.Header.Get(revisionHeader) >= Stateless:
-		s.doors.stateless.ServeHTTP(w, r)
-	case r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "":
-		s.doors.open(w, r)
-	default:
-		s.doors.sessions.ServeHTTP(w, r)
+		return
 	}
+	if err := s.doors.serve(w, r); err != nil {
+		refuse(w, err)
+	}
+}
+
+// serve answers a request, or returns why not. A session is looked up before its request's body is
+// read.
+func (d *doors) serve(w http.ResponseWriter, r *http.Request) error {
+	id := r.Header.Get(sessionHeader)
+	switch {
+	case r.Header.Get(revisionHeader) >= Stateless:
+		if _, err := read(r, maxRequest); err != nil {
+			return err
+		}
+		d.stateless.ServeHTTP(w, r)
+		return nil
+	case id == "" && r.Method == http.MethodPost:
+		return d.open(w, r)
+	case id != "":
+		leave, err := d.visits.enter(id)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		if _, err := read(r, maxRequest); err != nil {
+			return err
+		}
+	}
+	d.sessions.ServeHTTP(w, r)
+	return nil
+}
+
+// read reads the body of a POST, for us and for the SDK, which would take an error of ours for a
+// mistake of the client's.
+func read(r *http.Request, most int64) ([]byte, error) {
+	if r.Method != http.MethodPost {
+		return nil, nil
+	}
+	body, err := io.ReadAll(httpwire.BodyOf(r, most))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, err
 }
 
 // perRequest is in every request of the revisions without sessions.
 var perRequest = []byte(`"io.modelcontextprotocol/protocolVersion"`)
 
-// open serves a request that may open a session, one at a time, so that there are never more
-// than may be.
-func (d doors) open(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(httpwire.BodyOf(r, maxRequest))
+// open serves a request that may open a session.
+func (d *doors) open(w http.ResponseWriter, r *http.Request) error {
+	body, err := read(r, maxOpening)
 	if err != nil {
-		refuse(w, err)
-		return
+		return err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	if bytes.Contains(body, perRequest) { // without the header that goes with it, which is refused there
 		d.stateless.ServeHTTP(w, r)
-		return
+		return nil
 	}
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
 	if err := d.opened(answer, r); err != nil {
-		refuse(w, err)
-		return
+		return err
 	}
 	for key, values := range answer.header {
 		w.Header()[key] = values
 	}
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(answer.body.Bytes()) // whoever asked has gone
+	return nil
 }
 
-func (d doors) opened(answer *answer, r *http.Request) error {
+// opened opens one session at a time, so that there are never more than may be.
+func (d *doors) opened(answer *answer, r *http.Request) error {
 	d.opening.Lock()
 	defer d.opening.Unlock()
-	open := 0
-	for session := range d.server.Sessions() {
-		if session.ID() != "" {
-			open++
-		}
-	}
-	if open >= maxSessions {
-		return fault.New(fault.Busy, "there are %d sessions, and no more at a time", maxSessions).
-			WithHint("end sessions with DELETE, or ask without a session: protocol revision %s", Stateless)
+	holder := httpwire.HolderOf(r.Context())
+	if err := d.visits.makeRoom(holder); err != nil {
+		return err
 	}
 	d.sessions.ServeHTTP(answer, r)
+	d.visits.add(answer.header.Get(sessionHeader), holder)
 	return nil
 }
 
@@ -132,11 +163,7 @@ func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 // Flush implements http.Flusher.
 func (a *answer) Flush() {}
 
-// refuse answers a request that no session took.
+// refuse answers a request that the SDK doesn't see.
 func refuse(w http.ResponseWriter, err error) {
-	p := httpwire.ProblemOf(err)
-	if fault.Is(err, fault.Busy) {
-		p.Status = http.StatusServiceUnavailable
-	}
-	_ = httpwire.ReplyProblem(w, p) // whoever asked has gone
+	_ = httpwire.ReplyProblem(w, httpwire.ProblemOf(err)) // whoever asked has gone
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // ask sends one request as a client of its own making.
@@ -36,30 +38,99 @@ const (
 	stateless = "Mcp-Protocol-Version: 2026-07-28"
 )
 
-func TestAHundredSessionsAndNoMore(t *testing.T) {
-	s := New(newFake("hello"), Options{})
-	var last string
-	for range maxSessions {
-		w := ask(t, s, "POST", hello)
-		if last = w.Header().Get(sessionHeader); w.Code != 200 || last == "" {
+// asClient has a server's requests count for a client.
+func asClient(s *Server, g *httpwire.Gate, name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in, r := httpwire.Receive(w, r)
+		defer in.Done()
+		in.Count(g, name)
+		s.ServeHTTP(w, r)
+	})
+}
+
+func TestTheSessionThatIsIdleForLongestEndsForAFurtherOne(t *testing.T) {
+	s := New(newFake("hello"), Options{Sessions: 3})
+	defer endAll(s)
+	g := httpwire.NewGate(0)
+	mine, others := asClient(s, g, "me"), asClient(s, g, "another")
+	open := func(client http.Handler) string {
+		w := ask(t, client, "POST", hello)
+		if w.Code != 200 || w.Header().Get(sessionHeader) == "" {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
+		return sessionHeader + ": " + w.Header().Get(sessionHeader)
 	}
-	defer endAll(s)
-	if w := ask(t, s, "POST", hello); w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "DELETE") {
-		t.Errorf("the next one: %d %s", w.Code, w.Body)
+	uses := func(session string) int { return ask(t, mine, "POST", fmt.Sprintf(list, ""), session).Code }
+	theirs := open(others)
+	first, second, third := open(mine), open(mine), open(mine)
+	if got := uses(first); got != 200 {
+		t.Errorf("the first one: %d", got)
 	}
-	if w := ask(t, s, "POST", fmt.Sprintf(list, fmt.Sprintf(meta, Stateless)), stateless, "Mcp-Method: tools/list"); w.Code != 200 {
+	fourth := open(mine)
+	for session, want := range map[string]int{theirs: 200, first: 200, second: 404, third: 200, fourth: 200} {
+		if got := uses(session); got != want {
+			t.Errorf("%d, not %d", got, want)
+		}
+	}
+	for _, session := range []string{first, third, fourth} { // requests that go on
+		leave, err := s.doors.visits.enter(strings.TrimPrefix(session, sessionHeader+": "))
+		must(t, err)
+		defer leave()
+	}
+	if w := ask(t, mine, "POST", hello); w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "DELETE") {
+		t.Errorf("one more than are in use: %d %s", w.Code, w.Body)
+	}
+	if w := ask(t, mine, "POST", fmt.Sprintf(list, fmt.Sprintf(meta, Stateless)), stateless, "Mcp-Method: tools/list"); w.Code != 200 {
 		t.Errorf("without a session: %d %s", w.Code, w.Body)
 	}
-	if w := ask(t, s, "DELETE", "", "Mcp-Session-Id: "+last); w.Code != 204 {
+	if w := ask(t, mine, "DELETE", "", third); w.Code != 204 || uses(third) != 404 {
 		t.Errorf("delete: %d", w.Code)
 	}
-	if w := ask(t, s, "POST", fmt.Sprintf(list, ""), "Mcp-Session-Id: "+last); w.Code != 404 {
-		t.Errorf("after its end: %d", w.Code)
+	open(mine)
+	open(others)
+	if g.Held() != 0 {
+		t.Errorf("%d bytes are held in the end", g.Held())
 	}
-	if w := ask(t, s, "POST", hello); w.Code != 200 {
-		t.Errorf("in its place: %d %s", w.Code, w.Body)
+}
+
+// unread is a body of which nobody may read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body is read")
+	return 0, io.EOF
+}
+
+func TestABodyIsReadForASessionThatIsThereOnly(t *testing.T) {
+	s := New(newFake("hello"), Options{})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, unread{t})
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set(sessionHeader, "nobody")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := ask(t, s, "POST", `{"x":"`+strings.Repeat("a", maxOpening)+`"}`); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body without a session: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestACallThatThereIsNoMemoryForIsRefused(t *testing.T) {
+	s := New(newFake("hello"), Options{})
+	defer endAll(s)
+	g := httpwire.NewGate(1 << 20)
+	client := asClient(s, g, "me")
+	session := sessionHeader + ": " + ask(t, client, "POST", hello).Header().Get(sessionHeader)
+	large := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"hello","arguments":{"x":"` + strings.Repeat("a", 600<<10) + `"},` + fmt.Sprintf(meta, Stateless) + `}}`
+	for _, headers := range [][]string{{session}, {stateless, "Mcp-Method: tools/call", "Mcp-Name: hello"}} {
+		if w := ask(t, client, "POST", large, headers...); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%v: %d %.300s", headers, w.Code, w.Body)
+		}
+	}
+	if g.Held() != 0 {
+		t.Errorf("%d bytes are held in the end", g.Held())
 	}
 }
 
@@ -88,7 +159,7 @@ func TestWhatTheProtocolRefuses(t *testing.T) {
 		"unknown new version": {400, "-32022", fmt.Sprintf(list, fmt.Sprintf(meta, "2031-01-01")), []string{"Mcp-Protocol-Version: 2031-01-01", "Mcp-Method: tools/list"}},
 		"unknown old version": {400, "Unsupported protocol version", hello, []string{"Mcp-Protocol-Version: 2024-01-01"}},
 		"unknown method":      {404, "-32601", strings.ReplaceAll(good, "tools/list", "tools/eat"), []string{stateless, "Mcp-Method: tools/eat"}},
-		"no session":          {404, "session not found", fmt.Sprintf(list, ""), []string{"Mcp-Session-Id: nobody"}},
+		"no session":          {404, "no such session", fmt.Sprintf(list, ""), []string{"Mcp-Session-Id: nobody"}},
 		"not begun":           {200, "invalid during session initialization", fmt.Sprintf(list, ""), nil},
 		"half a body":         {400, "", hello[:40], nil},
 		"no body":             {400, "", "", nil},

@@ -26,7 +26,7 @@ type Server struct {
 	opts      Options
 	sdk       *sdk.Server
 	catalogue *catalogue
-	doors     doors
+	doors     *doors
 
 	refreshing sync.Mutex
 	refreshed  time.Time
@@ -48,7 +48,7 @@ func New(svc Service, opts Options) *Server {
 	}, s.readResource)
 	s.addTasks()
 	s.sdk.AddReceivingMiddleware(s.guarded)
-	s.doors = newDoors(s.sdk)
+	s.doors = newDoors(s.sdk, opts.Sessions)
 	return s
 }
 

@@ -62,11 +62,15 @@ type Options struct {
 	Out     string   // a directory for the files of results; "": they stay with their runs
 	URL     string   // of the server that has the files of runs, for what is too large; "": none
 	Version string   // of the program
-	Spans   bool     // each call has a span, below which that of its run is
-	Logger  *slog.Logger
+	// Sessions are those that one client has at a time, over HTTP; 0 is 100. For a further one the
+	// one ends that is idle for longest.
+	Sessions int
+	Spans    bool // each call has a span, below which that of its run is
+	Logger   *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
+	o.Sessions = cmp.Or(o.Sessions, DefaultSessions)
 	o.Version = cmp.Or(o.Version, "dev")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

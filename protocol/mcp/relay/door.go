@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -46,7 +47,7 @@ type Door struct {
 
 // DoorOptions are the settings of a Door.
 type DoorOptions struct {
-	Sessions int // at once
+	Sessions int // of one client at once; for a further one the one ends that is idle for longest
 	Logger   *slog.Logger
 	Problem  func(error) httpwire.Problem // nil: httpwire.ProblemOf
 }
@@ -92,9 +93,16 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) error {
 	if err := httpwire.RequireJSON(r); err != nil {
 		return err
 	}
-	body := httpwire.BodyOf(r, MaxMessage)
-	text, err := io.ReadAll(body)
-	if err = body.Or(err); err != nil {
+	v, missing := d.visitOf(r)
+	opens := r.Header.Get(sessionHeader) == ""
+	if missing != nil && !opens {
+		return missing
+	}
+	if v != nil {
+		v.touch()
+	}
+	text, err := readMessage(r, opens)
+	if err != nil {
 		return err
 	}
 	m, err := read(text)
@@ -104,22 +112,38 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) error {
 	if asked := cut(r.Header.Get(revisionHeader)); asked > "2026" || newer(m) != "" {
 		return answer(w, http.StatusBadRequest, unsupported(m.id, max(asked, newer(m))))
 	}
-	v, err := d.visitOf(r)
-	if r.Header.Get(sessionHeader) == "" && m.method == methodInitialize && m.isRequest() {
-		v, err = d.open(r)
+	if opens && m.method == methodInitialize && m.isRequest() {
+		v, missing = d.open(r)
 	}
-	if err != nil {
-		return err
+	if missing != nil {
+		return missing
 	}
 	w.Header().Set(sessionHeader, v.id)
 	if m.isRequest() {
 		return v.answer(w, r, m)
 	}
-	if err := v.session.fromClient(r.Context(), m); err != nil {
+	if err := v.session.fromClient(r.Context(), m); err != nil && v.session.Err() != nil {
 		return gone(err)
+	} else if err != nil {
+		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil
+}
+
+// maxOpening bounds a message that may begin a session, in bytes.
+const maxOpening = 64 << 10
+
+// readMessage reads the body of a request, of which no more is taken than a session needs that has
+// still to begin.
+func readMessage(r *http.Request, opens bool) ([]byte, error) {
+	most := int64(MaxMessage)
+	if opens {
+		most = maxOpening
+	}
+	body := httpwire.BodyOf(r, most)
+	text, err := io.ReadAll(body)
+	return text, body.Or(err)
 }
 
 // answer sends one message as JSON.
@@ -157,7 +181,7 @@ func (d *Door) open(r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newVisit(rand.Text(), unit, rules)
+	v := newVisit(rand.Text(), unit, httpwire.HolderOf(r.Context()), rules)
 	if err := d.enter(v); err != nil {
 		v.session.End(ErrClientLeft)
 		return nil, err
@@ -176,11 +200,33 @@ func (d *Door) open(r *http.Request) (*visit, error) {
 func (d *Door) enter(v *visit) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.sessions) >= d.opts.Sessions {
-		return fault.New(fault.Unavailable, "%d sessions are open, and no more can be", d.opts.Sessions).WithHint("end one of them with DELETE, or try again later")
+	count, oldest := d.sessionsOf(v.holder)
+	switch {
+	case count < d.opts.Sessions:
+	case oldest == nil:
+		return fault.New(fault.Unavailable, "%d sessions are open, all in use, and no more can be", count).WithHint("end one of them with DELETE, or try again later")
+	default:
+		delete(d.sessions, oldest.id)
+		oldest.session.End(ErrDisplaced)
 	}
 	d.sessions[v.id] = v
 	return nil
+}
+
+// sessionsOf counts the sessions of a client, and finds the one that is idle for longest; nil: none
+// is. The caller holds the lock.
+func (d *Door) sessionsOf(holder string) (count int, oldest *visit) {
+	var longest time.Time
+	for _, v := range d.sessions {
+		if v.holder != holder {
+			continue
+		}
+		count++
+		if since, idle := v.idle(); idle && (oldest == nil || since.Before(longest)) {
+			oldest, longest = v, since
+		}
+	}
+	return count, oldest
 }
 
 func (d *Door) leave(v *visit) {

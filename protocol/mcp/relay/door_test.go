@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
 )
 
@@ -218,6 +219,7 @@ func TestWhatADoorRefuses(t *testing.T) {
 		t.Fatalf("%s %q", first.Status, session)
 	}
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	end := listen(t, url, session) // so that it is in use
 	for _, c := range []struct {
 		name, method, url, session, body string
 		header                           []string
@@ -226,6 +228,7 @@ func TestWhatADoorRefuses(t *testing.T) {
 	}{
 		{"a session too many", "POST", url, "", hello, nil, 503, "1 sessions are open"},
 		{"no session", "POST", url, "", ping, nil, 400, "Mcp-Session-Id"},
+		{"much without a session", "POST", url, "", `{"jsonrpc":"2.0","id":1,"method":"ping","x":"` + strings.Repeat("x", maxOpening) + `"}`, nil, 413, "65536"},
 		{"an unknown session", "POST", url, "x", ping, nil, 404, "no such session"},
 		{"that of another unit", "POST", url + "2", session, ping, nil, 404, "no such session"},
 		{"an unknown unit", "POST", url + "2", "", hello, nil, 404, "memory2"},
@@ -249,6 +252,7 @@ func TestWhatADoorRefuses(t *testing.T) {
 			}
 		})
 	}
+	end()
 	if response, body := posts(t, "POST", url, session, ping); response.StatusCode != 200 || !strings.Contains(body, `"id":1`) {
 		t.Errorf("after all that: %s %s", response.Status, body)
 	}
@@ -258,6 +262,89 @@ func TestWhatADoorRefuses(t *testing.T) {
 	if response, _ := posts(t, "POST", url, session, ping); response.StatusCode != 404 {
 		t.Errorf("after its end: %s", response.Status)
 	}
+}
+
+// listen opens the stream of a session, and returns how to close it.
+func listen(t *testing.T, url, session string) (end func()) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", eventStream)
+	r.Header.Set(sessionHeader, session)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatal(response, err)
+	}
+	return func() { _ = response.Body.Close() }
+}
+
+// as sends a request for a client.
+type as struct {
+	door *Door
+	gate *httpwire.Gate
+}
+
+func (a as) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in, r := httpwire.Receive(w, r)
+	defer in.Done()
+	in.Count(a.gate, r.Header.Get("X-Client"))
+	a.door.ServeHTTP(w, r)
+}
+
+func TestTheSessionThatIsIdleForLongestEndsForAFurtherOne(t *testing.T) {
+	h := &host{serve: askingServer}
+	d, _ := newDoor(t, h, 2)
+	g := httpwire.NewGate(0)
+	server := httptest.NewServer(as{d, g})
+	defer server.Close()
+	url := server.URL + Prefix + "memory"
+	open := func(client string) string {
+		response, body := posts(t, "POST", url, "", hello, "X-Client", client)
+		if response.StatusCode != 200 {
+			t.Fatalf("%s %s", response.Status, body)
+		}
+		return response.Header.Get(sessionHeader)
+	}
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	theirs, first, second := open("another"), open("me"), open("me")
+	posts(t, "POST", url, first, ping)
+	third := open("me")
+	for session, want := range map[string]int{theirs: 200, first: 200, second: 404, third: 200} {
+		if response, body := posts(t, "POST", url, session, ping); response.StatusCode != want {
+			t.Errorf("%s, not %d: %s", response.Status, want, body)
+		}
+	}
+	wait(t, h.sessions[2].Done())
+	if !h.sessions[2].EndedWell() {
+		t.Error(h.sessions[2].Err())
+	}
+	testkit.Eventually(t, "all memory is given back", func() bool { return g.Held() == 0 })
+}
+
+// A server that doesn't read holds a message, also when its client has gone.
+func TestAMessageCountsUntilItsServerHasReadIt(t *testing.T) {
+	read := make(chan struct{})
+	h := &host{serve: func(_ context.Context, stdin io.ReadCloser, stdout io.WriteCloser) {
+		_, _ = io.ReadFull(stdin, make([]byte, len(hello)+1))
+		_, _ = io.WriteString(stdout, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"deaf","version":"1"}}}`+"\n")
+		<-read
+		_, _ = io.Copy(io.Discard, stdin)
+	}}
+	d, _ := newDoor(t, h, 2)
+	g := httpwire.NewGate(0)
+	server := httptest.NewServer(as{d, g})
+	defer server.Close()
+	url := server.URL + Prefix + "memory"
+	first, _ := posts(t, "POST", url, "", hello)
+	note := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
+	if response, body := posts(t, "POST", url, first.Header.Get(sessionHeader), note); response.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s %s", response.Status, body)
+	}
+	testkit.Eventually(t, "the message alone is held", func() bool { return g.Held() == int64(len(note)) })
+	close(read)
+	testkit.Eventually(t, "all memory is given back", func() bool { return g.Held() == 0 })
 }
 
 func TestAServerThatCantBeStarted(t *testing.T) {

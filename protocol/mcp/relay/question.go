@@ -14,7 +14,7 @@ import (
 // question is a request of the client's that waits for its answer.
 type question struct {
 	id    []byte
-	tool  string // that it calls; "" is none
+	tool  string // that it calls, the beginning of its name; "" is none
 	list  bool   // of the tools
 	asked time.Time
 	timer *time.Timer // of a call; nil: it has no limit
@@ -97,7 +97,7 @@ func (s *Session) over(q *question, failed bool) {
 	}
 	if len(s.tally.calls) < maxCalls {
 		ms := math.Round(float64(time.Since(q.asked).Microseconds())) / 1000
-		s.tally.calls = append(s.tally.calls, api.ToolCall{Tool: cut(q.tool), MS: ms, Error: failed})
+		s.tally.calls = append(s.tally.calls, api.ToolCall{Tool: q.tool, MS: ms, Error: failed})
 	}
 }
 

@@ -66,9 +66,10 @@ func (s *Session) ask(m message) (q *question, answer *message) {
 	}
 	q = newQuestion(m)
 	if m.method == methodCall {
-		q.tool = toolOf(m.params)
-		if s.opts.Tools != nil && !slices.Contains(s.opts.Tools, q.tool) || q.tool == "" {
-			return nil, new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", cut(q.tool))}))
+		name := toolOf(m.params)
+		q.tool = cut(name)
+		if s.opts.Tools != nil && !slices.Contains(s.opts.Tools, name) || name == "" {
+			return nil, new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", q.tool)}))
 		}
 		if s.opts.Spend != nil {
 			if err := s.opts.Spend(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/pause"
 )
 
@@ -27,7 +28,7 @@ type Session struct {
 	opts     Options
 	sending  sync.Mutex
 	send     func(message) error
-	toServer chan []byte
+	toServer chan passed
 	hungUp   chan struct{} // closed when the client will send nothing more
 	hangUp   func()
 	quiet    chan struct{} // closed when it has hung up and nothing is left to be answered
@@ -46,6 +47,7 @@ type Session struct {
 var (
 	ErrClientLeft = errors.New("its client left")
 	ErrIdle       = errors.New("nobody said anything for a while")
+	ErrDisplaced  = errors.New("its client has begun further sessions since it said anything")
 )
 
 // New returns a session that passes what the server says to send, one message at a time. An
@@ -57,7 +59,7 @@ func New(opts Options, send func(text []byte) error) *Session {
 // newSession is New for who looks at messages: they are read once.
 func newSession(opts Options, send func(message) error) *Session {
 	s := &Session{
-		opts: opts, send: send, toServer: make(chan []byte), hungUp: make(chan struct{}), quiet: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{}),
+		opts: opts, send: send, toServer: make(chan passed), hungUp: make(chan struct{}), quiet: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{}),
 		answer: make(chan struct{}, 1), pending: map[string]*question{},
 	}
 	s.hangUp = sync.OnceFunc(func() { close(s.hungUp); go s.endAnswered() })
@@ -118,7 +120,7 @@ func (s *Session) Err() error {
 // EndedWell reports whether the session is over because nobody wanted more of it.
 func (s *Session) EndedWell() bool {
 	err := s.Err()
-	return errors.Is(err, ErrClientLeft) || errors.Is(err, ErrIdle)
+	return errors.Is(err, ErrClientLeft) || errors.Is(err, ErrIdle) || errors.Is(err, ErrDisplaced)
 }
 
 // Beginning is closed when there is a server.
@@ -239,7 +241,9 @@ func (s *Session) feed(stdin io.WriteCloser, ended <-chan struct{}) {
 	for {
 		select {
 		case message := <-s.toServer:
-			if _, err := stdin.Write(append(message[:len(message):len(message)], '\n')); err != nil {
+			_, err := stdin.Write(append(message.text[:len(message.text):len(message.text)], '\n'))
+			message.release()
+			if err != nil {
 				return // its output ends as well, or it is deaf
 			}
 		case <-s.quiet:
@@ -269,10 +273,29 @@ func (s *Session) listen(stdout *bufio.Reader, noise func([]byte)) error {
 var errOver = errors.New("it is over")
 
 // pass gives the server a message, unless over is closed before the server takes it.
+// What the server takes counts for the client until it has read it: that may be after the request.
 func (s *Session) pass(ctx context.Context, over <-chan struct{}, message []byte) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
+	release, err := httpwire.Hold(ctx, int64(len(message)))
+	if err != nil {
+		return err
+	}
+	if err := s.offer(ctx, over, passed{message, release}); err != nil {
+		release()
+		return err
+	}
+	return nil
+}
+
+// passed is a message on its way to the server.
+type passed struct {
+	text    []byte
+	release func() // of its memory
+}
+
+func (s *Session) offer(ctx context.Context, over <-chan struct{}, message passed) error {
 	select {
 	case s.toServer <- message:
 		return nil

@@ -14,14 +14,15 @@ const eventStream = "text/event-stream"
 // visit is a session over HTTP. What the server says goes to the requests of its client that
 // are open.
 type visit struct {
-	id, unit string
-	session  *Session
+	id, unit, holder string
+	session          *Session
 
 	mu      sync.Mutex
 	asking  []*stream // POSTs with a request, oldest first
 	general *stream   // the GET; nil: there is none
 	kept    []message // what found no stream
 	bytes   int
+	used    time.Time // when the last stream was open
 }
 
 // stream is an answer that may take several messages.
@@ -38,8 +39,8 @@ const (
 	maxKeptBytes = 1 << 20
 )
 
-func newVisit(id, unit string, rules Options) *visit {
-	v := &visit{id: id, unit: unit}
+func newVisit(id, unit, holder string, rules Options) *visit {
+	v := &visit{id: id, unit: unit, holder: holder, used: time.Now()}
 	v.session = newSession(rules, v.send)
 	return v
 }
@@ -110,6 +111,7 @@ func (v *visit) remove(s *stream) {
 	close(s.gone)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.used = time.Now()
 	if v.general == s {
 		v.general = nil
 	}
@@ -119,6 +121,20 @@ func (v *visit) remove(s *stream) {
 			return
 		}
 	}
+}
+
+// touch notes that its client is there.
+func (v *visit) touch() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.used = time.Now()
+}
+
+// idle reports since when no stream is open; false: one is.
+func (v *visit) idle() (since time.Time, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.used, len(v.asking) == 0 && v.general == nil
 }
 
 func newStream(m message) *stream {
@@ -172,6 +188,9 @@ func (v *visit) pump(r *http.Request, s *stream, out *sender, failed <-chan erro
 				return nil // the client has gone
 			}
 		case err := <-failed:
+			if err != nil && v.session.Err() == nil && out.events == nil {
+				return err
+			}
 			if err != nil {
 				return out.end(err)
 			}
