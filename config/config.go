@@ -45,7 +45,8 @@ type Config struct {
 
 	EgressPrivate []string // hosts at addresses that aren't public; see EgressExceptions
 
-	Sessions int // containers that live on between the turns of sessions
+	Sessions    int // containers that live on between the turns of sessions
+	MCPSessions int // sessions of MCP that a client has at once
 
 	HandoffDepth int // nesting depth of calls
 	HandoffCalls int // calls below one run
@@ -61,6 +62,7 @@ type Config struct {
 
 	UploadLimit   int64         // bytes of one request's body
 	PayloadLimit  int64         // bytes of one input or output
+	RequestMemory int64         // bytes that all requests together hold in memory
 	MinFreeDisk   int64         // bytes; with less free, nothing new begins
 	RetentionAge  time.Duration // how long ended runs are kept; 0 is for ever
 	RetentionSize int64         // bytes of all kept runs; 0 is no bound

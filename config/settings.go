@@ -60,6 +60,8 @@ func (c *Config) settings() []setting {
 
 		{"sessions", integer{&c.Sessions, 1, 1_000}, "8", "containers of agents that live on between the turns of their sessions; the one that was idle for longest ends for a further one"},
 
+		{"mcp_sessions", integer{&c.MCPSessions, 1, 10_000}, "100", "sessions of MCP that each client has at once, with the tools of the server and, apart from those, with MCP servers; the one that was idle for longest ends for a further one"},
+
 		{"sandbox_uids", uids{&c.SandboxUIDs}, "2100000000-2100065535", "user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on this machine and maps no users; a single one is for all"},
 		{"allow_unconfined", boolean{&c.AllowUnconfined}, "false", "serve also with an engine without seccomp, where programs may use every system call of the kernel"},
 
@@ -75,6 +77,7 @@ func (c *Config) settings() []setting {
 
 		{"upload_limit", size{&c.UploadLimit, 1, 16 * quantity.TiB}, "1GiB", "the largest body of one request"},
 		{"payload_limit", size{&c.PayloadLimit, 1, quantity.GiB}, "1MiB", "the largest input or output of a run, without its files"},
+		{"request_memory", size{&c.RequestMemory, 64 * quantity.MiB, pib}, "256MiB", "what all requests together hold in memory, those of running units included: bodies that are not streamed to disk; a client or a run has at most as much as it leaves free, and what goes beyond is refused with 503"},
 		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the disks of the data directory and of the engine below which new runs, handoffs, uploads and builds are refused; at half of it the run that wrote most is stopped; 0 never"},
 		{"retention_age", duration{&c.RetentionAge, 0, 3660 * day}, "168h", "how long a run is kept after its end; 0 keeps it for ever"},
 		{"retention_size", size{&c.RetentionSize, 0, pib}, "10GiB", "what all kept runs may take before the oldest go; 0 is no bound"},

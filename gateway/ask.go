@@ -19,7 +19,7 @@ const attemptsEach = 3
 // after an error.
 func (c *call) ask(ctx context.Context) (*upstream, error) {
 	c.worst = c.gw.ratios.worst(c.q.model, c.q, c.model.Price)
-	leave, err := c.gw.gate("model "+c.q.model).enter(ctx, c.s.Run, 1, c.worst.Tokens)
+	leave, err := c.gw.gate("model "+c.q.model).enter(ctx, c.s.Run, c.worst.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (c *call) try(ctx context.Context, r route) (*upstream, *failure) {
 	if err := c.reserve(ctx); err != nil {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}
-	leave, err := c.gw.gate("provider "+r.use.Provider).enter(ctx, c.s.Run, 1, 0)
+	leave, err := c.gw.gate("provider "+r.use.Provider).enter(ctx, c.s.Run, 0)
 	if err != nil {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/strictjson"
@@ -53,15 +54,14 @@ func (c *call) readPlain(request context.Context, r route, u *upstream, from io.
 	body, err := io.ReadAll(io.LimitReader(from, smallAnswer))
 	if err == nil && len(body) == smallAnswer {
 		var rest []byte
-		if u.extra, err = c.gw.bodies.try(c.s.Run, maxBody); err == nil {
+		if u.extra, err = httpwire.Hold(request, maxBody); err == nil {
 			rest, err = io.ReadAll(httpwire.NewBody(from, maxBody-smallAnswer))
 		}
 		body = append(body, rest...)
 	}
-	var busy *Refusal
 	switch {
-	case errors.As(err, &busy):
-		return &failure{refusal: busy, next: nobody, billed: true}
+	case fault.Is(err, fault.Unavailable):
+		return &failure{refusal: refusalOf(err), next: nobody, billed: true}
 	case err != nil:
 		return c.broken(request, r, err)
 	}

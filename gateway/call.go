@@ -58,11 +58,10 @@ func (c *call) serve(ctx context.Context, r *http.Request) error {
 		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).hint("wait for some of them to end")
 	}
 	defer c.h.underWay.Release(1)
-	body, release, err := c.h.read(ctx, c.w, r)
+	body, err := readBody(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer release()
 	if err := c.prepare(ctx, r.Header, body); err != nil {
 		return err
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/agent-on-demand/aod/gateway/cassette"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // plain answers with usage in the words of every dialect: 7 in, 3 out.
@@ -296,9 +298,23 @@ func TestAPlainAnswerThatIsNone(t *testing.T) {
 			provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) { answering(w, c.body) })
 			b := newBench(t, provider.URL).serve()
 			b.ask("POST", "/chat/completions", bodies["/chat/completions"]).problem(t, 502, c.rule)
-			if b.gw.bodies.inside != 0 {
-				t.Errorf("%d bytes are never given back", b.gw.bodies.inside)
+			testkit.Eventually(t, "all memory is given back", func() bool { return b.memory.Held() == 0 })
+		})
+	}
+}
+
+func TestWhatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
+	large := `{"x":"` + strings.Repeat("x", 3<<20) + `"}`
+	provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) { answering(w, large) })
+	for name, body := range map[string]string{"a request": `{"model":"m","x":"` + strings.Repeat("x", 5<<20) + `"}`, "an answer": bodies["/chat/completions"]} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, provider.URL)
+			b.memory = httpwire.NewGate(8 << 20)
+			a := b.serve().ask("POST", "/chat/completions", body)
+			if a.status != 503 || a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" || !strings.Contains(a.body, RuleBusy) {
+				t.Errorf("%d %v %s", a.status, a.header, a.body)
 			}
+			testkit.Eventually(t, "all memory is given back", func() bool { return b.memory.Held() == 0 })
 		})
 	}
 }

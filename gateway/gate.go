@@ -3,15 +3,13 @@ package gateway
 import (
 	"context"
 	"math"
-	"net/http"
 	"sync"
 	"time"
 )
 
 // rate is what a gate lets through. Zero fields bound nothing.
 type rate struct {
-	slots    int64 // weights that are inside at once
-	share    int64 // of them, those of one run that has some already
+	slots    int64 // requests that are inside at once
 	requests int64 // a minute
 	tokens   int64 // a minute
 }
@@ -22,7 +20,6 @@ type gate struct {
 	mu       sync.Mutex
 	rate     rate
 	inside   int64
-	byRun    map[string]int64
 	requests bucket
 	tokens   bucket
 	paused   time.Time // until then nobody passes
@@ -33,13 +30,13 @@ type gate struct {
 
 // ticket is a request at a gate.
 type ticket struct {
-	run            string
-	weight, tokens int64
-	passed         chan struct{} // closed when it may pass
+	run    string
+	tokens int64
+	passed chan struct{} // closed when it may pass
 }
 
 func newGate() *gate {
-	return &gate{queues: map[string][]*ticket{}, byRun: map[string]int64{}}
+	return &gate{queues: map[string][]*ticket{}}
 }
 
 // limit sets the rate from now on.
@@ -64,8 +61,8 @@ func (g *gate) pause(d time.Duration) {
 
 // enter waits until a request may pass. leave must be called when it is over; it takes how
 // many of the tokens weren't needed. The error is the cause of ctx's end.
-func (g *gate) enter(ctx context.Context, run string, weight, tokens int64) (leave func(unused int64), err error) {
-	t := &ticket{run: run, weight: weight, tokens: tokens, passed: make(chan struct{})}
+func (g *gate) enter(ctx context.Context, run string, tokens int64) (leave func(unused int64), err error) {
+	t := &ticket{run: run, tokens: tokens, passed: make(chan struct{})}
 	g.mu.Lock()
 	if len(g.queues[run]) == 0 {
 		g.turns = append(g.turns, run)
@@ -82,19 +79,6 @@ func (g *gate) enter(ctx context.Context, run string, weight, tokens int64) (lea
 	}
 	var once sync.Once
 	return func(unused int64) { once.Do(func() { g.leave(t, unused) }) }, nil
-}
-
-// try is enter for a request that can't wait. The error is a *Refusal.
-func (g *gate) try(run string, weight int64) (leave func(), err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.rate.slots > 0 && g.inside+weight > g.rate.slots {
-		return nil, refuse(http.StatusServiceUnavailable, RuleBusy, "there is no memory left for a large answer").hint("ask again later, or for less")
-	}
-	t := &ticket{run: run, weight: weight}
-	g.inside += weight
-	g.byRun[run] += weight
-	return sync.OnceFunc(func() { g.leave(t, 0) }), nil
 }
 
 // giveUp takes a ticket out, and reports whether it has passed instead.
@@ -116,10 +100,7 @@ func (g *gate) giveUp(t *ticket) (passed bool) {
 func (g *gate) leave(t *ticket, unused int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inside -= t.weight
-	if g.byRun[t.run] -= t.weight; g.byRun[t.run] == 0 {
-		delete(g.byRun, t.run)
-	}
+	g.inside--
 	g.tokens.level += float64(unused)
 	g.advance()
 }
@@ -129,26 +110,19 @@ func (g *gate) advance() {
 	now := time.Now()
 	g.requests.fill(now)
 	g.tokens.fill(now)
-	for skipped := 0; skipped < len(g.turns); {
-		run := g.turns[0]
-		t := g.queues[run][0]
-		if g.rate.share > 0 && g.byRun[run] > 0 && g.byRun[run]+t.weight > g.rate.share {
-			g.turns = append(g.turns[1:], run) // others first
-			skipped++
-			continue
-		}
+	for len(g.turns) > 0 {
+		t := g.queues[g.turns[0]][0]
 		if wait := g.wait(now, t); wait != 0 {
 			g.later(wait)
 			return
 		}
 		g.pass(t)
-		skipped = 0
 	}
 }
 
 // wait returns how long a ticket has to wait: 0 not at all, below 0 until somebody leaves.
 func (g *gate) wait(now time.Time, t *ticket) time.Duration {
-	if g.rate.slots > 0 && g.inside > 0 && g.inside+t.weight > g.rate.slots {
+	if g.rate.slots > 0 && g.inside >= g.rate.slots {
 		return -1
 	}
 	wait := max(g.requests.wait(1), g.tokens.wait(float64(t.tokens)))
@@ -175,8 +149,7 @@ func (g *gate) later(wait time.Duration) {
 func (g *gate) pass(t *ticket) {
 	g.requests.level--
 	g.tokens.level -= float64(t.tokens)
-	g.inside += t.weight
-	g.byRun[t.run] += t.weight
+	g.inside++
 	g.queues[t.run] = g.queues[t.run][1:]
 	g.turns = append(g.turns[1:], t.run)
 	g.dropIdle()

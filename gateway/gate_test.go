@@ -26,7 +26,7 @@ func TestAGateLetsSoManyPassInAMinuteFairlyByRun(t *testing.T) {
 			for range clients {
 				all.Go(func() {
 					for {
-						leave, err := g.enter(ctx, run, 1, 0)
+						leave, err := g.enter(ctx, run, 0)
 						if err != nil {
 							return
 						}
@@ -61,7 +61,7 @@ func TestAGateHasOnlySoManyInside(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				leave, err := g.enter(t.Context(), fmt.Sprint(i%3), 1, 0)
+				leave, err := g.enter(t.Context(), fmt.Sprint(i%3), 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -79,7 +79,7 @@ func TestAGateHasOnlySoManyInside(t *testing.T) {
 		}
 		start := time.Now()
 		all.Wait()
-		if took := time.Since(start); most != 2 || took != 10*time.Second || len(g.queues)+len(g.byRun)+len(g.turns) != 0 {
+		if took := time.Since(start); most != 2 || took != 10*time.Second || len(g.queues)+len(g.turns) != 0 {
 			t.Errorf("%d inside at once, all done after %s: %+v", most, took, g)
 		}
 	})
@@ -90,17 +90,17 @@ func TestTokensThatWereNotNeededComeBack(t *testing.T) {
 		g := newGate()
 		g.limit(rate{tokens: 6000})
 		start := time.Now()
-		leave, err := g.enter(t.Context(), "a", 1, 3000) // more than a burst: it goes into debt
+		leave, err := g.enter(t.Context(), "a", 3000) // more than a burst: it goes into debt
 		must(t, err)
 		leave(2900)
 		leave(2900) // counts once
-		leave, err = g.enter(t.Context(), "a", 1, 500)
+		leave, err = g.enter(t.Context(), "a", 500)
 		must(t, err)
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("it waited for %s", waited)
 		}
 		leave(0)
-		_, err = g.enter(t.Context(), "a", 1, 600)
+		_, err = g.enter(t.Context(), "a", 600)
 		must(t, err)
 		if waited := time.Since(start); waited < 5*time.Second || waited > 7*time.Second {
 			t.Errorf("it waited for %s", waited)
@@ -116,53 +116,13 @@ func TestAPausedGateLetsNobodyPass(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
 		defer cancel()
-		if _, err := g.enter(ctx, "a", 1, 0); !errors.Is(err, why) {
+		if _, err := g.enter(ctx, "a", 0); !errors.Is(err, why) {
 			t.Error(err)
 		}
-		_, err := g.enter(t.Context(), "a", 1, 0)
+		_, err := g.enter(t.Context(), "a", 0)
 		must(t, err)
 		if waited := time.Since(start); waited < 30*time.Second || waited > 31*time.Second {
 			t.Errorf("it waited for %s", waited)
-		}
-	})
-}
-
-func TestALargeOneWaitsForRoomAndOthersForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.limit(rate{slots: 100, share: 50})
-		first, err := g.enter(t.Context(), "a", 40, 0)
-		must(t, err)
-		passed := make(chan string, 3)
-		enter := func(run string, weight int64) {
-			go func() {
-				leave, err := g.enter(t.Context(), run, weight, 0)
-				if err == nil {
-					passed <- run
-					leave(0)
-				}
-			}()
-			synctest.Wait()
-		}
-		enter("a", 20) // over its share, while it has some
-		enter("b", 90) // no room
-		enter("c", 10) // behind b
-		if len(passed) != 0 {
-			t.Fatalf("%s passed", <-passed)
-		}
-		first(0)
-		synctest.Wait()
-		if len(passed) != 3 {
-			t.Errorf("%d passed", len(passed))
-		}
-		if _, err := g.try("a", 101); err == nil {
-			t.Error("there is no room for it")
-		}
-		leave, err := g.try("a", 100)
-		must(t, err)
-		leave()
-		if g.inside != 0 {
-			t.Error(g.inside)
 		}
 	})
 }

@@ -19,10 +19,8 @@ import (
 
 // Limits on what is under way.
 const (
-	maxBody     = 32 << 20  // bytes of a request, and of an answer that isn't streamed
-	maxCalls    = 256       // of one run at a time
-	memory      = 256 << 20 // bytes of all bodies together
-	memoryShare = 64 << 20  // of those of one run, while others wait
+	maxBody  = 32 << 20 // bytes of a request, and of an answer that isn't streamed
+	maxCalls = 256      // of one run at a time
 )
 
 // Options are the settings of a Gateway. The zero Options are good ones, but for keys.
@@ -43,7 +41,6 @@ type Gateway struct {
 	opts    Options
 	own     *http.Transport
 	catalog atomic.Pointer[configured]
-	bodies  *gate
 	ratios  ratios
 
 	mu    sync.Mutex
@@ -63,8 +60,7 @@ func New(c catalog.Catalog, opts Options) (*Gateway, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{opts: opts, gates: map[string]*gate{}, bodies: newGate()}
-	g.bodies.limit(rate{slots: memory, share: memoryShare})
+	g := &Gateway{opts: opts, gates: map[string]*gate{}}
 	if opts.Transport == nil {
 		g.own = httpwire.NewTransport()
 		dialer := net.Dialer{Timeout: opts.Connect, KeepAlive: 15 * time.Second}

@@ -72,33 +72,19 @@ func (h *handler) context(request context.Context) (context.Context, context.Can
 	return context.WithDeadline(request, h.session.Deadline)
 }
 
-// bodyTime is how long a body may take to come.
-const bodyTime = 30 * time.Second
-
-// read reads a body while others take no more memory than there is. release gives its own
-// back.
-func (h *handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+// readBody reads a body. Before that it waits until there is memory for one whose size is known.
+func readBody(ctx context.Context, r *http.Request) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return nil, nil, refuse(http.StatusBadRequest, RuleRequest, "the body is encoded").hint("send it as it is, without Content-Encoding")
-	}
-	size := r.ContentLength
-	if size < 0 {
-		size = maxBody // nobody said
+		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is encoded").hint("send it as it is, without Content-Encoding")
 	}
 	source := httpwire.BodyOf(r, maxBody)
-	leave, err := h.gw.bodies.enter(ctx, h.session.Run, min(size, maxBody)+1, 0)
-	if err != nil {
-		return nil, nil, err
+	if r.ContentLength > 0 && r.ContentLength <= maxBody {
+		if err := httpwire.Reserve(ctx, r.ContentLength); err != nil {
+			return nil, err
+		}
 	}
-	release = func() { leave(0) }
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a writer without one is a test's
-	body, err = readAll(source, r.ContentLength)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if err != nil {
-		release()
-		return nil, nil, source.Or(err)
-	}
-	return body, release, nil
+	body, err := readAll(source, r.ContentLength)
+	return body, source.Or(err)
 }
 
 // readAll reads into memory that fits, where the size is known.
@@ -125,6 +111,9 @@ func digestOf(d *dialect, body []byte) string {
 func answerRefusal(w http.ResponseWriter, d catalog.Dialect, r *Refusal) {
 	w.Header().Set("Content-Type", typeJSON)
 	w.Header().Set("X-Should-Retry", strconv.FormatBool(r.again))
+	if r.again {
+		w.Header().Set("Retry-After", httpwire.RetryAfter)
+	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.body(d)) // whoever asked may be gone
 }

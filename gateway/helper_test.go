@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/gateway/script"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/testkit"
 )
@@ -42,6 +43,7 @@ type bench struct {
 	gw      *Gateway
 	server  *httptest.Server
 	told    told
+	memory  *httpwire.Gate
 }
 
 // told remembers exchanges.
@@ -73,7 +75,7 @@ func (r *told) last(t testing.TB, n int) Exchange {
 
 // newBench has a model m of one provider p, a compatible one at the address.
 func newBench(t testing.TB, address string) *bench {
-	b := &bench{t: t, catalog: catalog.Catalog{
+	b := &bench{t: t, memory: httpwire.NewGate(0), catalog: catalog.Catalog{
 		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, BaseURL: address, Key: "k", AnyField: true, Dialects: catalog.Dialects()}},
 		Models: map[string]catalog.Model{"m": {
 			Use: []catalog.Use{{Provider: "p", Model: "up"}}, MaxOutput: 100,
@@ -88,13 +90,23 @@ func newBench(t testing.TB, address string) *bench {
 	return b
 }
 
+// counted has what a run sends count at the bench's gate, as the capsule API does.
+func (b *bench) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in, r := httpwire.Receive(w, r)
+		defer in.Done()
+		in.Count(b.memory, "run")
+		next.ServeHTTP(w, r)
+	})
+}
+
 // serve starts what was set up.
 func (b *bench) serve() *bench {
 	b.t.Helper()
 	var err error
 	b.gw, err = New(b.catalog, b.opts)
 	must(b.t, err)
-	b.server = httptest.NewServer(b.gw.Handler(b.session))
+	b.server = httptest.NewServer(b.counted(b.gw.Handler(b.session)))
 	b.t.Cleanup(b.server.Close)
 	b.t.Cleanup(b.gw.Close)
 	return b

@@ -17,7 +17,7 @@ import (
 const (
 	RuleRequest     = "request"     // 400, 404, 405: it can't be read
 	RuleSize        = "size"        // 413
-	RuleBusy        = "busy"        // 503: too many under way, or the server ends
+	RuleBusy        = "busy"        // 503: too many under way, no memory left, or the server ends
 	RuleModel       = "model"       // 403 not allowed, 404 unknown
 	RuleDialect     = "dialect"     // 400: nobody who has the model speaks it
 	RuleField       = "field"       // 403: a field that reaches further, or that nobody knows
@@ -92,11 +92,20 @@ func refusalOf(err error) *Refusal {
 		return refuse(499, RuleRequest, "the request was cancelled").hint("send it again").because(err)
 	case errors.As(err, &broken) && broken.Kind == fault.TooLarge:
 		return refuse(http.StatusRequestEntityTooLarge, RuleSize, "%s", broken.Msg).hint("send less in one request: the most is %d bytes", maxBody)
+	case errors.As(err, &broken) && broken.Kind == fault.Unavailable:
+		return refuseForNow(broken)
 	case errors.As(err, &broken) && broken.Kind == fault.BadRequest:
 		return refuse(http.StatusBadRequest, RuleRequest, "%s", broken.Msg).hint("send the whole body in one go")
 	}
 	return refuse(http.StatusInternalServerError, RuleInternal, "something went wrong inside AOD").
 		hint("ask again; whoever runs this server finds the cause in its log").because(err)
+}
+
+// refuseForNow is for what there is no memory for.
+func refuseForNow(full *fault.Error) *Refusal {
+	r := refuse(http.StatusServiceUnavailable, RuleBusy, "%s", full.Msg).hint("%s", full.Hint)
+	r.again = true
+	return r
 }
 
 // refuseEnding is for those who wait while whoever serves the run lets go of it.

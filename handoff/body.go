@@ -3,14 +3,11 @@ package handoff
 import (
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
-
-const bodyTime = 30 * time.Second // for the whole of a body to come
 
 // readFields reads the body, one JSON object of at most limit bytes, as its fields.
 func readFields(w http.ResponseWriter, r *http.Request, limit int64) (httpwire.Fields, error) {
@@ -34,10 +31,7 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) (contract.P
 }
 
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Now().Add(bodyTime)) // a connection without deadlines is a test's
 	raw, err := io.ReadAll(httpwire.NewBody(http.MaxBytesReader(w, r.Body, limit), limit))
-	_ = conn.SetReadDeadline(time.Time{}) // the server goes on reading, to see whether the client is there
 	if fault.Is(err, fault.TooLarge) {
 		err = refuse(RuleSize, fault.Public(err).WithHint("put large data in a file and declare the field with format file_path"))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Caller is the run that asks. Over the capsule API its identity is the socket: one handler
@@ -63,9 +64,14 @@ type Limits struct {
 	FileBytes   int64 // of all files of one call together; 1 GiB
 	Files       int   // of one call; 1000
 	ResultBytes int64 // of a result that is posted; 16 MiB
+	// Memory is the gate of what all runs send and hold; nil: each has one of its own.
+	Memory *httpwire.Gate
 }
 
 func (l Limits) withDefaults() Limits {
+	if l.Memory == nil {
+		l.Memory = httpwire.NewGate(0)
+	}
 	return Limits{
 		Depth:       cmp.Or(max(l.Depth, 0), 16),
 		Calls:       cmp.Or(max(l.Calls, 0), 200),
@@ -74,5 +80,6 @@ func (l Limits) withDefaults() Limits {
 		FileBytes:   cmp.Or(max(l.FileBytes, 0), 1<<30),
 		Files:       cmp.Or(max(l.Files, 0), 1000),
 		ResultBytes: cmp.Or(max(l.ResultBytes, 0), 16<<20),
+		Memory:      l.Memory,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 const maxRequests = 256 // of one run at a time; most of them wait
@@ -152,6 +153,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 			WithHint("wait for some of them"))
 		return
 	}
+	in, r := httpwire.Receive(w, r)
+	defer in.Done()
+	in.Count(h.broker.limits.Memory, "run "+h.caller().Run)
 	if !isClean(r.URL.Path) { // the mux would send it elsewhere
 		h.handlerOf(unknown).ServeHTTP(w, r)
 		return

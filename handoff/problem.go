@@ -15,6 +15,9 @@ import (
 // writeTime is how long a client may take an answer.
 const writeTime = 30 * time.Second
 
+// restOfBody is how long what was not read of a body may take, so that its client has the answer.
+const restOfBody = 30 * time.Second
+
 var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.

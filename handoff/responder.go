@@ -63,7 +63,7 @@ func (s responder) reply(w http.ResponseWriter, r *http.Request, status int, v a
 func (s responder) send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	conn := http.NewResponseController(w)
 	_ = conn.SetWriteDeadline(time.Now().Add(writeTime)) // a connection without deadlines is a test's
-	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))   // the server reads what is left of the body before it answers
+	_ = conn.SetReadDeadline(time.Now().Add(restOfBody)) // the server reads what is left of the body before it answers
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // a simple client reads no chunks
 	w.WriteHeader(status)

@@ -14,10 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-const (
-	maxMCPSessions    = 100 // with MCP servers at once, over a server's API
-	maxCallerSessions = 16  // of one run
-)
+const maxCallerSessions = 16 // with MCP servers at once, of one run
 
 // sessionRules returns the rules of sessions with a unit. The error is a fault for one that is
 // run.
@@ -35,7 +32,7 @@ func (l *loop) sessionRules(u *unit.Unit) (relay.Options, error) {
 // MCPSessions returns the handler of sessions with MCP servers, by streamable HTTP, at
 // relay.Prefix.
 func (s *Service) MCPSessions() http.Handler {
-	return relay.NewDoor(serviceSessions{s}, relay.DoorOptions{Sessions: maxMCPSessions, Logger: s.logger})
+	return relay.NewDoor(serviceSessions{s}, relay.DoorOptions{Sessions: s.opts.MCPSessions, Logger: s.logger})
 }
 
 // serviceSessions implements relay.Host for clients of the server.

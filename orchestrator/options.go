@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/scheduler"
@@ -46,7 +47,8 @@ type Options struct {
 
 	Pushes Pushes // of a Service: what receivers elsewhere are told; by default nobody may ask for it
 
-	Sessions int // containers that live on between the turns of sessions, of a Service; default 8
+	Sessions    int // containers that live on between the turns of sessions, of a Service; default 8
+	MCPSessions int // with MCP servers at once that a client of a Service has; default 100
 
 	Clock scheduler.Clock // what schedules go by; default the machine's
 
@@ -81,6 +83,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RetryDelay, time.Second)
 	setDefault(&o.MaxTimeout, 24*time.Hour)
 	setDefault(&o.Sessions, 8)
+	setDefault(&o.MCPSessions, 100)
 	setDefault(&o.PayloadBytes, 1<<20)
 	setDefault(&o.SweepInterval, 10*time.Minute)
 	if o.Egress == nil {
@@ -88,6 +91,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Pushes.Door == nil {
 		o.Pushes.Door = egress.New(egress.Options{})
+	}
+	if o.Handoffs.Memory == nil {
+		o.Handoffs.Memory = httpwire.NewGate(0)
 	}
 	o.Limits = o.Limits.Or(runtime.DefaultLimits())
 	return o

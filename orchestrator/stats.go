@@ -9,12 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
 // Metrics returns the service's metrics, its current figures included.
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
+
+// Memory returns the gate of what all requests hold in memory, those of runs included.
+func (s *Service) Memory() *httpwire.Gate { return s.opts.Handoffs.Memory }
 
 // collectors are the metrics of the kinds.
 func (s *Service) collectors() (all []prometheus.Collector) {

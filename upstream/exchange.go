@@ -31,7 +31,7 @@ func (e *exchange) serve(ctx context.Context, r *http.Request, clean string) {
 	request, silence := httpwire.WatchSilence(ctx, e.h.opts.FirstByte)
 	defer silence.Stop(nil)
 	_ = http.NewResponseController(e.w).EnableFullDuplex() // a writer without it is a test's
-	e.sent = &upload{body: r.Body, conn: http.NewResponseController(e.w), silence: silence, limits: e.h.opts}
+	e.sent = &upload{body: httpwire.Unpaced(r), conn: http.NewResponseController(e.w), silence: silence, limits: e.h.opts}
 	defer e.sent.close()
 	response, err := e.service.transport.RoundTrip(e.request(request, r, clean, string(key)))
 	if err != nil && e.h.life.Err() == nil && e.sent.brokeOff() {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -38,7 +39,8 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
 		Sessions:     c.Sessions,
-		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit},
+		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit, Memory: httpwire.NewGate(c.RequestMemory)},
+		MCPSessions:  c.MCPSessions,
 		Mounts:       []handoff.Mount{mcpMount(logger)},
 		Egress:       egress.New(egress.Options{Private: c.EgressExceptions()}),
 		Pushes:       pushesOf(c),
@@ -98,11 +100,11 @@ func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *conf
 			return served{}, nil, err
 		}
 	}
-	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Version: versionText(), Logger: logger, Spans: true})
+	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
 		Token: token, Tokens: namedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
-		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, FileRoots: c.FileRoots,
+		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
 		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
 	}

@@ -157,7 +157,7 @@ func (a *API) schedules() []route {
 func (a *API) router() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = a.answer
-	e.Use(a.record, a.recovered, a.guarded, a.authorized, a.sized, a.bounded)
+	e.Use(a.record, a.recovered, a.guarded, a.authorized, a.counted, a.sized, a.bounded)
 	for _, r := range a.table() {
 		a.add(e, r.method, r)
 		if r.method == http.MethodGet && r.traits&stream == 0 {

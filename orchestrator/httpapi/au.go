@@ -97,7 +97,7 @@ func (a *API) readStdin(c echo.Context, unit string) (*spool.Spool, error) {
 		return nil, err
 	}
 	stdin := bodyOf(c, limit)
-	if err := stdin.Or(files.Add("stdin", "stdin", stdin, limit)); err != nil {
+	if err := stdin.Or(files.Add("stdin", "stdin", streamed(c, stdin), limit)); err != nil {
 		a.release(c, files)
 		if fault.Is(err, fault.TooLarge) {
 			err = stdinTooLarge(limit)

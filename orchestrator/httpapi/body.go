@@ -15,6 +15,11 @@ func bodyOf(c echo.Context, limit int64) *httpwire.Body {
 	return httpwire.BodyOf(c.Request(), limit)
 }
 
+// streamed is a body that goes into files as it comes.
+func streamed(c echo.Context, body *httpwire.Body) io.Reader {
+	return httpwire.Streamed(c.Request().Context(), body)
+}
+
 // sized refuses a body that is declared to be longer than any that is taken, also where none
 // is read.
 func (a *API) sized(next echo.HandlerFunc) echo.HandlerFunc {

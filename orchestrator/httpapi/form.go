@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -36,6 +37,7 @@ const (
 // works on.
 type form struct {
 	api   *API
+	ctx   context.Context //nolint:containedctx // of the request: it knows what is held of its body
 	body  *httpwire.Body
 	takes map[string]int64 // the texts that there may be, each with its limit in bytes
 	works bool             // there may be a workspace
@@ -53,7 +55,7 @@ func (a *API) parseForm(c echo.Context, f *form) error {
 	if err := a.svc.Room(c.Request().ContentLength); err != nil {
 		return err
 	}
-	f.api, f.body, f.texts = a, bodyOf(c, a.opts.UploadBytes), map[string][]byte{}
+	f.api, f.ctx, f.body, f.texts = a, c.Request().Context(), bodyOf(c, a.opts.UploadBytes), map[string][]byte{}
 	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
 		a.release(c, f.spool)
 		return err
@@ -222,7 +224,7 @@ func (f *form) readFile(field string, part *multipart.Part) error {
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.Add(field, name, content{part}, f.api.opts.UploadBytes)
+	return f.spool.Add(field, name, f.content(part), f.api.opts.UploadBytes)
 }
 
 // readProject stores the project that the run works on.
@@ -230,7 +232,7 @@ func (f *form) readProject(part *multipart.Part) error {
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.AddProject(content{part}, f.api.opts.UploadBytes)
+	return f.spool.AddProject(f.content(part), f.api.opts.UploadBytes)
 }
 
 func (f *form) openSpool() (err error) {
@@ -239,6 +241,9 @@ func (f *form) openSpool() (err error) {
 	}
 	return err
 }
+
+// content is the content of a part that goes into a file.
+func (f *form) content(part io.Reader) io.Reader { return httpwire.Streamed(f.ctx, content{part}) }
 
 // content is the content of a file in a form. A form that ends within it is a bad request,
 // whatever error a reader makes of that.

@@ -76,7 +76,7 @@ func (a *API) putUnit(c echo.Context) error {
 		return err
 	}
 	archive := bodyOf(c, a.opts.UploadBytes)
-	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, archive)
+	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, streamed(c, archive))
 	return stored(c, "/v1/units/"+name, unit, created, archive.Or(err))
 }
 

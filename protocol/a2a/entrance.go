@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -69,7 +70,7 @@ const typeA2A = "application/a2a+json"
 func (e *rpcEntrance) admit(r *http.Request) (http.Handler, *http.Request, error) {
 	body, err := io.ReadAll(httpwire.BodyOf(r, e.server.opts.MaxBytes))
 	if err != nil {
-		return nil, r, unread(err)
+		return nil, r, e.server.unread(r.Context(), err)
 	}
 	if media := httpwire.MediaType(r.Header); media != httpwire.TypeJSON && media != typeA2A {
 		return nil, r, refuse(badType, "the request's Content-Type is not application/json")
@@ -101,9 +102,14 @@ func (e *rpcEntrance) admit(r *http.Request) (http.Handler, *http.Request, error
 }
 
 // unread is the error of a body that could not be read.
-func unread(err error) error {
-	if fault.Is(err, fault.TooLarge) {
+func (s *Server) unread(ctx context.Context, err error) error {
+	switch {
+	case fault.Is(err, fault.TooLarge):
 		return refuse(tooLarge, fault.Public(err).Msg)
+	case fault.Is(err, fault.Unavailable): // there is no memory for it
+		refusal := s.refused(ctx, err)
+		refusal.before = true
+		return refusal
 	}
 	return refuse(badJSON, "the request's body broke off")
 }
@@ -162,6 +168,9 @@ func (e *rpcEntrance) look(request envelope) error {
 
 // refusal implements entrance. Only what stands before the protocol has a status of its own.
 func (e *rpcEntrance) refusal(r *refusal) (int, any) {
+	if r.before {
+		return r.rule.status, r.rpcBody(e.id)
+	}
 	switch r.rule.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge:
 		return r.rule.status, r.rpcBody(e.id)
@@ -204,7 +213,7 @@ func (e *restEntrance) admit(r *http.Request) (http.Handler, *http.Request, erro
 	}
 	body, err := io.ReadAll(httpwire.BodyOf(r, e.server.opts.MaxBytes))
 	if err != nil {
-		return nil, r, unread(err)
+		return nil, r, e.server.unread(r.Context(), err)
 	}
 	if err := e.look(r, body); err != nil {
 		return nil, r, err

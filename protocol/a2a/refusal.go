@@ -56,6 +56,7 @@ type refusal struct {
 	text       string
 	violations []fault.Finding
 	retry      bool // later it may go
+	before     bool // the protocol has begun: JSON-RPC has the status, too
 }
 
 func (r *refusal) Error() string { return r.text }
