@@ -100,16 +100,16 @@ func (j *job) drive() {
 	ctx, span := j.startSpan()
 	defer j.endSpan(span)
 	if j.Record.Outcome == "" {
-		if j.runToOutcome(ctx) != nil {
-			j.release()
+		if err := j.runToOutcome(ctx); err != nil {
+			j.release(err)
 			return
 		}
 		j.noteOver()
 		j.loop.countEnd(j)
 		j.publishOutcome()
 	}
-	if j.finalise(context.WithoutCancel(ctx)) != nil {
-		j.release()
+	if err := j.finalise(context.WithoutCancel(ctx)); err != nil {
+		j.release(err)
 		return
 	}
 	j.passSlot()
@@ -155,7 +155,10 @@ func (j *job) noteLog() {
 }
 
 // release gives up the run, which the next process goes on with.
-func (j *job) release() {
+func (j *job) release(err error) {
+	if !errors.Is(err, runtime.ErrDetach) {
+		j.loop.logger.Error("run is left to the next start", "run", j.ID, fault.LogAttr(err))
+	}
 	j.loop.leave(j.ID)
 	j.execution.Release()
 	j.leaveSlot()
@@ -379,7 +382,7 @@ func (j *job) finalise(ctx context.Context) error {
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err
 	}
-	err := j.loop.persist("remove containers", j.ID, func() error { return j.execution.Remove(ctx) })
+	err := j.loop.repeat(j.loop.life, "remove containers", j.ID, func() error { return j.execution.Remove(ctx) })
 	switch {
 	case err == nil:
 		j.finaliseFiles()

@@ -26,7 +26,7 @@ func (j *job) Save(transition api.Transition) error {
 	}
 	held := j.held.take()
 	events := slices.Concat(held.events, j.events(transition))
-	err = j.loop.persist("save run", j.ID, func() error { return j.save(row, held.session, events) })
+	err = j.loop.persist(j.loop.life, "save run", j.ID, func() error { return j.save(row, held.session, events) })
 	if err == nil {
 		j.pending = nil
 		j.news.Notify()
@@ -49,7 +49,7 @@ func (j *job) KeepSaved() error {
 	if err != nil {
 		return err
 	}
-	return j.loop.persist("keep run", j.ID, func() error {
+	return j.loop.persist(j.loop.life, "keep run", j.ID, func() error {
 		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row)
 	})
 }

@@ -218,10 +218,32 @@ const (
 	persistMost  = 10 * time.Second
 )
 
-// persist repeats an operation until it succeeds or the process detaches from its runs.
-// Where no other process goes on with the runs, it tries once: the next process sweeps what
-// is left.
-func (l *loop) persist(operation, id string, do func() error) error {
+// persist repeats what has to be stored until it is, until ctx ends, or until the process detaches
+// from its runs. What the store refuses is not tried again: it would be refused for ever.
+func (l *loop) persist(ctx context.Context, operation, id string, do func() error) error {
+	var refusal error
+	err := l.repeat(ctx, operation, id, func() error {
+		err := do()
+		if isRefusal(err) {
+			refusal, err = err, nil
+		}
+		return err
+	})
+	if refusal != nil {
+		return refusal
+	}
+	return err
+}
+
+// isRefusal reports whether the store has looked at what it was given, and doesn't take it.
+func isRefusal(err error) bool {
+	return fault.Is(err, fault.TooLarge) || fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound)
+}
+
+// repeat repeats an operation until it succeeds, until ctx ends, or until the process detaches from
+// its runs; it does it once in any case. Where no other process goes on with the runs, it tries once:
+// the next process sweeps what is left.
+func (l *loop) repeat(ctx context.Context, operation, id string, do func() error) error {
 	if !l.durable {
 		return do()
 	}
@@ -235,6 +257,8 @@ func (l *loop) persist(operation, id string, do func() error) error {
 		l.logger.Error("will try again", "operation", operation, "run", id, fault.LogAttr(err))
 		select {
 		case <-time.After(retry.NextBackOff()):
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
 		case <-l.life.Done():
 			return fmt.Errorf("%s: %w", operation, context.Cause(l.life))
 		}

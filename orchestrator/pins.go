@@ -76,7 +76,7 @@ func (j *job) storePin(name, version string) error {
 	if err != nil {
 		return err
 	}
-	err = j.loop.persist("pin unit", j.ID, func() error {
+	err = j.loop.persist(j.loop.life, "pin unit", j.ID, func() error {
 		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row)
 	})
 	if err == nil {

@@ -112,7 +112,8 @@ func until(ctx context.Context, end time.Time) (context.Context, context.CancelF
 	return context.WithDeadlineCause(ctx, end, &run.Denied{Reason: "nobody has answered in time"})
 }
 
-// openQuestion stores a question, or finds it as an earlier process stored it.
+// openQuestion stores a question, or finds it as an earlier process stored it. It tries until ctx ends:
+// who asked is gone then.
 func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Question, err error) {
 	id, err := run.NewID()
 	if err != nil {
@@ -123,7 +124,7 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 		return row, err
 	}
 	event := api.QuestionEvent{ID: id, Address: q.Address, State: api.QuestionOpen}
-	err = j.loop.persist("open question", j.ID, func() (err error) {
+	err = j.loop.persist(ctx, "open question", j.ID, func() (err error) {
 		row, err = j.loop.store.OpenQuestion(context.WithoutCancel(ctx), asked, newEvent(asked.AskedAt, event))
 		return err
 	})
@@ -181,7 +182,7 @@ func (j *job) closeQuestion(ctx context.Context, row store.Question) (answer run
 func (j *job) close(ctx context.Context, row store.Question) (store.Question, error) {
 	event := api.QuestionEvent{ID: row.ID, Address: row.Address, State: api.QuestionClosed}
 	now := time.Now().UTC()
-	err := j.loop.persist("close question", j.ID, func() (err error) {
+	err := j.loop.persist(j.loop.life, "close question", j.ID, func() (err error) {
 		row, err = j.loop.store.CloseQuestion(context.WithoutCancel(ctx), row.ID, now, newEvent(now, event))
 		return err
 	})

@@ -170,7 +170,7 @@ func (s *Service) CloseSession(ctx context.Context, id, reason string) (api.Sess
 
 // saveSession stores a session as it is now.
 func (l *loop) saveSession(row store.Session) error {
-	return l.persist("save session", row.ID, func() error {
+	return l.persist(l.life, "save session", row.ID, func() error {
 		err := l.journal.SaveSession(context.WithoutCancel(l.life), row, "")
 		if fault.Is(err, fault.NotFound) {
 			return nil

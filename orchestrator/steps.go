@@ -26,7 +26,7 @@ func (j *job) KeepStep(step flow.Step) error {
 		return err
 	}
 	event := newEvent(time.Now().UTC(), run.NodeEvent(step))
-	err = j.loop.persist("keep step", j.ID, func() error {
+	err = j.loop.persist(j.loop.life, "keep step", j.ID, func() error {
 		return j.loop.journal.KeepStep(context.WithoutCancel(j.loop.life), j.ID, row, event)
 	})
 	if err == nil {

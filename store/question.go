@@ -30,7 +30,8 @@ type Question struct {
 
 // OpenQuestion stores a question with events, and returns it. If its run has asked under its
 // Address before, it returns the question as it stands and stores nothing. The error is a
-// NotFound fault if there is no such run, and a TooLarge fault if a program has asked enough.
+// NotFound fault if there is no such run, a Conflict fault if it has ended, and a TooLarge fault if a
+// program has asked enough.
 func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
 	err := s.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at, answered_at, closed_at)
@@ -50,17 +51,21 @@ func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (
 // maxQuestions bounds how often the program of one run asks. A flow is bounded by its steps.
 const maxQuestions = 500
 
-// allowed returns a fault if the program of a run has asked too often, with this question.
+// allowed returns a fault if the run has ended, or its program has asked too often, with this question.
 func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error {
-	if q.Kind == "" {
-		return nil
-	}
+	var over bool
 	var asked int
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM questions WHERE run = ?", run).Scan(&asked)
-	if err == nil && asked > maxQuestions {
-		err = fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).WithHint("ask for several things at once")
+	const state = "SELECT finished, (SELECT count(*) FROM questions WHERE run = runs.seq) FROM runs WHERE seq = ?"
+	err := tx.QueryRowContext(ctx, state, run).Scan(&over, &asked)
+	switch {
+	case err != nil:
+		return err
+	case over:
+		return fault.New(fault.Conflict, "the run has ended, nobody hears an answer any more").WithHint("ask before the program ends")
+	case q.Kind != "" && asked > maxQuestions:
+		return fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).WithHint("ask for several things at once")
 	}
-	return err
+	return nil
 }
 
 // AnswerQuestion stores the answer to a question with events of its run. The first answer

@@ -174,6 +174,8 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 		t.Error("of a run that has ended:", diff)
 	}
 	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, first.ID, yes, epoch), fault.Conflict)
+	_, err = s.OpenQuestion(t.Context(), aQuestion(first.Run, "too late"))
+	wantKind(t, err, fault.Conflict)
 }
 
 func TestAProgramAsksSoOftenAndNoMore(t *testing.T) {
