@@ -286,10 +286,13 @@ func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
 	patient, cancel := context.WithTimeout(w.t.Context(), testkit.Patience)
 	defer cancel()
-	if _, err := w.service.Await(patient, id); err != nil { // to read a large record again and again takes long
+	told, err := w.service.Await(patient, id) // to read a large record again and again takes long
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.until(id, run.Over)
+	kept := w.until(id, run.Over)
+	wantAsTold(w.t, told, kept)
+	return kept
 }
 
 func (w *fixture) until(id string, is func(api.Record) bool) api.Record {

@@ -136,6 +136,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	j.noteCalls(ctx)
 	j.models.Note()
 	j.noteUpstreams()
+	j.EndLog()
 	j.noteLog()
 	if err := j.closeQuestions(ctx); err != nil {
 		return err
@@ -377,8 +378,7 @@ func (j *job) CancelRequest() error { return j.asked }
 func (j *job) finalise(ctx context.Context) error {
 	j.dropTrueInput()
 	j.execution.Settle(j.loop.life)
-	j.EndLog()
-	j.noteLog() // its last lines may have come after the outcome
+	j.EndLog() // of what an earlier process had not read
 	if err := j.Enter(api.Cleanup, ""); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ perl -e "open F, '>', '/workspace/f'; \$b = pack 'x64'; for (0x40086602, 0x401c5
 		"NoNewPrivs: 1", "Seccomp: 2",
 		"'/x': Read-only file system", "'/etc/x': Read-only file system", "'/io/input/x': Read-only file system",
 		"'/io/handoff/incoming/x': Read-only file system", "'/run/aod/x': Read-only file system",
-		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -control /run/aod/init.sock -- bash /io/input/script", p.pids(), "files: 1024 core: 0",
+		"writable: /tmp /workspace outgoing", "home: /workspace", "pid 1: /run/aod/init -control /run/aod/init.sock -end lines -- bash /io/input/script", p.pids(), "files: 1024 core: 0",
 		"hosts: ::1 127.0.0.1", "loopback is up", "outside: Network is unreachable", "volume: tmpfs",
 		"errors of denied calls: 1 1 1 1 1 1 1", "errors of requests: 1 1 1 1 0",
 	} {

@@ -64,6 +64,7 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 // longer to notice. No program can forge it: the init connected before there was one.
 func (s *Sandbox) earlyEnd() End {
 	s.hurryLog()
+	s.log.endsWith(s.control.report.LogEnd)
 	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true, Refused: s.refusedWrite()}
 }
 

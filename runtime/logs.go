@@ -37,12 +37,13 @@ type Log struct {
 	bytes     int64
 	truncated bool
 	share     share
+	ends      ends
 }
 
 // NewLog returns a Log that emits at most limit bytes of lines, counted as they were written.
 // emit is called by one goroutine at a time. The program waits while emit doesn't return.
 func NewLog(limit int64, emit func(LogLine)) *Log {
-	return &Log{limit: limit, emit: emit, pace: newPace()}
+	return &Log{limit: limit, emit: emit, pace: newPace(), ends: newEnds()}
 }
 
 // Skip leaves out the first lines of each stream, which an earlier process has emitted: they
@@ -84,8 +85,9 @@ func (l *Log) read(stream string, r io.Reader) {
 	lines.Buffer(make([]byte, maxLine), maxLine)
 	lines.Split(splitLine)
 	for lines.Scan() {
-		l.pace.dropped(l.add(stream, lines.Bytes()))
+		l.pace.dropped(l.take(stream, lines.Bytes()))
 	}
+	l.endOfStream(stream)
 }
 
 // splitLine is a bufio.SplitFunc that keeps the line's end, which counts, and cuts a line that
@@ -93,7 +95,7 @@ func (l *Log) read(stream string, r io.Reader) {
 func splitLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	end := bytes.IndexByte(data, '\n') + 1
 	if end == 0 && len(data) >= maxLine {
-		end = wholeRunes(data)
+		end = wholeRunes(withoutEndLine(data))
 	}
 	if end == 0 && atEOF {
 		end = len(data)
@@ -134,7 +136,7 @@ func (l *Log) add(stream string, line []byte) (dropped int) {
 
 // isCut reports whether splitLine has cut a line.
 func isCut(line []byte) bool {
-	return len(line) > maxLine-utf8.UTFMax && line[len(line)-1] != '\n'
+	return len(line) > maxLine-endLineBytes-utf8.UTFMax && line[len(line)-1] != '\n'
 }
 
 // keep counts the part of the line within the limit, and returns it with who is told of it.

@@ -167,8 +167,8 @@ func lastOfEach(env []string) []string {
 	return each
 }
 
-// entrypoint is the init with its options: its connection to this process, and the program's
-// stdin and stdout.
+// entrypoint is the init with its options: its connection to this process, which is told of the end
+// and of that of the log, and the program's stdin and stdout.
 func (s Spec) entrypoint(layout Layout) []string {
 	entrypoint := []string{initPath}
 	switch {
@@ -178,6 +178,9 @@ func (s Spec) entrypoint(layout Layout) []string {
 		entrypoint = append(entrypoint, "-leash", initreport.ControlPath)
 	case s.Control && layout.remote == nil:
 		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
+	}
+	if s.Control && s.Console == nil && layout.remote == nil {
+		entrypoint = append(entrypoint, "-end", "lines")
 	}
 	if s.Watch {
 		entrypoint = append(entrypoint, "-watch", "calls")

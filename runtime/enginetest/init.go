@@ -48,7 +48,7 @@ func WithInit(program Program) Program {
 		}
 		code := program(ctx, spec, stdout, stderr)
 		if ctx.Err() == nil && code >= 0 {
-			report(spec, host, initreport.Report{ExitCode: code})
+			report(spec, host, initreport.Report{ExitCode: code, LogEnd: endID(spec)}, stdout, stderr)
 		}
 		return code
 	}
@@ -115,9 +115,17 @@ func begin(host io.Reader, spec *runtime.ContainerSpec) bool {
 	return true
 }
 
-// report leaves word of the end in the report's file, tells the host, which may have gone, and
-// waits until that closes the connection.
-func report(spec runtime.ContainerSpec, host *net.UnixConn, r initreport.Report) {
+// endID is what the last line of both streams says, or "" where they end without one.
+func endID(spec runtime.ContainerSpec) string {
+	if !slices.Contains(spec.Entrypoint, "-end") {
+		return ""
+	}
+	return strings.Repeat("0e", initreport.EndIDBytes/2)
+}
+
+// report leaves word of the end in the report's file, tells the host, which may have gone, ends the
+// streams, and waits until the host closes the connection.
+func report(spec runtime.ContainerSpec, host *net.UnixConn, r initreport.Report, streams ...io.Writer) {
 	r.Version, r.Source = initreport.Version, initreport.Rusage
 	for _, m := range spec.Mounts {
 		if m.Target == initreport.Path {
@@ -126,5 +134,10 @@ func report(spec runtime.ContainerSpec, host *net.UnixConn, r initreport.Report)
 	}
 	_, _ = host.Write(r.Append(nil))
 	_ = host.CloseWrite()
+	for _, stream := range streams {
+		if r.LogEnd != "" {
+			_, _ = io.WriteString(stream, initreport.EndHead+r.LogEnd+initreport.EndTail)
+		}
+	}
 	_, _ = io.Copy(io.Discard, host)
 }

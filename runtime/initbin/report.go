@@ -61,6 +61,7 @@ func plausible(r initreport.Report) bool {
 		counted(r.FilesLeft, initreport.MaxFilesLeft) &&
 		within(r.WritesTried, initreport.MaxTried) &&
 		within(r.ListensTried, initreport.MaxTried) &&
+		(r.LogEnd == "" || len(r.LogEnd) == initreport.EndIDBytes) &&
 		(r.Source == initreport.Cgroup1 || r.Source == initreport.Cgroup2 || r.Source == initreport.Rusage)
 }
 

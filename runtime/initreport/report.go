@@ -33,6 +33,16 @@ const (
 	MaxStartTexts  = 1 << 12
 )
 
+// Init ends stdout and stderr of the container with a line each (-end), when everything else is dead:
+// EndHead, Report.LogEnd, EndTail. Who reads a stream knows then that it has all.
+const (
+	EndHead = "\x1eaod-log-end "
+	EndTail = "\x1e\n"
+	// EndIDBytes is the length of Report.LogEnd, which nobody knows before: no program can write
+	// its line.
+	EndIDBytes = 32
+)
+
 // FeedHeader is the length in bytes of the number, big-endian, with which a stdin that grows
 // (-feed) begins: how many bytes behind it are the program's.
 const FeedHeader = 8
@@ -114,6 +124,9 @@ type Report struct {
 	// most MaxTried.
 	WritesTried  int64 `json:"writes_tried,omitempty"`
 	ListensTried int64 `json:"listens_tried,omitempty"`
+	// LogEnd is what the last line of both streams says, see EndHead. It is left out where there is
+	// none.
+	LogEnd string `json:"log_end,omitempty"`
 }
 
 // Append appends the report as JSON to b. The form is canonical: equal reports give
@@ -145,6 +158,9 @@ func (r Report) Append(b []byte) []byte {
 		b = append(b, `,"watched":true`...)
 		b = appendInt(b, `,"writes_tried":`, r.WritesTried)
 		b = appendInt(b, `,"listens_tried":`, r.ListensTried)
+	}
+	if r.LogEnd != "" {
+		b = appendString(b, `,"log_end":`, r.LogEnd)
 	}
 	return append(b, '}')
 }

@@ -22,6 +22,7 @@ type ending struct {
 	stdinTaken    int64
 	processesLeft int64 // when the main program had ended
 	watcher       *watcher
+	logEnd        string // what the last line of both streams says; "": there is none
 }
 
 // start runs a command in its own process group and our directory. One that is only looked for

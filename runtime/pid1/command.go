@@ -19,10 +19,11 @@ type command struct {
 	leash         bool     // it ends with the host's connection
 	watch         bool     // it is reported what the program tries to write
 	find          bool     // it is looked for, and not started
+	end           bool     // the host is told where its output ends
 }
 
 // usageText is for whoever wrote the container's entrypoint.
-const usageText = "usage: init [-stdin FILE | -feed FILE] [-stdout FILE] [-control SOCKET | -park SOCKET | -leash SOCKET] [-watch calls] [-find only] -- PROGRAM [ARGS...]"
+const usageText = "usage: init [-stdin FILE | -feed FILE] [-stdout FILE] [-control SOCKET | -park SOCKET | -leash SOCKET] [-watch calls] [-find only] [-end lines] -- PROGRAM [ARGS...]"
 
 // parseCommand reads what usageText says. Where it is not ok the control socket may be known
 // nevertheless, and the host is told.
@@ -41,6 +42,8 @@ func parseCommand(args []string) (c command, ok bool) {
 			c.watch = true
 		case "-find":
 			c.find = true
+		case "-end":
+			c.end = true
 		default:
 			return c, false
 		}

@@ -1,7 +1,7 @@
 // Package pid1 is PID 1 of every sandbox container, in any Linux image. The program cmd/aod-init
 // is nothing else; aod is it as well where no aod-init is embedded (see runtime/initbin):
 //
-//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] [-find only] -- PROGRAM ARGS...
+//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] [-find only] [-end lines] -- PROGRAM ARGS...
 //
 // It starts the program in a process group of its own, passes signals on to that group,
 // reaps orphans, and when the program ends it kills whatever is left, writes
@@ -19,6 +19,9 @@
 // With -watch the report says as well how often the program tried to write to a file or to
 // listen, where the kernel can tell.
 //
+// With -end it ends its own stdout and stderr with a line each that the report names, when everything
+// else is dead: who reads them knows that nothing follows.
+//
 // With -find it looks the program up, and ends instead of starting it.
 //
 // Meanwhile it joins connections to 127.0.0.1:7070 to the capsule API's socket, for
@@ -33,7 +36,7 @@
 // Main path: Main (pid1.go) -> begin (report.go) -> dialControl (control.go) -> prepare
 // (threads.go) -> park (park.go) -> start (child.go) -> forward (signals.go), serve
 // (relay.go) -> wait, killRest (child.go) -> usage (usage.go) -> write (report.go), send,
-// awaitDismissal.
+// endStreams (endlines.go), awaitDismissal.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package pid1

@@ -39,9 +39,13 @@ func Main(args []string) int {
 	if end.startError != "" {
 		complain(end.startError)
 	}
+	if command.end && host >= 0 {
+		end.logEnd = newEndID()
+	}
 	raw := compose(end, readUsage(cgroupRoot))
 	report.write(raw)
 	host.send(raw)
+	endStreams(end.logEnd)
 	host.awaitDismissal()
 	host.close()
 	return end.code

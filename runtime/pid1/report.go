@@ -62,6 +62,7 @@ func compose(end ending, u usage) []byte {
 		NetAttempts:     u.netAttempts,
 		FilesLeft:       u.filesLeft,
 		Source:          u.source,
+		LogEnd:          end.logEnd,
 	}
 	if w := end.watcher; w != nil {
 		report.Watched, report.WritesTried, report.ListensTried = true, w.writes.Load(), w.listens.Load()

@@ -211,8 +211,9 @@ func (a *attempt) leaveAPI(cause error) {
 // noteLog records how much the program wrote.
 func (x *execution) noteLog(log *runtime.Log) {
 	stats := &x.Record.Log
+	before := stats.Truncated
 	stats.Bytes, stats.Truncated = log.Bytes()
-	if stats.Truncated {
+	if stats.Truncated && !before {
 		x.Warn("the log was cut: the %s wrote more than its limit (limits.log)", x.program.noun())
 	}
 }
@@ -225,16 +226,37 @@ func (x *execution) noteCalls(a *apiServer) {
 	}
 }
 
-// settle waits for what follows an early end, and records it. The result counts, whatever the
-// container did afterwards.
+// logTime bounds the wait for the end of a log.
+const logTime = 2 * time.Second
+
+// awaitLog returns when all is read that the run wrote, and records it: whoever waits for the run is
+// told with its end what the record says later. What another process of the container writes after
+// that isn't the run's.
+func (a *attempt) awaitLog() {
+	over := a.log.Ended()
+	switch a.ending {
+	case exited: // its end was read
+		return
+	case posted:
+		over = a.log.ShareEnded()
+	}
+	late := time.NewTimer(logTime)
+	defer late.Stop()
+	select {
+	case <-over:
+	case <-a.log.Ended(): // a container that broke off
+	case <-late.C:
+		a.x.Warn("the log may lack its end, the engine didn't pass it on in time")
+	}
+	a.x.noteLog(a.log)
+}
+
+// settle waits for what follows an early end. The result counts, whatever the container did
+// afterwards: that is the operator's.
 func (a *attempt) settle(ctx context.Context) {
 	exit, err := a.settled(ctx)
-	a.x.noteLog(a.log)
-	switch {
-	case err != nil || exit.Err != nil:
-		a.x.Warn("the engine didn't say how the container ended, after its program had ended well")
-	case exit.Code != 0:
-		a.x.Warn("the container ended with exit code %d, after its program had ended well", exit.Code)
+	if err = errors.Join(err, exit.Err); err != nil || exit.Code != 0 {
+		a.x.containers.logger.Warn("container ended otherwise than its program", "run", a.x.ID, "container", a.sandbox.ID(), "exit_code", exit.Code, fault.LogAttr(err))
 	}
 }
 

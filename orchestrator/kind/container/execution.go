@@ -95,6 +95,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			return run.Result{}, err
 		}
 	}
+	defer x.attempt.awaitLog() // meanwhile it has come
 	result, err := x.classify(ctx, end)
 	if err != nil {
 		return result, err

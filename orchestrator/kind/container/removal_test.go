@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -259,9 +260,12 @@ func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
 	}
 }
 
-func TestWhatAContainerDoesAfterItsProgramsGoodEndIsAWarning(t *testing.T) {
+func TestWhatAContainerDoesAfterItsProgramsGoodEndIsForTheOperator(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		b := newBench(t)
+		var log testkit.Log
+		b.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		b.restart()
 		gate := make(chan struct{})
 		b.engine.Program = func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 			enginetest.WithInit(succeed)(ctx, spec, stdout, stderr)
@@ -279,8 +283,8 @@ func TestWhatAContainerDoesAfterItsProgramsGoodEndIsAWarning(t *testing.T) {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		b.ends(x)
-		if w := strings.Join(x.Record.Warnings, "\n"); !strings.Contains(w, "exit code 9, after its program had ended well") {
-			t.Errorf("durable %v: warnings %q", durable, w)
+		if w := strings.Join(x.Record.Warnings, "\n"); w != "" || !strings.Contains(log.String(), "container ended otherwise than its program") || !strings.Contains(log.String(), "exit_code=9") {
+			t.Errorf("durable %v: warnings %q, %s", durable, w, &log)
 		}
 	}
 }

@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// lastLineTime bounds the wait for the last lines of a run's log, askTime the wait until
-	// the program asks for another run.
-	lastLineTime = 2 * time.Second
-	askTime      = 5 * time.Second
-	// reusePoll is the interval of checks during these waits.
+	// askTime bounds the wait until the program asks for another run.
+	askTime = 5 * time.Second
+	// reusePoll is the interval of checks meanwhile.
 	reusePoll = 2 * time.Millisecond
 )
 
@@ -44,10 +42,7 @@ func (x *execution) Settle(ctx context.Context) {
 
 func (x *execution) settlePosted(ctx context.Context) {
 	a := x.attempt
-	over := a.log.ShareEnded()
-	whole := a.waitFor(ctx, lastLineTime, func() bool { return pause.Over(over) })
-	x.noteLog(a.log)
-	if !whole || a.shared == nil || x.Record.Outcome != api.Success {
+	if !pause.Over(a.log.ShareEnded()) || a.shared == nil || x.Record.Outcome != api.Success {
 		return
 	}
 	if err := x.reset(ctx); err != nil {
