@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/safefs"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -57,7 +58,29 @@ func (s *Service) prune(ctx context.Context, opts api.PruneOptions, before time.
 	if report.Runs > 0 {
 		s.logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
 	}
+	if report.Runs > 0 && !opts.DryRun {
+		s.giveBack(ctx)
+	}
 	return report, err
+}
+
+// compactStore has a database of an older version give room back from now on, if there is enough of it.
+func (s *Service) compactStore() {
+	if free, err := runtime.FreeBytes(s.opts.Home); err == nil {
+		s.store.Compact(context.Background(), free-s.opts.MinFreeDisk)
+	}
+}
+
+// giveBack has the database give the pages of what was removed back to its disk. Where it can't, it
+// uses them again.
+func (s *Service) giveBack(ctx context.Context) {
+	bytes, err := s.store.GiveBack(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.logger.Warn("database keeps the room of what was removed", fault.LogAttr(err))
+	case bytes > 0:
+		s.logger.Info("database has given room back", "bytes", bytes)
+	}
 }
 
 // pruning is one pass over the finished runs.
@@ -77,12 +100,16 @@ func (p *pruning) run(ctx context.Context) error {
 			return err
 		}
 		chosen := p.choose(rows)
-		if p.opts.DryRun {
-			p.old.Offset += len(chosen)
-		} else if err := p.remove(ctx, chosen); err != nil {
-			return err
+		if len(chosen) == 0 {
+			return nil
 		}
-		if len(chosen) == 0 || len(chosen) < len(rows) {
+		p.old.After = rows[len(chosen)-1]
+		if !p.opts.DryRun {
+			if err := p.remove(ctx, chosen); err != nil {
+				return err
+			}
+		}
+		if len(chosen) < len(rows) {
 			return nil
 		}
 	}
@@ -106,9 +133,6 @@ func (p *pruning) choose(rows []store.Run) []string {
 // remove deletes the rows before the files: a later sweep removes files without a run, but a
 // run without its files would be wrong.
 func (p *pruning) remove(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
 	if err := p.service.store.Delete(ctx, ids...); err != nil {
 		return err
 	}

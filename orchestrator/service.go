@@ -80,6 +80,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	if s.store, err = store.Open(s.path(layout.Database), store.Options{Logger: s.logger, NotEmpty: s.hasRuns()}); err != nil {
 		return nil, err
 	}
+	s.compactStore()
 	s.journal = s.store
 	s.schedules = s.newSchedules()
 	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})

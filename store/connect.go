@@ -79,8 +79,14 @@ func patiently(do func() error) error {
 
 // bringUp checks the file before it changes anything: the file may not be ours.
 func bringUp(ctx context.Context, db *sql.DB, how inspection) error {
-	if _, err := versionOf(ctx, db); err != nil {
+	version, err := versionOf(ctx, db)
+	if err != nil {
 		return err
+	}
+	if version == 0 { // before its first page is written
+		if _, err := db.ExecContext(ctx, giving); err != nil {
+			return err
+		}
 	}
 	if err := how.of(ctx, db); err != nil {
 		return err

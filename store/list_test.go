@@ -202,7 +202,7 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 		}
 	}
 	check("events", plan(t, s, selectEvents, "x", 1, 1))
-	check("oldest", plan(t, s, selectOldest, 1, 1, 0))
+	check("oldest", plan(t, s, selectOldest, 1, 1, "x", 1))
 	check("run", plan(t, s, selectWhole+" WHERE runs.id = ?", "x"))
 }
 

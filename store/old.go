@@ -11,7 +11,7 @@ import (
 // Old selects finished runs.
 type Old struct {
 	Before time.Time // of FinishedAt, exclusive; zero: any
-	Offset int       // how many of them to skip
+	After  Run       // the last one that was seen, by ID and FinishedAt; zero: none was
 	Limit  int       // at most 1000; 0 is 1000
 }
 
@@ -23,12 +23,13 @@ func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 		before = nanos(o.Before)
 	}
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	return list(ctx, s, "read oldest runs", scan, selectOldest, before, atMost(o.Limit), o.Offset)
+	return list(ctx, s, "read oldest runs", scan, selectOldest, before, nanos(o.After.FinishedAt), o.After.ID, atMost(o.Limit))
 }
 
 const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
+	AND (finished_at, seq) > (?, coalesce((SELECT seq FROM runs WHERE id = ?), 0))
 	AND NOT EXISTS (SELECT 1 FROM runs AS roots WHERE roots.id = runs.root AND roots.finished = 0)
-	ORDER BY finished_at, seq LIMIT ? OFFSET ?`
+	ORDER BY finished_at, seq LIMIT ?`
 
 // LastEnd returns when the last one of the finished runs ended, or zero if there is none.
 func (s *Store) LastEnd(ctx context.Context) (time.Time, error) {

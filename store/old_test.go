@@ -34,6 +34,7 @@ func TestOldest(t *testing.T) {
 		must(t, s.Insert(t.Context(), aRun(n), Key{}))
 	}
 	at := func(n int) time.Time { return ended(aRun(n)).FinishedAt }
+	seen := func(n int) Run { return Run{ID: ids[n], FinishedAt: at(n)} }
 	cases := map[string]struct {
 		old  Old
 		want []string
@@ -42,6 +43,9 @@ func TestOldest(t *testing.T) {
 		"some of them":                {Old{Limit: 2}, ids[:2]},
 		"before a time, not at it":    {Old{Before: at(3)}, ids[:3]},
 		"before the first":            {Old{Before: at(0)}, nil},
+		"after one":                   {Old{After: seen(1), Limit: 2}, ids[2:4]},
+		"after the last one":          {Old{After: seen(4)}, nil},
+		"after one that is removed":   {Old{After: Run{ID: "gone", FinishedAt: at(1)}}, ids[1:]},
 		"before the year 9999":        {Old{Before: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, ids},
 		"a limit that is no limit":    {Old{Limit: -1}, ids},
 		"a limit beyond what is sane": {Old{Limit: math.MaxInt}, ids},

@@ -25,7 +25,7 @@ type Run struct {
 	Finished   bool   // it won't change any more
 	CreatedAt  time.Time
 	FinishedAt time.Time // zero until Finished
-	DiskBytes  int64     // of its files
+	DiskBytes  int64     // of its files and documents
 	Record     []byte    // JSON; rewritten by every Save; small (no input, no output)
 	Private    []byte    // JSON for the orchestrator alone; rewritten by every Save
 	Input      []byte    // JSON; written by Insert only
