@@ -94,7 +94,7 @@ func (j *job) show(ctx context.Context, a handoff.Artifact, key store.Key) error
 	part = j.MaskedArtifact(part)
 	part.Parts = append([]api.Part{}, part.Parts...) // none is [], not null
 	event := newEvent(part.At, part)
-	if err := j.shown.allows(a.Part.ID, len(event.Data)); err != nil {
+	if err := errors.Join(j.shown.allows(a.Part.ID, len(event.Data)), j.loop.room(int64(len(event.Data)))); err != nil {
 		return err
 	}
 	if err := j.loop.storeTold(ctx, key, j.ID, event); err != nil {

@@ -58,6 +58,7 @@ type job struct {
 	pushes        []store.Push      // until they are stored
 	pending       []run.Event       // to be stored with the next transition
 	held          held
+	documents     int64 // bytes of what the store keeps beside its record, since it is cleaned up
 
 	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
 	cancel  context.CancelCauseFunc
@@ -391,7 +392,20 @@ func (j *job) finalise(ctx context.Context) error {
 	default: // the next process finds the directory and sweeps
 		j.warnOfLeftovers(err)
 	}
+	j.countDocuments(ctx)
 	return j.Enter(api.Idle, "")
+}
+
+// countDocuments counts what the run has in the database: it fills the disk like files, and goes with
+// the run.
+func (j *job) countDocuments(ctx context.Context) {
+	if j.loop.store == nil {
+		return
+	}
+	var err error
+	if j.documents, err = j.loop.store.DocumentBytes(ctx, j.ID); err != nil {
+		j.loop.logger.Warn("documents of a run not counted", "run", j.ID, fault.LogAttr(err))
+	}
 }
 
 // warnOfLeftovers warns in the record that something could not be removed, unless AOD's

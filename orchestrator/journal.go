@@ -64,7 +64,7 @@ func (j *job) row() (store.Run, error) {
 	}
 	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
-		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output))
+		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output)) + j.documents
 	}
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name

@@ -17,6 +17,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/testkit"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -375,6 +377,44 @@ func TestWhatIsTooMuchIsNotShown(t *testing.T) {
 	}, gate))
 	close(gate)
 	p.await(p.submit())
+}
+
+func TestWhatARunShowsCountsAsStoredAndGoesWithIt(t *testing.T) {
+	t.Parallel()
+	const shown = 2 << 20
+	var log testkit.Log
+	gate := make(chan struct{})
+	close(gate)
+	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
+		return a.Calls().Artifact(ctx, shows("a", strings.Repeat("x", shown), false, true))
+	}, gate), logged(&log))
+	p.await(p.submit())
+	if stats, err := p.service.Stats(t.Context()); err != nil || stats.Disk.StoredBytes < shown {
+		t.Errorf("%d bytes are stored, %v", stats.Disk.StoredBytes, err)
+	}
+	report, err := p.service.Prune(t.Context(), api.PruneOptions{MaxBytes: shown / 2})
+	if err != nil || report.Runs != 1 || report.Bytes < shown || !strings.Contains(log.String(), "database has given room back") {
+		t.Errorf("%+v, %v: %s", report, err, &log)
+	}
+	if stats, err := p.service.Stats(t.Context()); err != nil || stats.Disk.StoredBytes != 0 {
+		t.Errorf("%d bytes are stored after it was pruned, %v", stats.Disk.StoredBytes, err)
+	}
+}
+
+func TestNothingIsShownWithoutRoom(t *testing.T) {
+	t.Parallel()
+	gate, refused := make(chan struct{}), make(chan error, 1)
+	close(gate)
+	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
+		calls := a.Calls()
+		calls.(*childRuns).home.Disks = runtime.NewDisks(1<<60, t.TempDir())
+		refused <- calls.Artifact(ctx, shows("a", "x", false, true))
+		return nil
+	}, gate))
+	p.await(p.submit())
+	if err := <-refused; !fault.Is(err, fault.Unavailable) {
+		t.Errorf("an artifact: %v", err)
+	}
 }
 
 func TestAMaskedRunShowsNoSecret(t *testing.T) {
