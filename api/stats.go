@@ -26,7 +26,7 @@ type UnitStats struct {
 	Rate         float64           `json:"rate_per_minute"`  // runs that ended, per minute
 	P50          float64           `json:"p50_ms"`           // from the acceptance to the outcome, in milliseconds; 0 where none ended
 	P95          float64           `json:"p95_ms"`           // likewise
-	ExpectedWait float64           `json:"expected_wait_ms"` // of a run accepted now, in milliseconds: Queued over Rate; 0 where that isn't known
+	ExpectedWait float64           `json:"expected_wait_ms"` // of a run accepted now, in milliseconds: Queued over what the unit can do; 0 where that isn't known
 }
 
 // PoolSums are the sums of PoolStats.

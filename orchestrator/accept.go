@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
@@ -194,15 +195,15 @@ func (l *loop) queueWait(u *unit.Unit) time.Duration {
 // warnOfWait warns in the record of a new run that its turn will probably come too late.
 func (l *loop) warnOfWait(j *job) {
 	name := j.Record.Unit
-	ahead, most := l.queue.Waiting(name), l.queueWait(j.Unit)
+	ahead, most := metrics.Ahead{Runs: l.queue.Waiting(name), Lanes: l.queue.Lanes(name)}, l.queueWait(j.Unit)
 	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
 	if passed {
-		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead, "expected_ms", wait.Milliseconds())
+		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms", wait.Milliseconds())
 	}
 	if wait > most {
 		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
-			"%d runs of this unit wait for their turn: at the rate of the last minutes that of this one comes in about %v, and queue_wait ends it after %v",
-			ahead, wait.Round(time.Second), most))
+			"%d runs of this unit wait for their turn: by how long such runs took lately that of this one comes in about %v, and queue_wait ends it after %v",
+			ahead.Runs, wait.Round(time.Second), most))
 	}
 }
 

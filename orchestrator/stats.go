@@ -85,7 +85,7 @@ func (s *Service) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	units := []api.UnitStats{}
 	for name, states := range byUnit {
 		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
-		s.recent.Figures(&u, now)
+		s.recent.Figures(&u, s.queue.Lanes(name), now)
 		units = append(units, u)
 		all.Queued += u.Queued
 	}

@@ -30,7 +30,8 @@ type recentUnit struct {
 
 type recentRun struct {
 	at    time.Time
-	total float64 // milliseconds
+	total float64       // milliseconds
+	work  time.Duration // total without the wait for its turn; 0: it had none
 }
 
 // NewRecent returns a Recent that has seen nothing yet.
@@ -56,11 +57,19 @@ func (r *Recent) Ended(record api.Record, now time.Time) {
 	if len(u.runs) == recentMost {
 		u.runs = slices.Delete(u.runs, 0, 1)
 	}
-	u.runs = append(u.runs, recentRun{now, record.Timings.Total})
+	u.runs = append(u.runs, recentRun{now, record.Timings.Total, workOf(record)})
 }
 
-// Figures adds what is remembered of a unit to its figures.
-func (r *Recent) Figures(stats *api.UnitStats, now time.Time) {
+func workOf(record api.Record) time.Duration {
+	if record.StartedAt == nil {
+		return 0
+	}
+	return time.Duration((record.Timings.Total - record.Timings.Queue) * float64(time.Millisecond))
+}
+
+// Figures adds what is remembered of a unit to its figures. lanes is how many of its runs may go on
+// at once.
+func (r *Recent) Figures(stats *api.UnitStats, lanes int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(stats.Unit)
@@ -69,7 +78,7 @@ func (r *Recent) Figures(stats *api.UnitStats, now time.Time) {
 	}
 	stats.Rate = u.rate(r.Since, now) * time.Minute.Seconds()
 	stats.P50, stats.P95 = u.quantiles()
-	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, r.Since, now).Microseconds()) / 1000
+	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, lanes, r.Since, now).Microseconds()) / 1000
 }
 
 // Names returns the units that had a run since the start.
@@ -82,20 +91,28 @@ func (r *Recent) Names() (names []string) {
 	return names
 }
 
-// ExpectedWait returns the wait of a run with that many before it, 0 if it isn't known. passed
+// Ahead is what a new run has before it.
+type Ahead struct {
+	Runs  int // of its unit that wait
+	Lanes int // how many runs of the unit may go on at once
+}
+
+// ExpectedWait returns the wait of a run with that before it, 0 if it isn't known. passed
 // reports whether the wait is longer than most, and was not when it was asked for before.
-func (r *Recent) ExpectedWait(unit string, ahead int, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
+func (r *Recent) ExpectedWait(unit string, ahead Ahead, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(unit)
-	wait = u.expectedWait(ahead, r.Since, now)
+	wait = u.expectedWait(ahead.Runs, ahead.Lanes, r.Since, now)
 	passed = wait > most && !u.late
 	u.late = wait > most
 	return wait, passed
 }
 
-func (u *recentUnit) expectedWait(ahead int, since, now time.Time) time.Duration {
-	rate := u.rate(since, now)
+// expectedWait goes by what can be done: a unit that was seldom asked is no slow one. Runs that lend
+// their slots while they wait for others may do more than their lanes say.
+func (u *recentUnit) expectedWait(ahead, lanes int, since, now time.Time) time.Duration {
+	rate := max(u.rate(since, now), u.capacity(lanes))
 	if rate == 0 {
 		return 0
 	}
@@ -114,6 +131,21 @@ func (u *recentUnit) rate(since, now time.Time) float64 {
 	}
 	span := max(now.Sub(from), time.Second)
 	return float64(len(u.runs)) / span.Seconds()
+}
+
+// capacity returns how many runs may end per second, 0 if that isn't known.
+func (u *recentUnit) capacity(lanes int) float64 {
+	var work time.Duration
+	runs := 0
+	for _, one := range u.runs {
+		if one.work > 0 {
+			work, runs = work+one.work, runs+1
+		}
+	}
+	if runs == 0 {
+		return 0
+	}
+	return float64(lanes*runs) / work.Seconds()
 }
 
 // quantiles returns the median and the 95th percentile of the durations, in milliseconds.

@@ -12,7 +12,7 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 	at := start.Add
 	figures := func(r *Recent, waiting int, now time.Time) api.UnitStats {
 		stats := api.UnitStats{Unit: "u", Ended: map[api.Outcome]int64{}, Queued: waiting}
-		r.Figures(&stats, now)
+		r.Figures(&stats, 2, now)
 		return stats
 	}
 	end := func(r *Recent, outcome api.Outcome, total float64, when time.Time) {
@@ -49,6 +49,17 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+	t.Run("a unit that was seldom asked is no slow one", func(t *testing.T) {
+		r := remembers()
+		for _, when := range []time.Duration{time.Minute, 8 * time.Minute} {
+			began := at(when)
+			r.Ended(api.Record{Unit: "u", Outcome: api.Success, StartedAt: &began, Timings: api.Timings{Queue: 60_000, Total: 64_000}}, began)
+		}
+		end(r, api.WasCancelled, 500_000, at(9*time.Minute)) // in the queue
+		if got := figures(r, 6, at(9*time.Minute)); got.ExpectedWait != 12_000 {
+			t.Errorf("6 runs of 4 s each, two at once, are over in %v ms", got.ExpectedWait)
+		}
+	})
 	t.Run("of many only the newest are remembered", func(t *testing.T) {
 		r := remembers()
 		for n := range 3 * recentMost {
@@ -66,7 +77,7 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 			ahead  int
 			passed bool
 		}{{0, false}, {100, true}, {200, false}, {0, false}, {100, true}} {
-			wait, passed := r.ExpectedWait("u", c.ahead, 5*time.Minute, at(10*time.Second))
+			wait, passed := r.ExpectedWait("u", Ahead{Runs: c.ahead, Lanes: 2}, 5*time.Minute, at(10*time.Second))
 			if passed != c.passed || c.ahead > 0 && wait < 15*time.Minute {
 				t.Errorf("%d: %d ahead: %v, %v", i, c.ahead, wait, passed)
 			}

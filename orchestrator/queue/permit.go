@@ -32,6 +32,7 @@ const (
 var errNoSlot = errors.New("the run holds no slot")
 
 func newPermit(q *Queue, u *unitQueue, r Run) *Permit {
+	u.slotless = r.Slotless
 	return &Permit{queue: q, unit: u, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
 }
 

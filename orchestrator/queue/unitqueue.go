@@ -9,6 +9,8 @@ type unitQueue struct {
 
 	suspended int // runs that gave up their slot for a while
 	held      int // of those, the ones behind which the waiting runs stay
+
+	slotless bool // see Run
 }
 
 // mayRun reports whether a run of the unit may begin.
