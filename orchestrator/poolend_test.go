@@ -87,10 +87,9 @@ func TestAnEarlySuccessStays(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		code int
-		says string
 	}{
-		{"of a container that takes its time, and nobody waits for it", 0, ""},
-		{"of a container that ends badly then, with a warning", 3, "exit code 3"},
+		{"of a container that takes its time, and nobody waits for it", 0},
+		{"of a container that ends badly then", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, unit := range []string{"worker", "asker"} { // one that waited, and one that didn't
@@ -101,8 +100,7 @@ func TestAnEarlySuccessStays(t *testing.T) {
 				within(t, func() bool { running, _ := w.service.queue.Counts(); return running == 0 }, func() string { return "it holds its slot" })
 				close(hold)
 				record := w.await(id)
-				if said := strings.Join(record.Warnings, "\n"); record.Outcome != api.Success || *record.ExitCode != 0 || len(record.Files) != 1 ||
-					!strings.Contains(said, c.says) || (said == "") != (c.says == "") {
+				if record.Outcome != api.Success || *record.ExitCode != 0 || len(record.Files) != 1 || len(record.Warnings) > 0 {
 					t.Errorf("record %s", show(record))
 				}
 				keepsSchema(t, record)
