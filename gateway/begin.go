@@ -76,10 +76,9 @@ func (c *call) readPlain(request context.Context, r route, u *upstream, from io.
 	return nil
 }
 
-// quotesKey reports whether a text has the key of the provider in it.
+// quotesKey reports whether a text has the key of the provider in it, also escaped.
 func (u *upstream) quotesKey(text []byte) bool {
-	const least = 8 // a shorter one guards nothing, and may be a word
-	return len(u.key) >= least && bytes.Contains(text, []byte(u.key))
+	return u.key.CanBeFound() && u.key.In(text) // a shorter one guards nothing, and may be a word
 }
 
 func (c *call) quoted(r route) *failure {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 // exchange is one request to a service.
@@ -44,7 +45,7 @@ func (e *exchange) serve(ctx context.Context, r *http.Request, clean string) {
 	}
 	defer response.Body.Close()
 	silence.Heard(e.h.opts.Silence)
-	e.giveBack(response, silence, string(key))
+	e.giveBack(response, silence, key)
 }
 
 // request is what the service is asked.
@@ -65,9 +66,14 @@ func (e *exchange) request(ctx context.Context, r *http.Request, clean, key stri
 
 // giveBack passes an answer on as it comes. A redirect is followed by nobody here: the caller
 // hears where it leads if that is inside of the service.
-func (e *exchange) giveBack(response *http.Response, silence *httpwire.Silence, key string) {
+func (e *exchange) giveBack(response *http.Response, silence *httpwire.Silence, key secrets.Secret) {
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		e.refuse(refuse(http.StatusBadGateway, RuleUnreachable, fault.Unavailable, "the upstream %s wants to speak another protocol", e.service.name).hint("ask it for something else"))
+		return
+	}
+	if key != "" && isEncoded(response.Header) {
+		e.refuse(refuse(http.StatusBadGateway, RuleEncoding, fault.Unsupported, "the upstream %s answers with a Content-Encoding, in which its key would not be found", e.service.name).
+			hint("it was asked for identity: whoever runs the service can switch its compression off"))
 		return
 	}
 	passOn(e.w.Header(), response.Header, key)

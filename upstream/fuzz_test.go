@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"net/http/httptest"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 // What is clean stays below the base, however often a server decodes and cleans it.
@@ -39,22 +41,21 @@ func FuzzCleanPath(f *testing.F) {
 // A key never comes out of a body, in whichever parts it comes, and all else does.
 func FuzzGuarded(f *testing.F) {
 	f.Add("some hunter2-hunter2 more", 3)
-	f.Add("hunter2-hunterhunter2-hunter2", 1)
+	f.Add("hunter2-hunterhunter2\\u002dhunter2", 1)
 	f.Add("nothing of it", 7)
 	fuzzbound.Run(f, func(t *testing.T, body string, size int) {
 		g := newGuarded(&inParts{body, max(size%64, 1)}, key)
 		out := httptest.NewRecorder()
 		buf := make([]byte, 16)
-		for {
-			n, err := g.Read(buf)
+		var err error
+		for err == nil {
+			var n int
+			n, err = g.Read(buf)
 			out.Body.Write(buf[:n])
-			if err != nil {
-				break
-			}
 		}
-		want, _, _ := strings.Cut(body, key)
-		if out.Body.String() != want {
-			t.Errorf("%q of %q", out.Body.String(), body)
+		got, quotes := out.Body.String(), secrets.Secret(key).In([]byte(body))
+		if secrets.Secret(key).In([]byte(got)) || !strings.HasPrefix(body, got) || quotes != errors.Is(err, errQuotesKey) || !quotes && got != body {
+			t.Errorf("%q of %q, %v", got, body, err)
 		}
 	})
 }

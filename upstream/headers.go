@@ -5,17 +5,37 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/agent-on-demand/aod/secrets"
 )
 
 // staysBehind are the headers that no upstream gets: those of one connection, and those by
-// which a request says something else than its line or whence it comes.
+// which a request says something else than its line or whence it comes. All names are compared as
+// plain writes them.
 var staysBehind = []string{
-	"Accept-Encoding", "Connection", "Content-Length", "Expect", "Forwarded", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Via",
-	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "X-Real-Ip",
+	"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "via",
+	"front-end-https", "x-host", "x-scheme", "x-uri", "x-url", "x-url-scheme",
 }
 
-// credentials are parts of names of headers that hold some.
-var credentials = []string{"auth", "cookie", "token", "secret", "credential", "password", "signature", "api-key", "apikey", "api_key", "access-key", "subscription-key"}
+// partsBehind are parts of the names of further ones: of those that hold credentials, and of the
+// many by which proxies say who asked them for what.
+var partsBehind = []string{
+	"auth", "cookie", "token", "secret", "credential", "password", "signature", "api-key", "apikey", "access-key", "subscription-key",
+	"forwarded", "http-method", "original", "override", "proxy", "remote-", "rewrite", "x-envoy-",
+	"client-cert", "client-ip", "client-verify", "clientip", "connecting-ip", "originating-ip", "real-ip", "user-ip",
+}
+
+// plain is a header's name as a server may read it: to many, each character that is neither a
+// letter nor a digit is the same.
+func plain(name string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) {
+			return unicode.ToLower(c)
+		}
+		return '-'
+	}, name)
+}
 
 // forwarded are the headers of a request that an upstream gets: all but those of the
 // connection, credentials of any kind, and that of its own key.
@@ -23,7 +43,7 @@ func forwarded(from http.Header, own string) http.Header {
 	h := make(http.Header, len(from))
 	dropped := listed(from)
 	for name, values := range from {
-		if !slices.Contains(dropped, name) && !staysHere(name, own) {
+		if !slices.Contains(dropped, name) && !staysHere(plain(name), plain(own)) {
 			h[name] = slices.Clone(values)
 		}
 	}
@@ -35,11 +55,8 @@ func forwarded(from http.Header, own string) http.Header {
 }
 
 func staysHere(name, own string) bool {
-	if slices.Contains(staysBehind, name) || strings.EqualFold(name, own) || strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "X-Forwarded-") {
-		return true
-	}
-	lower := strings.ToLower(name)
-	return slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(lower, part) })
+	return name == own || slices.Contains(staysBehind, name) ||
+		slices.ContainsFunc(partsBehind, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // listed are the headers that Connection names.
@@ -59,8 +76,15 @@ var withheld = []string{
 	"Strict-Transport-Security", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
+// isEncoded reports whether the bytes of an answer are not those of its content.
+func isEncoded(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Content-Encoding"), func(coding string) bool {
+		return coding != "" && !strings.EqualFold(coding, "identity")
+	})
+}
+
 // passOn copies the headers of an answer, but for those that hold the key.
-func passOn(to, from http.Header, key string) {
+func passOn(to, from http.Header, key secrets.Secret) {
 	dropped := listed(from)
 	for name, values := range from {
 		if slices.Contains(withheld, name) || slices.Contains(dropped, name) || quotes(values, key) {
@@ -71,6 +95,6 @@ func passOn(to, from http.Header, key string) {
 }
 
 // quotes reports whether a header's values hold the key.
-func quotes(values []string, key string) bool {
-	return key != "" && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, key) })
+func quotes(values []string, key secrets.Secret) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return key.In([]byte(v)) })
 }

@@ -117,7 +117,7 @@ func (r *reader) check(at string, u *Upstream) {
 		u.Header = "Authorization"
 	}
 	u.Header = textproto.CanonicalMIMEHeaderKey(u.Header)
-	if slices.Contains(staysBehind, u.Header) || u.Header == "Cookie" {
+	if slices.Contains(staysBehind, plain(u.Header)) || u.Header == "Cookie" {
 		r.Report(at+"/header", u.Header+" is a header that each request has for itself", "write Authorization, or one such as X-API-Key")
 	}
 	if u.CAFile != "" && !filepath.IsAbs(u.CAFile) {

@@ -17,6 +17,7 @@ const (
 	RuleRequest     = "request"     // 400: it can't be passed on
 	RuleBusy        = "busy"        // 503: too many under way
 	RuleKey         = "key"         // 503: it can't be used; 502: the answer holds it
+	RuleEncoding    = "encoding"    // 502: the answer can't be looked through for the key
 	RuleUnreachable = "unreachable" // 502
 	RuleSilent      = "silent"      // 504
 	RuleDeadline    = "deadline"    // 504: the run's
