@@ -89,9 +89,9 @@ func TestAShortSecretIsFoundAsItIsAlone(t *testing.T) {
 
 func TestAFinderTakesATimeThatGrowsWithTheText(t *testing.T) {
 	long := Secret(strings.Repeat("a", 8<<10) + "b")
-	for _, text := range []string{strings.Repeat("a", 1<<20), strings.Repeat(`\`, 1<<20), strings.Repeat(`\\u0061`, 1<<18), strings.Repeat("&#97;", 1<<18), "a" + strings.Repeat("%5c", 1<<19)} {
+	for _, text := range []string{strings.Repeat("a", 1<<18), strings.Repeat(`\`, 1<<18), strings.Repeat(`\\u0061`, 1<<16), strings.Repeat("&#97;", 1<<16), "a" + strings.Repeat("%5c", 1<<17)} {
 		began, f := time.Now(), NewFinder(long)
-		for part := range slices.Chunk([]byte(text), 7) {
+		for part := range slices.Chunk([]byte(text), 64) {
 			free, found := f.Next(part, false)
 			if held := f.read - free; found || len(f.undecided) > maxEscape || held > int64(maxEscape*(len(long)+1)) {
 				t.Fatalf("%q…: %v, %d bytes kept, %d held", text[:5], found, len(f.undecided), held)
