@@ -40,10 +40,10 @@ func isPublic(a netip.Addr) bool {
 	return public6.Contains(a) && !slices.ContainsFunc(notPublic6, in)
 }
 
-// isOurs reports whether an address is one of this machine's. One that can't be told counts as
-// such.
-func isOurs(a netip.Addr) bool {
-	own, err := net.InterfaceAddrs()
+// isOurs reports whether an address is one of this machine's, as its interfaces have them. One that
+// can't be told counts as such.
+func isOurs(a netip.Addr, interfaces func() ([]net.Addr, error)) bool {
+	own, err := interfaces()
 	if err != nil {
 		return true
 	}

@@ -44,6 +44,38 @@ func TestAClientOfThisProcessReachesPublicAddressesAlone(t *testing.T) {
 	}
 }
 
+// A machine of a cloud often has a public address itself, at which its own services listen.
+func TestAPublicAddressOfThisMachineIsRefused(t *testing.T) {
+	d := New(Options{Resolver: &names{known: map[string][]string{"own.example": {"198.41.0.4"}, "own6.example": {"2606:4700::1"}, "both.example": {"198.41.0.4 198.41.0.5"}}}})
+	d.interfaces = func() ([]net.Addr, error) {
+		return []net.Addr{
+			&net.IPNet{IP: net.IPv4(198, 41, 0, 4), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2606:4700::1"), Mask: net.CIDRMask(64, 128)},
+		}, nil
+	}
+	for _, authority := range []string{"own.example:443", "own6.example:443", "198.41.0.4:443", "[2606:4700::1]:80", "[::ffff:198.41.0.4]:443"} {
+		if err := d.Check(t.Context(), authority); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("Check %s: %v", authority, err)
+		}
+		if _, err := d.DialContext(t.Context(), "tcp", authority); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("DialContext %s: %v", authority, err)
+		}
+	}
+	to := target{host: "own.example", port: 443}
+	if err := d.lastLook(to, false)("tcp", "198.41.0.4:443", nil); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("when its socket connects: %v", err)
+	}
+	if err := d.lastLook(to, false)("tcp", "198.41.0.5:443", nil); err != nil {
+		t.Errorf("a neighbour's: %v", err)
+	}
+	if addrs, _, err := d.addresses(t.Context(), target{host: "both.example", port: 443}); err != nil || len(addrs) != 1 || addrs[0].String() != "198.41.0.5" {
+		t.Errorf("of two: %v, %v", addrs, err)
+	}
+	d.interfaces = func() ([]net.Addr, error) { return nil, net.UnknownNetworkError("none") }
+	if err := d.Check(t.Context(), "198.41.0.5:443"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("where nobody knows which are its own: %v", err)
+	}
+}
+
 func TestAnExceptionHoldsForAClientOfThisProcess(t *testing.T) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	t.Cleanup(host.Close)

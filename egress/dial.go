@@ -114,7 +114,7 @@ func (d *Door) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return d.opts.Resolver.LookupNetIP(ctx, "ip", absolute(host))
 }
 
-func (d *Door) mayReach(addr netip.Addr) bool { return isPublic(addr) && !isOurs(addr) }
+func (d *Door) mayReach(addr netip.Addr) bool { return isPublic(addr) && !isOurs(addr, d.interfaces) }
 
 // absolute keeps a resolver from trying a name below domains of this machine's. A name without a
 // dot has a meaning only there.

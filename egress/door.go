@@ -44,7 +44,8 @@ func (o Options) withDefaults() Options {
 // Door lets runs reach hosts. It is safe for concurrent use.
 type Door struct {
 	opts                      Options
-	transport                 *http.Transport // of requests without TLS
+	transport                 *http.Transport            // of requests without TLS
+	interfaces                func() ([]net.Addr, error) // the addresses of this machine
 	tunnels, refused, in, out atomic.Int64
 }
 
@@ -53,7 +54,7 @@ type Totals struct{ Tunnels, Refused, BytesIn, BytesOut int64 }
 
 // New returns a Door. It needs no closing: what its sessions opened ends with them.
 func New(opts Options) *Door {
-	d := &Door{opts: opts.withDefaults()}
+	d := &Door{opts: opts.withDefaults(), interfaces: net.InterfaceAddrs}
 	d.transport = &http.Transport{
 		DialContext:            dialTarget,
 		DisableKeepAlives:      true, // a connection is one request's, and counted as such

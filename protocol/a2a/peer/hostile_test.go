@@ -276,6 +276,34 @@ func TestARedirectLeadsTheTokenNowhere(t *testing.T) {
 	}
 }
 
+// Whatever names an address of another origin, no request leaves for it: each way is closed by itself.
+func TestTheTokenGoesToTheAgentsOriginAlone(t *testing.T) {
+	other := newHostile(t, says(`{"task":`+task+`}`))
+	h := newHostile(t, says(`{"task":`+task+`}`))
+	c, err := peer.New(peer.Options{URL: h.URL, Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{other.URL + "/rpc", strings.Replace(h.URL, "http:", "https:", 1), strings.Replace(h.URL, "127.0.0.1", "localhost", 1), "http://127.0.0.1/rpc"} {
+		for _, form := range []peer.Interface{
+			{Binding: peer.JSONRPC, Version: peer.V10}, {Binding: peer.HTTPJSON, Version: peer.V10}, {Binding: peer.JSONRPC, Version: peer.V03}, {Binding: peer.HTTPJSON, Version: peer.V03},
+		} {
+			form.URL = address
+			if _, _, err := c.Post(t.Context(), form, []byte("{}")); !fault.Is(err, fault.Unsupported) {
+				t.Errorf("post to %s: %v", address, err)
+			}
+			_, err := c.At(form)
+			violation(t, err, peer.RuleOrigin)
+		}
+	}
+	h.card = strings.ReplaceAll(h.card, "$URL", other.URL)
+	_, err = c.Card(t.Context())
+	violation(t, err, peer.RuleOrigin)
+	if n := other.asked.Load(); n > 0 {
+		t.Errorf("another place was asked %d times", n)
+	}
+}
+
 func TestRefusalsAreFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
