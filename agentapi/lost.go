@@ -27,6 +27,9 @@ func (c *Client) lost(ctx context.Context, err error, what string) error {
 	if ctx.Err() != nil {
 		return c.ended(ctx)
 	}
+	if fault.Is(err, fault.Forbidden) { // the transport of whoever asks may not reach the agent
+		return fault.Public(err)
+	}
 	return fault.Wrap(fault.Unavailable, Reason(err), what, c.base.Host).WithHint("is it running, and is its address right?")
 }
 

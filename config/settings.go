@@ -65,7 +65,7 @@ func (c *Config) settings() []setting {
 		{"sandbox_uids", uids{&c.SandboxUIDs}, "2100000000-2100065535", "user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on this machine and maps no users; a single one is for all"},
 		{"allow_unconfined", boolean{&c.AllowUnconfined}, "false", "serve also with an engine without seccomp, where programs may use every system call of the kernel"},
 
-		{"egress_private", egressExceptions(&c.EgressPrivate), "", "hosts that units may reach by name though their addresses aren't public: a name, or name=address, where the name is looked up no more; policy.egress has to allow them besides"},
+		{"egress_private", egressExceptions(&c.EgressPrivate), "", "hosts that units may reach by name, and at which agents of uploaded units may be, though their addresses aren't public: a name, or name=address, where the name is looked up no more; policy.egress has to allow units to reach them besides"},
 
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
 		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},

@@ -73,7 +73,7 @@ func (s settings) service(engine container.Engine) (*Service, error) {
 func (s settings) open(engine container.Engine) (*Service, *container.Containers, error) {
 	s.Containers.Logger, s.Containers.Limits = s.Logger, s.Limits
 	containers := container.New(engine, s.Containers)
-	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets}))
+	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets, Door: s.Egress}))
 	if s.watched {
 		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.fixture}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -77,13 +79,16 @@ func TestASecretIsReadAtEachCall(t *testing.T) {
 
 func TestAnUploadGetsNoSecret(t *testing.T) {
 	change, _ := withSecret(t, "s3cret")
-	w, agent := newFarFixture(t, "", change)
+	w, agent := newFarFixture(t, "", change, func(o *settings) {
+		o.Egress = egress.New(egress.Options{Private: []egress.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
+	})
 	w.noEngine()
+	address := strings.Replace(agent.URL, "127.0.0.1", "near.example", 1) + "\n  plain_http: true"
 	upload := func(more string) error {
 		var archive bytes.Buffer
 		out := tar.NewWriter(&archive)
 		for name, content := range map[string]string{
-			"agent.yaml": "name: uploaded\nkind: remote\nremote:\n  url: " + agent.URL + "\n" + more, "schema.json": wordsSchema,
+			"agent.yaml": "name: uploaded\nkind: remote\nremote:\n  url: " + address + "\n" + more, "schema.json": wordsSchema,
 		} {
 			_ = out.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))})
 			_, _ = out.Write([]byte(content))
@@ -95,6 +100,12 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 	if err := upload("  auth: {secret: token}\n"); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("it is taken with a secret: %v", err)
 	}
+	near := address
+	address = agent.URL
+	if err := upload(""); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "public address") || fault.Public(err).Hint == "" {
+		t.Errorf("it is taken with an address of this machine: %v", err)
+	}
+	address = near
 	if err := upload(""); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/secrets"
@@ -26,6 +27,7 @@ type Options struct {
 	Secrets     string
 	Data        string
 	SecretFiles map[string]string // paths of single secrets, by name, which go before those of Secrets
+	Door        *egress.Door      // the way to the agents of uploaded units; nil: one without exceptions
 }
 
 // Agents is the kind of remote units: agents that run elsewhere.
@@ -39,11 +41,14 @@ func New(opts Options) *Agents {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.Door == nil {
+		opts.Door = egress.New(egress.Options{})
+	}
 	dir := opts.Secrets
 	if opts.Data != "" {
 		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
 	}
-	return &Agents{clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Logger), logger: opts.Logger}
+	return &Agents{clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Door, opts.Logger), logger: opts.Logger}
 }
 
 // Open implements run.Opener: there is nothing to open.
@@ -62,13 +67,17 @@ func (*Agents) Check(_ run.Request, ready run.Input) error { return checkInputFi
 func (a *Agents) Execution(r *run.Run) run.Execution { return &execution{Run: r, agents: a} }
 
 // Accept implements run.Acceptor. It refuses an upload that names a secret of the operator:
-// its author could have the secret sent anywhere.
-func (*Agents) Accept(_ context.Context, u *unit.Unit) error {
-	if agent, err := agentOf(u); err == nil && agent.Auth != nil {
+// its author could have the secret sent anywhere. It also refuses one whose agent is at no public address.
+func (a *Agents) Accept(ctx context.Context, u *unit.Unit) error {
+	agent, err := agentOf(u)
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // there is none to be asked
+	case agent.Auth != nil:
 		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", u.Name).
 			WithHint("keep it in one of the server's `units` directories")
 	}
-	return nil
+	return a.checkUploaded(ctx, agent)
 }
 
 // agentOf returns the address and the settings of a unit's agent.

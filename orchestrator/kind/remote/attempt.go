@@ -90,7 +90,7 @@ func (x *execution) client() (*agentapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, secret, err := x.agents.client(x.Unit.Name, agent, x.Limits)
+	client, secret, err := x.agents.client(x.Unit, agent, x.Limits)
 	x.secret = secret
 	return client, err
 }

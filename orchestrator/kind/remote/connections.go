@@ -11,15 +11,18 @@ import (
 
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/protocol/a2a/peer"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 // clients makes a client for each call of an agent. It keeps the connections of each unit for
 // the next call. The secret is read anew for each call.
 type clients struct {
 	secrets secrets.Files
+	door    *egress.Door // the way to the agents of uploaded units
 	logger  *slog.Logger
 
 	mu    sync.Mutex
@@ -30,21 +33,22 @@ type clients struct {
 type connections struct {
 	url       string
 	ca        []byte
+	uploaded  bool
 	transport *http.Transport
 }
 
-func newClients(s secrets.Files, logger *slog.Logger) *clients {
-	return &clients{secrets: s, logger: logger, known: map[string]*connections{}}
+func newClients(s secrets.Files, door *egress.Door, logger *slog.Logger) *clients {
+	return &clients{secrets: s, door: door, logger: logger, known: map[string]*connections{}}
 }
 
 // client returns a client for one request to a unit's agent, and the secret that it sends. The
 // run's limit of time ends the request; the client's own timeouts are longer. The error is a
 // fault about the secret.
-func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Limits) (client *agentapi.Client, secret agentapi.Secret, err error) {
+func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Limits) (client *agentapi.Client, secret agentapi.Secret, err error) {
 	opts := agentapi.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
-		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(unit, remote)}, Log: c.logger,
+		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(u, remote)}, Log: c.logger,
 	}
 	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
 		return nil, "", err
@@ -54,8 +58,8 @@ func (c *clients) client(unit string, remote *capsule.Remote, limits runtime.Lim
 }
 
 // peer is client for an agent of the A2A protocol.
-func (c *clients) peer(unit string, remote *capsule.Remote) (client *peer.Client, secret agentapi.Secret, err error) {
-	opts := peer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(unit, remote)}
+func (c *clients) peer(u *unit.Unit, remote *capsule.Remote) (client *peer.Client, secret agentapi.Secret, err error) {
+	opts := peer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(u, remote)}
 	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
 		return nil, "", err
 	}
@@ -84,24 +88,36 @@ func answerLimits(limits runtime.Limits) agentapi.Limits {
 	return agentapi.Limits{Answer: one, Line: one, Event: one, Stream: max(agentapi.DefaultLimits().Stream, 2*one)}
 }
 
-// transport returns the connections of a unit. If its address or its certificates have
+// transport returns the connections of a unit. If its address, its certificates or its source have
 // changed, they are new ones.
-func (c *clients) transport(unit string, remote *capsule.Remote) *http.Transport {
+func (c *clients) transport(u *unit.Unit, remote *capsule.Remote) http.RoundTripper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := c.known[unit]
-	if old != nil && old.url == remote.URL && bytes.Equal(old.ca, remote.CA) {
-		return old.transport
+	uploaded := u.Source == unit.FromUpload
+	old := c.known[u.Name]
+	if old != nil && old.url == remote.URL && bytes.Equal(old.ca, remote.CA) && old.uploaded == uploaded {
+		return old.roundTripper()
 	}
 	if old != nil {
 		old.transport.CloseIdleConnections() // those in use close when they become idle
 	}
-	made := &connections{url: remote.URL, ca: remote.CA, transport: agentapi.NewTransport()}
+	made := &connections{url: remote.URL, ca: remote.CA, uploaded: uploaded, transport: agentapi.NewTransport()}
+	if uploaded {
+		made.transport.Proxy = nil // its address would be the one that is checked
+		made.transport.DialContext = c.dialUploaded
+	}
 	if len(remote.CA) > 0 {
 		made.transport.TLSClientConfig = &tls.Config{RootCAs: certPool(remote.CA), MinVersion: tls.VersionTLS12}
 	}
-	c.known[unit] = made
-	return made.transport
+	c.known[u.Name] = made
+	return made.roundTripper()
+}
+
+func (c *connections) roundTripper() http.RoundTripper {
+	if c.uploaded {
+		return staying{c.transport}
+	}
+	return c.transport
 }
 
 // certPool returns the certificates of the system and those of a unit.

@@ -70,7 +70,7 @@ func (x *execution) errand() (*errand, error) {
 		return nil, err
 	}
 	e := &errand{execution: x, remote: remote, heardAt: time.Now()}
-	if e.client, x.secret, err = x.agents.peer(x.Unit.Name, remote); err != nil {
+	if e.client, x.secret, err = x.agents.peer(x.Unit, remote); err != nil {
 		return nil, err
 	}
 	switch saved := x.Saved.(type) {

@@ -16,13 +16,15 @@ var errTimeout = errors.New("the time for the answer is over")
 var ErrUnheard = errors.New("the agent may have the message")
 
 // explain is the error of a call that the SDK says has failed: a *Violation, a *Refusal, an Unavailable or a Deadline
-// fault, or the cause of ctx's end.
+// fault, a Forbidden one of the transport, or the cause of ctx's end.
 func explain(ctx context.Context, x *exchange, err error) error {
 	switch {
 	case x.violation != nil:
 		return x.violation
 	case ctx.Err() != nil:
 		return ended(ctx)
+	case fault.Is(x.lost, fault.Forbidden): // the transport of whoever asks may not reach the agent
+		return fault.Public(x.lost)
 	case x.lost != nil:
 		return fault.Wrap(fault.Unavailable, agentapi.Reason(x.lost), "%s", x.whereLost()).WithHint("is it running, and is its address right?")
 	case x.status == 0:
