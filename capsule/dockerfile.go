@@ -36,9 +36,8 @@ func parseDockerfile(raw []byte) dockerfile {
 	stage := ""
 	all := instructions(string(raw))
 	d.copiedTo, d.fetches = copiedTo(all), fetches(string(raw))
-	unclear := ""
-	d.begins, unclear = begins(string(raw))
-	d.fetches = cmp.Or(d.fetches, unclear)
+	bases, pulls := begins(string(raw))
+	d.begins, d.fetches = bases, cmp.Or(d.fetches, pulls)
 	d.stages = map[string]bool{}
 	for _, fields := range all {
 		switch strings.ToUpper(fields[0]) {

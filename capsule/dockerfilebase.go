@@ -26,9 +26,9 @@ const (
 	mostValues = 100
 )
 
-// begins is Capsule.Bases of a Dockerfile's text. unclear is a FROM whose image depends on
-// something that the Dockerfile doesn't say; "" is none.
-func begins(text string) (bases []string, unclear string) {
+// begins is Capsule.Bases of a Dockerfile's text. fetches is a FROM whose image is named by an
+// address, or depends on something that the Dockerfile doesn't say; "" is none.
+func begins(text string) (bases []string, fetches string) {
 	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 	values := argValues(lines)
 	seen := map[string]bool{}
@@ -43,6 +43,9 @@ func begins(text string) (bases []string, unclear string) {
 			return bases, fmt.Sprintf("FROM %s, whose image isn't known (Dockerfile:%d)", words[0], i+1)
 		}
 		for _, image := range images {
+			if isByAddress(image) {
+				return bases, fmt.Sprintf("FROM %s (Dockerfile:%d)", image, i+1)
+			}
 			if image != "scratch" && !slices.Contains(bases, image) {
 				bases = append(bases, image)
 			}

@@ -22,11 +22,20 @@ func TestWhatABuildMayBeginUpon(t *testing.T) {
 		"FROM ${B-debian}":                                            "debian",
 		"FROM debian\nRUN <<X\nFROM evil\nX":                          "debian evil",
 		"FROM debian\nRUN psql -c \"select\\\nFROM users where 1\"":   "debian",
-		"FROM $B":                       "?",
-		"FROM ${B:+x}":                  "?",
-		"ARG A=$B\nARG B=$A\nFROM $A":   "?",
-		"FROM de\\bian":                 "?",
-		"ARG A=$A$A$A$A\nFROM $A$A$A$A": "?",
+		"FROM ghcr.io/a/b:1\nFROM registry.example/x@sha256:0":        "ghcr.io/a/b:1 registry.example/x@sha256:0",
+		"FROM localhost:5000\nFROM a/b":                               "localhost:5000 a/b",
+		"FROM 127.0.0.1:9/x":                                          "?",
+		"FROM http://127.0.0.1/x":                                     "?",
+		"FROM registry.example:5000/x":                                "?",
+		"FROM localhost/x AS y":                                       "?",
+		"FROM 10.0.0.1/x@sha256:0":                                    "?",
+		"ARG B=127.0.0.1:9/x\nFROM $B":                                "?",
+		"FROM ${B:-[::1]:9/x}":                                        "?",
+		"FROM $B":                                                     "?",
+		"FROM ${B:+x}":                                                "?",
+		"ARG A=$B\nARG B=$A\nFROM $A":                                 "?",
+		"FROM de\\bian":                                               "?",
+		"ARG A=$A$A$A$A\nFROM $A$A$A$A":                               "?",
 	} {
 		bases, unclear := begins(text)
 		if unclear != "" {
@@ -40,6 +49,7 @@ func TestWhatABuildMayBeginUpon(t *testing.T) {
 
 func TestATriggerThatFetches(t *testing.T) {
 	for trigger, fetches := range map[string]bool{
+		"COPY --from=127.0.0.1:9/x /a /x": true, "RUN --mount=from=$X ls": true, "COPY --from=debian /a /x": false,
 		"ADD http://127.0.0.1/x /x": true, "add $U /x": true, "ADD . /x": false, "RUN curl http://127.0.0.1": false, "COPY http:/x /x": false,
 	} {
 		if got := TriggerFetches(trigger); (got != "") != fetches {

@@ -11,8 +11,9 @@ import (
 )
 
 // Fetches says what the Dockerfile makes the engine fetch by itself, in the engine's own
-// network, whatever network the build has: `ADD` of an address, or a `# syntax` that another
-// program interprets. It is "" if the Dockerfile surely does no such thing.
+// network, whatever network the build has: `ADD` of an address, `FROM`, `COPY --from` or `RUN
+// --mount` of an image whose registry is an address, or a `# syntax` that another program interprets.
+// It is "" if the Dockerfile surely does no such thing.
 func (c *Capsule) Fetches() string { return c.dockerfile.fetches }
 
 // Builders read a Dockerfile in different ways: older ones know no here-documents, a line's
@@ -29,8 +30,9 @@ func fetches(text string) string {
 	if found := foreignSyntax(lines); found != "" {
 		return found
 	}
+	values := argValues(lines)
 	for i := range lines {
-		if found := fetchedBy(lines[i:]); found != "" {
+		if found := fetchedBy(lines[i:], values); found != "" {
 			return fmt.Sprintf("%s (Dockerfile:%d)", found, i+1)
 		}
 	}
@@ -40,7 +42,7 @@ func fetches(text string) string {
 // TriggerFetches is Capsule.Fetches of an ONBUILD instruction of a base image, without its word
 // ONBUILD.
 func TriggerFetches(instruction string) string {
-	return fetchedBy(strings.Split(instruction, "\n"))
+	return fetchedBy(strings.Split(instruction, "\n"), nil)
 }
 
 var (
@@ -64,27 +66,38 @@ func foreignSyntax(lines []string) string {
 }
 
 const (
-	// mostContinued bounds the lines of one ADD, and so the time to read a Dockerfile.
+	// mostContinued bounds the lines of one instruction, and so the time to read a Dockerfile.
 	mostContinued = 100
 	addWord       = "ADD"
 	onbuildWord   = "ONBUILD"
 )
 
 // fetchedBy returns what the instruction fetches that may begin at the first line.
-func fetchedBy(lines []string) string {
-	joined, whole := joinWhile(lines, mayBeginAdd)
+func fetchedBy(lines []string, values map[string][]string) string {
+	joined, whole := joinWhile(lines, mayFetch)
 	words := strings.Fields(joined)
 	for len(words) > 0 && strings.EqualFold(words[0], onbuildWord) {
 		words = words[1:]
 	}
-	if len(words) == 0 || !strings.EqualFold(words[0], addWord) {
+	if len(words) == 0 {
 		return ""
 	}
+	_, rest, _ := strings.Cut(joined, words[0])
+	switch word := strings.ToUpper(words[0]); word {
+	case addWord:
+		return addedBy(rest, whole)
+	case copyWord, runWord:
+		return pulledBy(word, rest, whole, values)
+	}
+	return ""
+}
+
+// addedBy returns what an ADD fetches.
+func addedBy(args string, whole bool) string {
 	if !whole {
 		return fmt.Sprintf("an ADD of more than %d lines", mostContinued)
 	}
-	_, rest, _ := strings.Cut(joined, words[0])
-	for _, source := range addSources(rest) {
+	for _, source := range addSources(args) {
 		if mayBeRemote(source) {
 			return "ADD " + fault.Quote(source)
 		}
@@ -125,16 +138,22 @@ func continues(line string) (before string, continued bool) {
 	return before, len(before) < len(line)
 }
 
-// mayBeginAdd reports whether a text can still become an ADD.
-func mayBeginAdd(text string) bool {
-	words := strings.Fields(strings.ToUpper(text))
-	for len(words) > 0 && words[0] == onbuildWord {
-		words = words[1:]
+var fetchingWords = []string{addWord, copyWord, runWord}
+
+// mayFetch reports whether a text can still become an instruction that fetches.
+func mayFetch(text string) bool {
+	begins := "" // the instruction, or the beginning of its word
+	for word := range strings.FieldsSeq(text) {
+		switch word = strings.ToUpper(word); {
+		case begins != "":
+			return false
+		case slices.Contains(fetchingWords, word):
+			return true
+		case word != onbuildWord:
+			begins = word
+		}
 	}
-	if len(words) == 0 || words[0] == addWord {
-		return true
-	}
-	return len(words) == 1 && (strings.HasPrefix(addWord, words[0]) || strings.HasPrefix(onbuildWord, words[0]))
+	return begins == "" || slices.ContainsFunc(append(fetchingWords, onbuildWord), func(word string) bool { return strings.HasPrefix(word, begins) })
 }
 
 var inlineFile = lazyregexp.New(`^<<-?(?:\w+|"\w+"|'\w+')$`)
