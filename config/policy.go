@@ -38,6 +38,7 @@ type PolicyConfig struct {
 
 	BuildNetworks []string // "none", "default"
 	BuildFetch    bool     // a Dockerfile may fetch from elsewhere by itself
+	Image         int64    // bytes of a unit's image, with what it stands on
 
 	Upstreams []string // that a unit may use; AnyName is all that there are
 	Secrets   []string // that its program may get in its environment; AnyName is all
@@ -65,7 +66,7 @@ func (p *PolicyConfig) settings() []setting {
 	return p.table(map[string]string{
 		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB", "timeout": "168h",
 		"retries": "100", "runtimes": AnyRuntime, "read_only": "false", "reuse": "10000", "warm": "1000",
-		"build_networks": "none,default", "build_fetch": "false", "upstreams": AnyName,
+		"build_networks": "none,default", "build_fetch": "false", "image": "16TiB", "upstreams": AnyName,
 	})
 }
 
@@ -73,7 +74,7 @@ func (p *PolicyConfig) settings() []setting {
 func (p *PolicyConfig) uploadSettings() []setting {
 	return p.table(map[string]string{
 		"networks": "none", "memory": "2GiB", "cpus": "2", "pids": "512", "output": "1GiB", "timeout": "1h",
-		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0", "build_networks": "none", "build_fetch": "false",
+		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0", "build_networks": "none", "build_fetch": "false", "image": "4GiB",
 	})
 }
 
@@ -96,7 +97,8 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		{"reuse", integer{&p.Reuse, 1, 10_000}, "", "the most runs that one container may serve"},
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
 		{"build_networks", words(&p.BuildNetworks, "networks", buildWords, "a network of builds"), "", "networks that the build of a unit's image may have, of which build_network chooses"},
-		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
+		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, FROM and COPY --from of an image whose registry is one, each also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
+		{"image", size{&p.Image, 1, 16 * quantity.TiB}, "", "the largest image that a unit may have, with the one that it stands on; a larger one is removed when it is built"},
 		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
 		{"secrets", secretNames(&p.Secrets), "", "secrets that a unit's program may get in its environment; any is all of them"},
 	}
@@ -163,6 +165,7 @@ func strictest(a, b PolicyConfig) PolicyConfig {
 
 		BuildNetworks: both(a.BuildNetworks, b.BuildNetworks, ""),
 		BuildFetch:    a.BuildFetch && b.BuildFetch,
+		Image:         min(a.Image, b.Image),
 
 		Upstreams: both(a.Upstreams, b.Upstreams, AnyName),
 		Secrets:   both(a.Secrets, b.Secrets, AnyName),

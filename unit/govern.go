@@ -171,6 +171,16 @@ func (u *Unit) RefuseFetch(what string) error {
 	return u.refuse("build_fetch", what, "true")
 }
 
+// RefuseImage is the refusal of a unit whose image has so many bytes, or nil where its bounds allow
+// that.
+func (u *Unit) RefuseImage(bytes int64) error {
+	if most := u.Policy.Bounds.ImageBytes; most == 0 || bytes <= most {
+		return nil
+	}
+	megabytes := (bytes + quantity.MiB - 1) / quantity.MiB * quantity.MiB
+	return u.refuse("image", "an image of "+quantity.SizeText(megabytes), quantity.SizeText(megabytes))
+}
+
 func (u *Unit) refuse(key, what, allowing string) *fault.Error {
 	return fault.New(fault.Forbidden, "%q may not be run here: %s doesn't allow it %s", u.Name, u.Policy.Bounds.Rule(key), what).
 		WithHint("the operator can allow it in the server's file: %s", fmt.Sprintf("unit.%s.policy.%s: %s", u.Name, key, allowing))

@@ -94,6 +94,7 @@ type Bounds struct {
 	BuildNetwork  string   // what builds have: NoNetwork, or the engine's own
 	BuildNetworks []string // of which it may have; nil: any
 	NoFetch       bool     // its Dockerfile may not fetch by itself; see capsule.Capsule.Fetches
+	ImageBytes    int64    // of its image, with what that stands on; 0: any
 
 	// Of services outside.
 	Services  []string // names of the upstreams that there are; nil: nobody knows

@@ -56,6 +56,29 @@ func TestADockerfileMayNotFetch(t *testing.T) {
 	}
 }
 
+func TestAnUploadedImageHasABoundOfSize(t *testing.T) {
+	for name, c := range map[string]struct{ file, rule string }{
+		"by default":      {"", ""},
+		"of uploads":      {"policy: {uploads: {image: 99MiB}}", "policy.uploads.image"},
+		"of all":          {"policy: {image: 1MiB}", "policy.image"},
+		"of another unit": {"policy: {image: 1MiB}\nunit: {u: {policy: {image: 1GiB}}}", ""},
+		"of this unit":    {"unit: {u: {policy: {image: 104857599B}}}", "unit.u.policy.image"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service, _ := policed(t, c.file)
+			_, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
+			public := fault.Public(err)
+			if (err != nil) != (c.rule != "") || err != nil && (!fault.Is(err, fault.Forbidden) || !strings.Contains(public.Msg, c.rule+" doesn't allow it an image of 100MiB") ||
+				!strings.HasSuffix(public.Hint, "unit.u.policy.image: 100MiB")) {
+				t.Errorf("%v, %q", err, public.Hint)
+			}
+			if _, err := service.Unit(t.Context(), "u"); (err == nil) != (c.rule == "") {
+				t.Errorf("it is there: %v", err)
+			}
+		})
+	}
+}
+
 func TestTheNetworkOfBuildsIsTold(t *testing.T) {
 	for name, c := range map[string]struct{ file, directory, upload string }{
 		"by default":    {"", "none", "none"},

@@ -98,7 +98,7 @@ func (c *Containers) build(ctx context.Context, u *unit.Unit, progress func(runt
 	c.asked.Store(found.ref, time.Now())
 	found.image, err = c.engine.Image(ctx, found.ref)
 	if err == nil {
-		return found, false, nil
+		return found, false, c.checkSize(ctx, u, found)
 	}
 	if !fault.Is(err, fault.NotFound) {
 		return found, false, fmt.Errorf("look up image: %w", err)
@@ -108,7 +108,20 @@ func (c *Containers) build(ctx context.Context, u *unit.Unit, progress func(runt
 	}
 	var failed error
 	err = aside(ctx, func() { found.image, failed = c.buildMissing(ctx, u, recipe, progress) })
-	return found, true, cmp.Or(failed, err)
+	if err = cmp.Or(failed, err); err == nil {
+		err = c.checkSize(ctx, u, found)
+	}
+	return found, true, err
+}
+
+// checkSize returns a fault if an image is larger than the unit's may be, and removes it.
+func (c *Containers) checkSize(ctx context.Context, u *unit.Unit, found foundImage) error {
+	refusal := u.RefuseImage(found.image.SizeBytes)
+	if refusal != nil {
+		found.image.Tags = []string{found.ref}
+		c.removeImage(context.WithoutCancel(ctx), found.image)
+	}
+	return refusal
 }
 
 // buildMissing builds an image, and before that the base image if it stands on that.

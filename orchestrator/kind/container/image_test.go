@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/images"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/unit"
 )
 
 func (b *bench) count(method string) (n int) {
@@ -185,5 +186,37 @@ func TestOnlySoManyContainersStartAtOnce(t *testing.T) {
 	starts.Release(1)
 	if err := acquire(t.Context(), starts); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAnImageThatIsTooLargeIsRemoved(t *testing.T) {
+	b := newBench(t)
+	b.engine.AddImage(runtime.Image{ID: "sha256:large", Tags: []string{"large"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64", SizeBytes: 9<<20 + 1})
+	b.unit = load(t, map[string]string{"Dockerfile": "FROM large\nCMD [\"worker\"]\n", "tools.yaml": worker["tools.yaml"], "agent.yaml": worker["agent.yaml"], "schema.json": worker["schema.json"]})
+	b.unit.Policy.Bounds = unit.Bounds{ImageBytes: 9 << 20, Rules: map[string]string{"image": "policy.uploads.image"}}
+	isThere := func() bool {
+		_, err := b.engine.Image(t.Context(), b.kind.Image(b.unit))
+		return err == nil
+	}
+	refused := func(when string) {
+		t.Helper()
+		_, _, _, err := b.kind.Build(t.Context(), b.unit, quiet)
+		public := fault.Public(err)
+		if !fault.Is(err, fault.Forbidden) || !strings.Contains(public.Msg, "policy.uploads.image doesn't allow it an image of 10MiB") || !strings.HasSuffix(public.Hint, "unit.worker.policy.image: 10MiB") {
+			t.Errorf("%s: %v, %q", when, err, public.Hint)
+		}
+		if isThere() {
+			t.Errorf("%s: it is there", when)
+		}
+	}
+	refused("when it is built")
+	b.unit.Policy.Bounds.ImageBytes = 10 << 20
+	if _, _, _, err := b.kind.Build(t.Context(), b.unit, quiet); err != nil || !isThere() {
+		t.Errorf("within its bound: %v", err)
+	}
+	b.unit.Policy.Bounds.ImageBytes = 1
+	refused("when the bound was lowered")
+	if _, err := b.engine.Image(t.Context(), "large"); err != nil {
+		t.Errorf("what it stands on: %v", err)
 	}
 }
