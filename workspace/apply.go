@@ -20,6 +20,9 @@ type ApplyOptions struct {
 	// Further says that a part of the changes may be there already, as those of the earlier turns
 	// of a session.
 	Further bool
+	// Repositories lets changes make, or change, a repository that isn't in a .git: a fixture. Git
+	// and the like start programs that a repository names.
+	Repositories bool
 	// Open returns the new content of a changed file.
 	Open func(change api.Change) (io.ReadCloser, error)
 
@@ -27,7 +30,8 @@ type ApplyOptions struct {
 }
 
 // Apply writes changes into a directory: all of them, or none. Each file must still be what the
-// run got. Nothing is written through a link or into a .git. Where a process was killed within
+// run got. Nothing is written through a link or into a .git, and no repository is made: a Forbidden
+// fault has a finding for each file that would be in one. Where a process was killed within
 // Apply, the same call goes on with it. The error is a fault: a Conflict one has a finding for
 // each file that is in the way.
 func Apply(dir string, changes []api.Change, o ApplyOptions) error {
@@ -176,8 +180,10 @@ func (a *applying) check(begun bool) error {
 	switch {
 	case done == len(a.changes) && done > 0:
 		return fault.New(fault.Conflict, "the changes are applied already: nothing was written")
-	case len(found) == 0:
+	case len(found) == 0 && begun:
 		return nil
+	case len(found) == 0:
+		return a.checkRepositories()
 	case begun:
 		return fault.New(fault.Conflict, "%d of the files were changed since the apply was killed: the others are as they were left", len(found)).
 			WithFindings(found).WithHint("make them what they were, or remove %s to leave all as it is", stageName)
@@ -247,11 +253,16 @@ func (a *applying) isEmptied(dir string) bool {
 	leftOver := errors.New("something stays")
 	return safefs.EachEntry(a.root, dir, func(entry fs.DirEntry) error {
 		name := path.Join(dir, entry.Name())
-		if entry.IsDir() && a.isEmptied(name) || a.removes(name) {
+		if a.goes(name, entry) {
 			return nil
 		}
 		return leftOver
 	}) == nil
+}
+
+// goes reports whether the changes remove what is there, and leave nothing in it.
+func (a *applying) goes(name string, entry fs.DirEntry) bool {
+	return entry.IsDir() && a.isEmptied(name) || a.removes(name)
 }
 
 func (a *applying) removes(name string) bool {

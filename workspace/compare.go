@@ -74,6 +74,7 @@ type comparison struct {
 	was            map[string]Entry // what isn't deleted is taken out
 	dropped        map[string]bool  // names of files and directories that are left out
 	seen           []*seen
+	made           repositories // of what was seen
 	walked         int
 	tally          tally
 	found          api.Changes
@@ -137,6 +138,10 @@ func (c *comparison) warn(format string, args ...any) {
 }
 
 func (c *comparison) changes() error {
+	c.made = repositories{}
+	for _, s := range c.seen {
+		c.made.add(s.name)
+	}
 	for _, s := range c.seen {
 		was, known := c.was[s.name]
 		if known && s.now == was {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -32,22 +33,36 @@ func nameProblem(name string) string {
 	return ""
 }
 
+// plain returns a path as any system may read it: some file systems ignore case, some characters,
+// or what stands at the end of a name, and one takes a backslash for a slash.
+func plain(name string) string {
+	parts := strings.Split(strings.ReplaceAll(name, `\`, "/"), "/")
+	for i, part := range parts {
+		part = strings.Map(visible, part)
+		part, _, _ = strings.Cut(part, ":") // a stream of NTFS
+		parts[i] = cmp.Or(strings.ToLower(strings.ToUpper(strings.TrimRight(part, ". "))), "_")
+	}
+	return strings.Join(parts, "/")
+}
+
+// called reports whether a plain part of a path is, or may be, a name in small letters: NTFS knows
+// one that is no name of DOS by a second one.
+func called(part, name string) bool {
+	bare := strings.TrimLeft(name, ".")
+	const most = 8 // characters of a name of DOS
+	second := bare != name || len(name) > most
+	return part == name || second && part == bare[:min(len(bare), most-2)]+"~1"
+}
+
 // inGit reports whether a path is, or leads into, what git takes for its own directory on any
-// system: some file systems ignore case, some characters, or know it by a second name.
+// system.
 func inGit(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if isGitDir(part) {
+	for part := range strings.SplitSeq(plain(name), "/") {
+		if called(part, gitDir) {
 			return true
 		}
 	}
 	return false
-}
-
-func isGitDir(part string) bool {
-	part = strings.Map(visible, part)
-	part, _, _ = strings.Cut(part, ":") // a stream of NTFS
-	part = strings.TrimRight(part, ". ")
-	return strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1")
 }
 
 // visible drops the characters that HFS+ ignores in names.
@@ -61,8 +76,8 @@ func visible(r rune) rune {
 
 // ours reports whether a path is what Apply makes for a while.
 func ours(name string) bool {
-	top, _, _ := strings.Cut(name, "/")
-	return top == stageName
+	top, _, _ := strings.Cut(plain(name), "/")
+	return called(top, stageName)
 }
 
 // linkProblem says why a symbolic link can't be part of a project; "" if it can. A target has

@@ -232,7 +232,7 @@ func (s *scanner) take(name string, info fs.FileInfo, err error) error {
 
 func isEmpty(root *os.Root) bool {
 	return !errors.Is(safefs.EachEntry(root, ".", func(entry fs.DirEntry) error {
-		if !isGitDir(entry.Name()) {
+		if !inGit(entry.Name()) {
 			return fs.SkipAll
 		}
 		return nil

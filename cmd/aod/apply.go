@@ -10,8 +10,9 @@ import (
 
 // applyFlags say where changes go.
 type applyFlags struct {
-	dir   string
-	check bool
+	dir          string
+	check        bool
+	repositories bool
 }
 
 func (a *app) applyCommand() *cobra.Command {
@@ -21,8 +22,9 @@ func (a *app) applyCommand() *cobra.Command {
 		Short: "Bring what an agent changed back to the project",
 		Long: `Write what a run made of the files that --workspace gave it: all of it, or nothing. Each file
 must still be what the run got; else nothing is written, and each conflict is named. Nothing is
-written through a link or into .git. A killed apply is ended by the same command. Of a session it
-is what its turns made so far: what was applied after an earlier turn may be there already.`,
+written through a link or into .git, and no repository is made: git and the like start programs
+that one names. A killed apply is ended by the same command. Of a session it is what its turns
+made so far: what was applied after an earlier turn may be there already.`,
 		Example: "  aod apply 0198c0de-…\n  aod apply 0198c0de-… --check\n  aod apply 0198c0de-… --dir ~/src/shop",
 		Args:    exactly(1, "the id of a run or a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,6 +33,7 @@ is what its turns made so far: what was applied after an earlier turn may be the
 	}
 	cmd.Flags().StringVar(&flags.dir, "dir", ".", "the directory of the project")
 	cmd.Flags().BoolVar(&flags.check, "check", false, "write nothing, and say whether it could be")
+	cmd.Flags().BoolVar(&flags.repositories, "with-repositories", false, "also make or change repositories that aren't in a .git: fixtures that you have read")
 	return cmd
 }
 
@@ -43,7 +46,8 @@ func (a *app) apply(ctx context.Context, id string, flags applyFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := workspace.Apply(flags.dir, found.Changes, workspace.ApplyOptions{Run: of.id, Check: flags.check, Further: of.listed != nil, Open: of.open(ctx)}); err != nil {
+	opts := workspace.ApplyOptions{Run: of.id, Check: flags.check, Further: of.listed != nil, Repositories: flags.repositories, Open: of.open(ctx)}
+	if err := workspace.Apply(flags.dir, found.Changes, opts); err != nil {
 		return err
 	}
 	verb := "applied"
