@@ -70,6 +70,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		SilenceUsage:               true,
 		Args:                       knownCommand,
 		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return a.checkPlace(cmd) },
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(a.stdout)

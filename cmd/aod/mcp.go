@@ -80,6 +80,9 @@ func (a *app) serveMCP(cmd *cobra.Command, flags mcpFlags) error {
 		return err
 	}
 	opts.Logger = newLogger(a.stderr, "text", "warn")
+	if cmd.Flags().Changed("units") && cmd.Flags().Changed("server") {
+		return fault.New(fault.Input, "with --units this command runs units here, and --server names another place").WithHint("give one of them")
+	}
 	if !cmd.Flags().Changed("units") {
 		server, err := a.connect()
 		if err == nil {

@@ -42,9 +42,6 @@ Without a terminal the shell reads its commands from stdin.`,
 var findShell = []string{"/bin/sh", "-c", "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"}
 
 func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
-	if a.server != "" {
-		return fault.New(fault.Input, "a shell is for this machine: a server opens none").WithHint("leave out --server, and unset AOD_SERVER")
-	}
 	if flags.input.input == "-" {
 		return fault.New(fault.Input, "--input - can't be used here: stdin is the shell's").WithHint("give the input by --input @FILE")
 	}

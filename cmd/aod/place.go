@@ -1,0 +1,60 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/fault"
+)
+
+// place says how a command that asks no server takes one that is named.
+type place int
+
+const (
+	anywhere place = iota // it asks the server
+	// atHome works on what a server has beside this command, or in its stead: another server that is
+	// named, also by AOD_SERVER, is another place.
+	atHome
+	// here is about this program, its machine or files that are named: AOD_SERVER is no matter,
+	// --server is a mistake.
+	here
+)
+
+// places are those of the commands, and of all that are below one.
+var places = map[string]place{
+	"token": atHome, "secret": atHome, "config": atHome, "backup": atHome, "restore": atHome,
+	"build": atHome, "test": atHome, "shell": atHome, "au": atHome, "agent check": atHome,
+	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here, "version": here,
+}
+
+func placeOf(cmd *cobra.Command) place {
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		if at := places[pathOf(cmd)]; at != anywhere {
+			return at
+		}
+	}
+	return anywhere
+}
+
+// pathOf is the name of a command below the root: "token add".
+func pathOf(cmd *cobra.Command) string {
+	name := cmd.Name()
+	for cmd = cmd.Parent(); cmd != nil && cmd.HasParent(); cmd = cmd.Parent() {
+		name = cmd.Name() + " " + name
+	}
+	return name
+}
+
+// checkPlace refuses to do on this machine what is asked of a server elsewhere. The server of the
+// data directory is here; and --data says more than AOD_SERVER.
+func (a *app) checkPlace(cmd *cobra.Command) error {
+	byFlag := cmd.Flags().Changed("server")
+	switch at := placeOf(cmd); {
+	case a.server == "", at == anywhere, at == here && !byFlag, !byFlag && cmd.Flags().Changed("data"):
+		return nil
+	}
+	if own, err := a.localServer(); err == nil && sameServer(own, a.server) {
+		return nil
+	}
+	return fault.New(fault.Input, "%s works on this machine, and --server or AOD_SERVER names a server elsewhere: nothing was done", cmd.CommandPath()).
+		WithHint("for that server, do it on its machine: there, --data names its data directory. To do it here, leave out --server and unset AOD_SERVER")
+}
