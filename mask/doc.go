@@ -4,7 +4,8 @@
 //
 //	New          a Masker, with values of its own
 //	Masker.Text  a whole text
-//	Masker.JSON  the strings of a document
+//	Masker.JSON  the strings of a document, also its names
+//	Names        keeps masked names apart
 //	NewLines     a log, line by line
 //	NewPieces    a text, piece by piece
 //	NewWriter    a stream, whatever the pieces are in which it comes

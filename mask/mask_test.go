@@ -2,6 +2,8 @@ package mask
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +130,48 @@ func TestALineIsShownAtOnce(t *testing.T) {
 func TestWithoutAddresses(t *testing.T) {
 	if got := New().WithoutAddresses().Text("ada@example.org, token=abc"); got != "ada@example.org, token=****" {
 		t.Error(got)
+	}
+}
+
+func TestNamesOfADocument(t *testing.T) {
+	for name, c := range map[string]struct{ document, want string }{
+		"a given value":        {`{"the-very-own value\nof two lines":1}`, `{"****ines":1}`},
+		"an escaped one":       {`{"is the-very-own \u0076alue\nof two lines!":{"n" : "x"}}`, `{"is ****ines!":{"n" : "x"}}`},
+		"a key":                {`{"a":{"sk-abcdefghijklmnop":"sk-abcdefghijklmnop"}}`, `{"a":{"****mnop":"****mnop"}}`},
+		"two of the same":      {`{"sk-abcdefghijklmnop":1,"sk-ABCDefghijklmnop":2,"sk-abcdefghIJKLmnop":3}`, `{"****mnop":1,"2-****mnop":2,"3-****mnop":3}`},
+		"one that is there":    {`{"sk-abcdefghijklmnop":1,"sk-ABCDefghijklmnop":2,"****mnop":3,"2-****mnop":4}`, `{"3-****mnop":1,"4-****mnop":2,"****mnop":3,"2-****mnop":4}`},
+		"of two objects":       {`[{"sk-abcdefghijklmnop":{"sk-abcdefghijklmnop":1}},{"sk-abcdefghijklmnop":2}]`, `[{"****mnop":{"****mnop":1}},{"****mnop":2}]`},
+		"a secret behind one":  {`{"sk-abcdefghijklmnop password":"hunter2"}`, `{"****mnop password":"****"}`},
+		"twice, none masked":   {`{"a":1,"a":2}`, `{"a":1,"a":2}`},
+		"what is in a text":    {`{"a":"{\"sk-abcdefghijklmnop\":1}"}`, `{"a":"{\"****mnop\":1}"}`},
+		"a list and no object": {`["sk-abcdefghijklmnop",[],{}]`, `["****mnop",[],{}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New(given)
+			got, err := m.JSON([]byte(c.document))
+			if err != nil || string(got) != c.want {
+				t.Errorf("%s, %v; want %s", got, err, c.want)
+			}
+			if again, err := m.JSON(got); err != nil || string(again) != c.want {
+				t.Errorf("masked twice it is %s, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestManyNamesThatBecomeTheSameTakeNoLongTime(t *testing.T) {
+	var document strings.Builder
+	const many = 100_000
+	for i := range many {
+		fmt.Fprintf(&document, `,"token=%d":0`, i)
+	}
+	got, err := New().JSON([]byte("{" + document.String()[1:] + "}"))
+	var names map[string]int
+	if err == nil {
+		err = json.Unmarshal(got, &names)
+	}
+	if err != nil || len(names) != many {
+		t.Errorf("%d names are left of %d: %v", len(names), many, err)
 	}
 }
 

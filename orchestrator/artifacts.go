@@ -36,15 +36,35 @@ type shown struct {
 	known  bool       // what follows was counted
 	closed bool       // the run is over
 	ids    map[string]bool
-	began  map[string]bool // the artifacts of this attempt, by id
+	began  map[string]bool    // the artifacts of this attempt, by id
+	names  map[shownAs]string // the true names of files
 	parts  int
 	bytes  int
 	files  int
 	size   int64 // bytes of the files
 }
 
+// shownAs is a file of an artifact, by the name under which it is shown.
+type shownAs struct{ artifact, name string }
+
 // begin is for a run that is new.
 func (s *shown) begin() { s.known, s.ids, s.began = true, map[string]bool{}, map[string]bool{} }
+
+// nameOf returns the name under which a file is shown: the masked one, or one with a number where
+// that is another file's. This process knows which those are.
+func (s *shown) nameOf(artifact, name, masked string) string {
+	if s.names == nil {
+		s.names = map[shownAs]string{}
+	}
+	free := shownAs{artifact, masked}
+	for n := 2; ; n++ {
+		if is, taken := s.names[free]; !taken || is == name {
+			s.names[free] = name
+			return free.name
+		}
+		free.name = fmt.Sprintf("%d-%s", n, masked)
+	}
+}
 
 // close has everything further refused. It waits for what is being taken.
 func (s *shown) close() {
@@ -89,6 +109,7 @@ func (j *job) show(ctx context.Context, a handoff.Artifact, key store.Key) error
 		if err != nil {
 			return err
 		}
+		file.Name = j.shown.nameOf(part.ID, file.Name, j.Masked(file.Name))
 		part.Parts = []api.Part{{File: &file, MediaType: part.Parts[0].MediaType}}
 	}
 	part = j.MaskedArtifact(part)

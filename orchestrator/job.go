@@ -144,7 +144,7 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.heard.close()
 	j.shown.close()
-	return j.End(j.synced(ctx, result))
+	return j.End(j.synced(ctx, j.withMaskedFiles(ctx, result)))
 }
 
 // noteLog warns once of a log that could not be written.
@@ -281,6 +281,9 @@ func (j *job) attemptOnce(ctx context.Context) (result run.Result, err error) {
 
 func (j *job) attempt(ctx context.Context) (run.Result, error) {
 	if j.resumes() {
+		if err := j.restoreTrueNames(); err != nil {
+			return run.Result{}, run.StorageFault(err)
+		}
 		return j.execution.Resume(ctx)
 	}
 	return j.execution.Attempt(ctx)
@@ -377,7 +380,7 @@ func (j *job) CancelRequest() error { return j.asked }
 // finalise removes everything of the run that isn't kept. It returns an error only when this
 // process has to stop.
 func (j *job) finalise(ctx context.Context) error {
-	j.dropTrueInput()
+	j.dropTruth()
 	j.execution.Settle(j.loop.life)
 	j.EndLog() // of what an earlier process had not read
 	if err := j.Enter(api.Cleanup, ""); err != nil {

@@ -47,14 +47,15 @@ func readTrueInput(path string) (input []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, info.Size()))
 }
 
-// dropTrueInput removes the file when nobody will read it any more. What it can't remove goes
-// with the rest of the directory that isn't kept.
-func (j *job) dropTrueInput() {
-	if !j.Durable || !j.Record.InputMasked {
+// dropTruth removes the files with the true input and the true names of the output files when
+// nobody will read them any more. What it can't remove goes with the rest of the directory that
+// isn't kept.
+func (j *job) dropTruth() {
+	if !j.Durable {
 		return
 	}
-	if err := safefs.IgnoreMissing(os.Remove(trueInputOf(j.Run))); err != nil {
-		j.loop.logger.Warn("true input not removed yet", "run", j.ID, fault.LogAttr(err))
+	if err := errors.Join(safefs.IgnoreMissing(os.Remove(trueInputOf(j.Run))), safefs.IgnoreMissing(os.Remove(trueNamesOf(j.Run)))); err != nil {
+		j.loop.logger.Warn("true input or names not removed yet", "run", j.ID, fault.LogAttr(err))
 	}
 }
 

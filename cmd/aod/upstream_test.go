@@ -30,7 +30,8 @@ const tellScript = `echo "it is $API_KEY"; echo "it is $API_KEY" >&2
 ask POST /progress "" "{\"step\":\"it is $API_KEY\"}"
 ask GET /upstream/svc/hold
 ask GET /upstream/svc/echo
-echo "{\"text\":\"it is $API_KEY\",\"length\":${#API_KEY}}" > /io/output.json
+echo "{\"text\":\"it is $API_KEY\",\"length\":${#API_KEY},\"it is $API_KEY\":1}" > /io/output.json
+echo hello > "/io/output/it is $API_KEY"
 if [[ $(< /io/input.json) == *fail* ]]; then
 	echo "{\"error\":{\"type\":\"it is $API_KEY\",\"message\":\"it is $API_KEY\"}}" > /io/output.json
 	exit 3
@@ -113,7 +114,7 @@ func TestNothingShowsAKeyOrASecret(t *testing.T) {
 		}
 	}
 	for where, text := range shown {
-		if strings.Contains(text, keyCanary) || strings.Contains(text, secretCanary) {
+		if strings.Contains(where+text, keyCanary) || strings.Contains(where+text, secretCanary) {
 			t.Errorf("%s has it", where)
 		}
 	}
@@ -132,6 +133,12 @@ func (s *server) told(r api.Record) {
 	s.t.Helper()
 	if r.Outcome != api.Success || !strings.Contains(string(r.Output), fmt.Sprintf(`"length":%d`, len(secretCanary))) || !strings.Contains(string(r.Output), "it is ****") {
 		s.t.Errorf("%s %s %+v", r.Outcome, r.Output, r.Error)
+	}
+	if len(r.Files) != 1 || r.Files[0].Name != "it is ****cret" || !strings.Contains(string(r.Output), `"it is ****cret":1`) {
+		s.t.Errorf("the names: %s %+v", r.Output, r.Files)
+	}
+	if code, content := s.answer("/v1/runs/" + r.ID + "/files/it%20is%20****cret"); code != http.StatusOK || content != "hello\n" {
+		s.t.Errorf("the file by its masked name: %d %q", code, content)
 	}
 	if u := r.Upstreams; len(u) != 1 || u[0].Name != "svc" || u[0].Requests != 2 || u[0].Refused != 1 || u[0].BytesIn != 9 {
 		s.t.Errorf("%+v", u)

@@ -35,6 +35,10 @@ const (
 // when the run has its outcome, and no backup has it.
 const TrueInput = "input.true.json"
 
+// TrueNames are the names of output files that are masked, by their true ones, for the owner alone.
+// They are removed when the run has its outcome, and no backup has them.
+const TrueNames = "names.true.json"
+
 // The files of an open session's directory. Of a project it has Base and Manifest, too.
 const (
 	Home    = "home"    // what its programs remember

@@ -100,7 +100,10 @@ func (r *Run) maskedJSON(by *mask.Masker, document json.RawMessage) json.RawMess
 
 // MaskedResult returns the end of an attempt as it may be stored and shown.
 func (r *Run) MaskedResult(result Result) Result {
-	result.Output = r.maskedJSON(r.ofOutput(), result.Output)
+	output, by := result.Output, r.ofOutput()
+	if result.Output = r.maskedJSON(by, output); by != nil {
+		result.Files = withPointers(by, result.Files, output, result.Output)
+	}
 	if r.ofTexts() != nil && result.Failure != nil {
 		result.Failure = r.maskedFailure(*result.Failure)
 	}
@@ -120,6 +123,9 @@ func (r *Run) maskedFailure(failure api.RunError) *api.RunError {
 // the message.
 func (r *Run) maskedFinding(f fault.Finding) fault.Finding {
 	f.Message, f.Hint, f.Foreign = r.Masked(f.Message), r.Masked(f.Hint), r.Masked(f.Foreign)
+	if by := r.ofTexts(); by != nil {
+		f.File, f.Pointer = by.Text(f.File), maskedPointer(by, f.Pointer)
+	}
 	return f
 }
 

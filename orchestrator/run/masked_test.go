@@ -223,9 +223,9 @@ func TestMessagesArtifactsAndFindingsAreMasked(t *testing.T) {
 	if diff := cmp.Diff(api.ArtifactEvent{ID: "****mnop", Name: "****mnop", Parts: shown}, artifact); diff != "" {
 		t.Error(diff)
 	}
-	given := &api.RunError{Message: secret, Type: secret, Hint: secret, Findings: []fault.Finding{{Pointer: "/a", Message: "got " + secret, Hint: secret, Foreign: secret}}}
+	given := &api.RunError{Message: secret, Type: secret, Hint: secret, Findings: []fault.Finding{{Pointer: "/a/" + secret + "/b~1c", File: secret, Message: "got " + secret, Hint: secret, Foreign: secret}}}
 	failure := r.MaskedResult(Result{Failure: given}).Failure
-	want := &api.RunError{Message: "****mnop", Type: "****mnop", Hint: "****mnop", Findings: []fault.Finding{{Pointer: "/a", Message: "got ****mnop", Hint: "****mnop", Foreign: "****mnop"}}}
+	want := &api.RunError{Message: "****mnop", Type: "****mnop", Hint: "****mnop", Findings: []fault.Finding{{Pointer: "/a/****mnop/b~1c", File: "****mnop", Message: "got ****mnop", Hint: "****mnop", Foreign: "****mnop"}}}
 	if diff := cmp.Diff(want, failure); diff != "" {
 		t.Error(diff)
 	}
