@@ -55,6 +55,44 @@ func TestAPlainAnswerIsPassedOnByteForByte(t *testing.T) {
 	}
 }
 
+// Whose account pays, and who asks, is the operator's word alone.
+func TestAProviderGetsNoOtherHeaderOfTheCaller(t *testing.T) {
+	const theirs = "of-the-caller"
+	var headers []string
+	for _, name := range []string{
+		"OpenAI-Organization", "OpenAI-Project", "OpenAI-Beta", "OpenAI-Safety-Identifier", "Anthropic-Version", "Anthropic-Beta", //nolint:misspell // so they write it
+		"Anthropic-Dangerous-Direct-Browser-Access", "X-Api-Key", "Api-Key", "Authorization", "Proxy-Authorization",
+		"Cookie", "Idempotency-Key", "X-Stainless-Lang", "X-Client-Request-Id", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent",
+		"Accept", "Accept-Encoding", "Content-Type", "Traceparent", "Helicone-Auth", "X-Goog-User-Project", "HTTP-Referer", "X-Title",
+	} {
+		headers = append(headers, name+": "+theirs)
+	}
+	for path, body := range bodies {
+		for _, kind := range []catalog.Kind{catalog.Compatible, catalog.OpenAI, catalog.Anthropic} {
+			t.Run(path+" at "+string(kind), func(t *testing.T) {
+				provider := newDouble(t, well)
+				b := newBench(t, provider.URL)
+				p := b.catalog.Providers["p"]
+				p.Kind = kind
+				b.catalog.Providers["p"] = p
+				if a := b.serve().ask("POST", path, body, headers...); a.status != 200 {
+					t.Fatal(a.body)
+				}
+				var passed []string
+				for name, values := range provider.header[0] {
+					if slices.Contains(values, theirs) {
+						passed = append(passed, name)
+					}
+				}
+				slices.Sort(passed)
+				if want := []string{"Anthropic-Beta", "Anthropic-Version", "Openai-Beta"}; !slices.Equal(passed, want) {
+					t.Errorf("the provider gets %v of the caller, not %v", passed, want)
+				}
+			})
+		}
+	}
+}
+
 func TestOnlyNamedFieldsOfABodyAreChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind             catalog.Kind
