@@ -127,7 +127,7 @@ func TestTheSchemaAgreesWithLoad(t *testing.T) {
 		{"unit: {a: {require: [tool]}}", false},
 		{"unit: {a: {task_types: {}}}", false},
 		{"unit: {a: {colour: 1}}", false},
-		{"providers: {one: {kind: openai, key: k}}\nmodels: {small: {use: [one/a/b], price: {input: 0.25, output: 2}, rpm: 5, tpm: 5, max_output: 5, images: true, allow: [files]}}", true},
+		{"providers: {one: {kind: openai, key: k}}\nmodels: {small: {use: [one/a/b], price: {input: 0.25, output: 2}, rpm: 5, tpm: 5, max_output: 5, context: 5, images: true, allow: [files]}}", true},
 		{"providers: {one: {kind: compatible, base_url: 'http://10.0.0.1/v1', plain_http: true, dialects: [chat], concurrency: 3, fields: known, stream_usage: false}}", true},
 		{"providers: {one: {kind: script, answers: a.yaml}}", true},
 		{"providers: {One: {kind: openai}}", false},

@@ -80,6 +80,7 @@ func modelsSchema() object {
 		},
 		field{"price", "What a million tokens cost; without it, nobody knows.", price},
 		field{"max_output", "Tokens of an answer at most; 8192 by default.", upTo(mostTokens)},
+		field{"context", "Tokens that it can read, of the largest model in use; without it, nobody knows.", upTo(mostTokens)},
 		field{"rpm", "Requests a minute; without it, nothing bounds them.", upTo(mostTokens)},
 		field{"tpm", "Tokens a minute; without it, nothing bounds them.", upTo(mostTokens)},
 		field{

@@ -18,12 +18,15 @@ const attemptsEach = 3
 // between, the answer is there, and is charged in full. An upstream has to be closed, also
 // after an error.
 func (c *call) ask(ctx context.Context) (*upstream, error) {
-	c.worst = c.gw.ratios.worst(c.q.model, c.q, c.model.Price)
-	leave, err := c.gw.gate("model "+c.q.model).enter(ctx, c.s.Run, c.worst.Tokens)
+	if err := c.bound(); err != nil {
+		return nil, err
+	}
+	guess := c.q.guess()
+	leave, err := c.gw.gate("model "+c.q.model).enter(ctx, c.s.Run, guess)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { leave(max(c.worst.Tokens-c.spent.Amount.Tokens, 0)) }()
+	defer func() { leave(guess - c.spent.Amount.Tokens) }()
 	defer c.giveBack(ctx)
 	up, err := c.attempt(ctx)
 	if err != nil {
@@ -140,15 +143,17 @@ func (c *call) settle(ctx context.Context, spent Spent) {
 	}
 }
 
-// charge is what an answer took: by the provider's usage, or in full where there is none.
+// charge is what an answer took: by the provider's usage, also where that is over the bound, or
+// in full where there is none.
 func (c *call) charge(m *meter) Spent {
 	if !m.known {
 		return Spent{Amount: c.worst, Estimated: true}
 	}
-	if c.q.seen.images+c.q.seen.remote == 0 {
-		c.gw.ratios.saw(c.q.model, int64(len(c.q.body)), m.usage.Input)
-	}
 	amount := ledger.Amount{Tokens: m.usage.Input + m.usage.Output, Cost: cost(m.usage, c.model.Price)}
+	if amount.Tokens > c.worst.Tokens {
+		c.gw.opts.Logger.Warn("model call over its bound", "run", c.s.Run, "model", c.meta.Model, "provider", c.meta.Provider,
+			"tokens", amount.Tokens, "bound", c.worst.Tokens)
+	}
 	return Spent{Usage: m.usage, Amount: amount}
 }
 

@@ -3,57 +3,69 @@ package gateway
 import (
 	"math"
 	"math/bits"
-	"sync"
+	"net/http"
 
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 )
 
-// What a request may take beside its text, in tokens.
-const (
-	perMessage = 64
-	perImage   = 2048
-)
+// added is the most that providers add to a request by themselves, in tokens: the frames of
+// messages, and what tells a model how to call tools, for which Anthropic names up to 530.
+const added = 1024
 
-// leastText is how many bytes a text must have to tell how many tokens a model makes of one.
-const leastText = 256
-
-// ratios are the most tokens that each model has made of a byte of text, in millionths.
-type ratios struct {
-	mu  sync.Mutex
-	all map[string]int64
+// perImage is the most that an image takes by the rule of a vendor, in tokens. The others have
+// none that holds for all of their models.
+var perImage = map[catalog.Kind]int64{
+	catalog.Anthropic: 4784, // a patch of 28 x 28 pixels is a token, after larger images were made smaller
 }
 
-const million = 1_000_000
-
-// of returns the ratio to reckon with: 1 until a model has shown its own.
-func (r *ratios) of(model string) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if seen := r.all[model]; seen > 0 {
-		return min(seen+seen/4, million)
+// inputBound returns the most tokens that the request can be at a provider of a kind, for a
+// model with a context window; 0 is one that nobody knows. No token is less than a byte. It is
+// not known of what isn't text, has no rule, and has no window either.
+func (q *request) inputBound(kind catalog.Kind, window int64) (bound int64, known bool) {
+	bound = int64(len(q.body)) + added
+	if kind == catalog.Script {
+		return bound, true // it counts bytes
 	}
-	return million
+	image, ruled := perImage[kind]
+	opaque := q.seen.opaque || q.seen.images > 0 && !ruled
+	if ruled {
+		bound += image*q.seen.images - q.seen.imageBytes
+	}
+	switch {
+	case window == 0 || q.dialect.name == catalog.Embeddings: // each text of several may fill the window
+		return bound, !opaque
+	case opaque:
+		return window, true
+	}
+	return min(bound, window), true
 }
 
-// saw takes a text of so many bytes that became so many tokens.
-func (r *ratios) saw(model string, bytes, tokens int64) {
-	if bytes < leastText || tokens <= 0 {
-		return
+// bound finds the worst that the request can take, whoever of the providers answers. The error
+// is a *Refusal where nobody knows and a budget holds.
+func (c *call) bound() error {
+	var input int64
+	for _, r := range c.routes {
+		kind := r.provider.Kind
+		if c.s.Script != nil {
+			kind = catalog.Script
+		}
+		bound, known := c.q.inputBound(kind, c.model.Context)
+		if !known && c.s.Limited {
+			return c.refuseUnknown()
+		}
+		input = max(input, bound)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[string]int64{}
-	}
-	r.all[model] = max(r.all[model], min(tokens*million/bytes+1, million))
+	c.worst = worst(input, c.q.output(), c.model.Price)
+	return nil
 }
 
-// inputBound is the most tokens that a request can be: no token is less than a byte.
-func (r *ratios) inputBound(model string, q *request) int64 {
-	text := q.textBytes()
-	bound := text*r.of(model)/million + 1 + perMessage*q.seen.messages + perImage*q.seen.images
-	return min(int64(len(q.body)), bound) + perImage*q.seen.remote
+func (c *call) refuseUnknown() *Refusal {
+	r := refuse(http.StatusPaymentRequired, RuleContext, "a budget holds for this run, and nobody knows how many tokens it takes to read what isn't text in this request")
+	if c.dialect.name == catalog.Embeddings {
+		return r.hint("send texts alone")
+	}
+	return r.hint("whoever runs this server can write the context window of the model, in tokens, with models.%s.context", c.q.model)
 }
 
 // cost returns what tokens cost, in billionths, rounded up. Without a price it is 0.
@@ -78,11 +90,14 @@ func cost(u Usage, p *catalog.Price) int64 {
 	return int64(min(whole, math.MaxInt64/4))
 }
 
-// worst returns the most that a request can take, and what that would cost.
-func (r *ratios) worst(model string, q *request, p *catalog.Price) ledger.Amount {
-	u := Usage{Input: r.inputBound(model, q), Output: q.output()}
+// worst is the most that so many tokens are, and what they would cost.
+func worst(input, output int64, p *catalog.Price) ledger.Amount {
+	u := Usage{Input: input, Output: output}
 	if p != nil && p.CacheWrite > p.Input {
 		u.CacheWrite = u.Input
 	}
 	return ledger.Amount{Tokens: u.Input + u.Output, Cost: cost(u, p)}
 }
+
+// million tokens are what a price is for.
+const million = 1_000_000

@@ -594,7 +594,7 @@ func TestAReaderThatHangsUpPaysInFull(t *testing.T) {
 	answer.Body.Close()
 	<-gone // the provider is told at once
 	e := b.told.last(t, 1)
-	if spent, reserved := kept.spent(); reserved.Tokens != 0 || spent.Tokens != int64(len(body))+100 || !e.Spent.Estimated {
+	if spent, reserved := kept.spent(); reserved.Tokens != 0 || spent.Tokens != int64(len(body))+added+100 || !e.Spent.Estimated {
 		t.Errorf("%+v %+v %+v", spent, reserved, e)
 	}
 }

@@ -8,7 +8,7 @@
 //	handler.post     a body, read strictly and bounded in memory across all runs
 //	newCall          model, dialect, sealed fields, the cap of the answer
 //	call.answer      a stored, replayed or cached answer, or one of a provider
-//	call.ask         rate, then Ledger.Reserve: the worst that the request can cost
+//	call.ask         its bound and its pace, then Ledger.Reserve: the worst that it can cost
 //	call.try         one attempt: key, concurrency, forward; again, or the next provider
 //	call.relay       the events of a stream, as they came, and their usage beside them
 //	call.settle      Ledger.Settle: what was really spent

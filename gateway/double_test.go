@@ -395,7 +395,7 @@ func (e evil) tryFor(t *testing.T, path string, ok []string, silence time.Durati
 	if asked != max(e.asked, 1) || told.Attempts != asked {
 		t.Errorf("asked %d times, %d told", asked, told.Attempts)
 	}
-	e.checkSpent(t, kept, told, path, int64(len(body))+told.Call.MaxTokens)
+	e.checkSpent(t, kept, told, path, int64(len(body))+added+told.Call.MaxTokens)
 	return true
 }
 

@@ -93,8 +93,8 @@ func FuzzBody(f *testing.F) {
 			}
 			set := q.changes(m.Use[0], catalog.Provider{Kind: catalog.Compatible})
 			checkEdited(t, q, bytes.Join(q.edit(set), nil), set)
-			var r ratios
-			if worst := r.worst("m", q, m.Price); worst.Tokens < 0 || worst.Cost < 0 || worst == (ledger.Amount{}) {
+			input, _ := q.inputBound(catalog.Anthropic, 0)
+			if worst := worst(input, q.output(), m.Price); worst.Tokens < 0 || worst.Cost < 0 || worst == (ledger.Amount{}) {
 				t.Fatalf("%s: %+v", body, worst)
 			}
 		}

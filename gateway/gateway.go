@@ -41,7 +41,6 @@ type Gateway struct {
 	opts    Options
 	own     *http.Transport
 	catalog atomic.Pointer[configured]
-	ratios  ratios
 
 	mu    sync.Mutex
 	gates map[string]*gate // of models and of providers

@@ -28,6 +28,7 @@ const (
 	RuleTokens      = "tokens"      // 402
 	RuleCost        = "cost"        // 402
 	RulePrice       = "price"       // 402: a budget of cost, and a model without a price
+	RuleContext     = "context"     // 402: a budget, and an image or the like that nobody can bound
 	RuleDeadline    = "deadline"    // 504: the run's
 	RuleKey         = "key"         // 502: of the provider
 	RuleProvider    = "provider"    // 502: it doesn't answer, or not as it should
@@ -123,7 +124,7 @@ func refuseExcess(e *ledger.Excess) *Refusal {
 			money(e.Needed), money(left), money(e.Limit), e.Account).hint("ask for fewer max_tokens or send less; budgets.cost in agent.yaml and model_cost of the server bound it")
 	}
 	return refuse(http.StatusPaymentRequired, RuleTokens, "this request may take %d tokens, and %d of %d are left to run %s with all that it calls",
-		e.Needed, left, e.Limit, e.Account).hint("ask for fewer max_tokens or send less; budgets.tokens in agent.yaml and model_tokens of the server bound it")
+		e.Needed, left, e.Limit, e.Account).hint("ask for fewer max_tokens or send less: until the provider has counted them, bytes are tokens; budgets.tokens in agent.yaml and model_tokens of the server bound it")
 }
 
 // money writes billionths of a currency.

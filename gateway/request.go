@@ -135,11 +135,15 @@ func (q *request) bound(most int64) error {
 	return nil
 }
 
-// output is the most tokens that all answers to the request can have.
-func (q *request) output() int64 { return q.cap * q.choices }
+// output is the most tokens that all answers to the request can have. What is predicted and
+// doesn't come is charged like an answer.
+func (q *request) output() int64 { return (q.cap + int64(len(q.field("prediction")))) * q.choices }
 
-// textBytes are the bytes of the body without its images.
-func (q *request) textBytes() int64 { return int64(len(q.body)) - q.seen.imageBytes }
+// guess is how many tokens the request and its answers may be, for its pace.
+func (q *request) guess() int64 {
+	const bytesEach = 4
+	return (int64(len(q.body))-q.seen.imageBytes)/bytesEach + q.output()
+}
 
 // field returns the value of a field, nil where there is none.
 func (q *request) field(name string) []byte {

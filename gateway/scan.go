@@ -7,21 +7,6 @@ import (
 	"strings"
 )
 
-// seen is what counts for the size of a request.
-type seen struct {
-	messages   int64
-	images     int64 // that stand in the body
-	imageBytes int64
-	remote     int64 // that a provider fetches
-}
-
-func (s *seen) add(other seen) {
-	s.messages += other.messages
-	s.images += other.images
-	s.imageBytes += other.imageBytes
-	s.remote += other.remote
-}
-
 // Names in messages and parts. What nobody interprets is left alone: the arguments of a tool
 // call, schemas, what a model has cited.
 var (
@@ -47,11 +32,15 @@ type scan struct {
 	text  []byte
 	pos   int
 	allow []string
-	tools bool // the text is a list of tools
-	depth int
-	odd   error // a name in another case
+	form  imageForm
+	field string   // at the top, whose value the text is
+	at    []string // names on the way to what is read
+	child part     // the object that was read last
+	odd   error    // a name in another case
 	seen  seen
 }
+
+func (s *scan) tools() bool { return s.field == "tools" }
 
 // all returns the first breach. The error is a *Refusal.
 func (s *scan) all() (*breach, error) {
@@ -87,12 +76,7 @@ func (s *scan) value(name string) *breach {
 }
 
 func (s *scan) array(name string) (found *breach) {
-	s.depth++
-	defer func() { s.depth-- }()
 	for s.pos++; s.next() != ']' && s.pos < len(s.text); {
-		if s.depth == 1 && !s.tools {
-			s.seen.messages++
-		}
 		if b := s.value(name); found == nil {
 			found = b
 		}
@@ -102,18 +86,6 @@ func (s *scan) array(name string) (found *breach) {
 	}
 	s.pos++
 	return found
-}
-
-// part is an object that is being read: its type may come last.
-type part struct {
-	typ, media string
-	data       int // bytes of its content
-	breaches   []named
-}
-
-type named struct {
-	name string
-	*breach
 }
 
 func (s *scan) object(name string) *breach {
@@ -130,37 +102,41 @@ func (s *scan) object(name string) *breach {
 		}
 	}
 	s.pos++
-	if p.typ == "base64" && strings.HasPrefix(p.media, "image/") {
-		s.seen.images++
-		s.seen.imageBytes += int64(p.data)
-	}
+	s.child = p
 	switch {
-	case s.tools && name == outermost:
+	case s.tools() && name == outermost:
 		s.seen = before
 		return s.toolBreach(p)
-	case s.tools:
+	case s.tools():
 		return p.first()
 	}
+	s.weigh(p)
 	return s.partBreach(p)
 }
 
 func (s *scan) member(p *part, key string) {
 	start := s.next()
-	at := s.pos
+	at, before := s.pos, s.seen
+	s.at, s.seen = append(s.at, key), seen{}
 	b := s.value(key)
+	inside := s.seen
+	s.at, s.seen = s.at[:len(s.at)-1], before
 	if b != nil {
 		p.breaches = append(p.breaches, named{key, b})
 	}
-	if start != '"' {
-		return
+	switch {
+	case key == "input":
+		p.input = inside
+	case !slices.Contains(free, key):
+		s.seen.add(inside)
 	}
-	switch raw := s.text[at:s.pos]; key {
-	case "type":
-		p.typ = unquote(raw)
-	case "media_type":
-		p.media = unquote(raw)
-	case "data":
-		p.data = len(raw)
+	p.hasMedia = p.hasMedia || slices.Contains(mediaNames, key)
+	p.cited = p.cited || key == "citations"
+	switch start {
+	case '{':
+		p.takeObject(key, s.child, s.form)
+	case '"':
+		p.takeText(key, s.text[at:s.pos], s.form)
 	}
 }
 
@@ -168,6 +144,7 @@ func (s *scan) member(p *part, key string) {
 func (s *scan) toolBreach(p part) *breach {
 	if p.typ != "" && !slices.Contains(toolTypes, p.typ) {
 		if allowsTool(s.allow, p.typ) {
+			s.seen.opaque = true
 			return nil
 		}
 		return &breach{RuleTool, p.typ, openTool(p.typ)}
@@ -187,6 +164,7 @@ func openTool(typ string) string {
 func (s *scan) partBreach(p part) *breach {
 	if p.typ != "" && !slices.Contains(partTypes, p.typ) {
 		if allows(s.allow, "part:"+p.typ) {
+			s.seen.opaque = true
 			return nil
 		}
 		return &breach{RulePart, p.typ, "part:" + p.typ}
@@ -200,28 +178,14 @@ func (s *scan) partBreach(p part) *breach {
 	return p.first()
 }
 
-// first returns the first breach of an object, but for those in what nobody interprets.
-func (p part) first(also ...string) *breach {
-	for _, b := range p.breaches {
-		if !slices.Contains(free, b.name) && !slices.Contains(also, b.name) {
-			return b.breach
-		}
-	}
-	return nil
-}
-
 // textBreach looks at a text, and at the ids and addresses that stand in place of content.
 func (s *scan) textBreach(name string, raw []byte) *breach {
-	inline := bytes.HasPrefix(raw, []byte(`"data:`))
 	switch {
 	case slices.Contains(idNames, name):
+		s.seen.opaque = true
 		return s.unless("files", RuleFile, name)
-	case inline && bytes.HasPrefix(raw, []byte(`"data:image/`)):
-		s.seen.images++
-		s.seen.imageBytes += int64(len(raw))
-	case inline || slices.Contains(texts, name):
+	case bytes.HasPrefix(raw, []byte(`"data:`)) || slices.Contains(texts, name):
 	case slices.Contains(urlNames, name) || isAddress(raw):
-		s.seen.remote++
 		return s.unless("remote_urls", RuleURL, name)
 	}
 	return nil

@@ -21,16 +21,21 @@ type breach struct {
 // fields go on. The error is a *Refusal.
 func (q *request) seal(name string, m catalog.Model, strict bool) error {
 	for _, f := range q.fields {
-		if isNull(f.value) || harmless[f.name] == string(f.value) || allows(m.Allow, "field:"+f.name) {
+		if isNull(f.value) || harmless[f.name] == string(f.value) {
+			continue
+		}
+		if allows(m.Allow, "field:"+f.name) {
+			q.seen.opaque = q.seen.opaque || slices.Contains(bringing, f.name)
 			continue
 		}
 		if reason := q.fieldBreach(f.name, strict); reason != "" {
 			return refuseBreach(name, breach{RuleField, f.name, "field:" + f.name}, reason)
 		}
+		q.seen.opaque = q.seen.opaque || !slices.Contains(q.dialect.known, f.name)
 		if !slices.Contains(q.dialect.parts, f.name) {
 			continue
 		}
-		s := &scan{text: f.value, allow: m.Allow, tools: f.name == "tools"}
+		s := &scan{text: f.value, allow: m.Allow, form: q.dialect.image, field: f.name}
 		found, err := s.all()
 		if err != nil {
 			return err

@@ -19,7 +19,8 @@ type Session struct {
 	Models      []string  // the names that the run may ask for
 	MaxTokens   int64     // the cap of each answer and its default, as agent.yaml has it; 0: the model's
 	Deadline    time.Time // of the run; zero is none
-	CostLimited bool      // that a budget of cost holds, so that a model needs a price
+	Limited     bool      // that a budget holds, so that a request needs a bound
+	CostLimited bool      // that one of cost does, so that a model needs a price
 
 	Ledger   Ledger   // nil: nothing is counted
 	Recorder Recorder // nil: nothing is told

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/agent-on-demand/aod/gateway/catalog"
 )
 
 func TestAConversationIsKeptOnce(t *testing.T) {
@@ -60,37 +58,5 @@ func TestALongConversationIsUnfoldedInOnePass(t *testing.T) {
 	})
 	if want := `{"messages":[` + strings.Repeat("1,", turns-1) + `1]}`; err != nil || string(got) != want || read != turns {
 		t.Errorf("%d bytes of %d, %d calls read, %v", len(got), len(want), read, err)
-	}
-}
-
-func TestTheInputBoundLearnsAndStaysAboveWhatWasSeen(t *testing.T) {
-	q := func(body string) *request {
-		t.Helper()
-		q, err := readRequest(dialects[0], []byte(body))
-		must(t, err)
-		must(t, q.seal("m", catalog.Model{}, false))
-		return q
-	}
-	var r ratios
-	text := q(`{"model":"m","messages":[{"content":"` + strings.Repeat("word ", 1000) + `"}]}`)
-	if got := r.inputBound("m", text); got != int64(len(text.body)) {
-		t.Errorf("at first a byte is a token: %d", got)
-	}
-	r.saw("m", 5000, 1000)
-	if got := r.inputBound("m", text); got < 1250 || got > 1450 {
-		t.Errorf("%d", got)
-	}
-	r.saw("m", 5000, 2000)
-	r.saw("m", 5000, 10)
-	r.saw("m", 10, 10) // says nothing
-	if got := r.inputBound("m", text); got < 2500 || got > 2700 {
-		t.Errorf("%d", got)
-	}
-	if got := r.inputBound("other", text); got != int64(len(text.body)) {
-		t.Errorf("%d", got)
-	}
-	image := q(`{"model":"m","messages":[{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 1<<20) + `"}}]}]}`)
-	if got := r.inputBound("m", image); got < perImage || got > perImage+300 {
-		t.Errorf("an image takes %d", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/unit"
 )
 
-// A request of the tests can take 195 tokens at most, and takes 10.
+// A request of the tests can take 1219 tokens at most, and takes 10.
 func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
 	given := func(b capsule.Budgets) func(*settings) {
 		return func(o *settings) { o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{Budgets: b}}} }
@@ -22,13 +22,13 @@ func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
 		agent  string
 		change func(*settings)
 	}{
-		"tokens in agent.yaml":     {agent: "budgets: {tokens: 200}\n"},
-		"a cost in agent.yaml":     {agent: "budgets: {cost: 0.0002}\n"},
-		"model_tokens":             {change: func(o *settings) { o.Models.Budget.Tokens = 200 }},
-		"model_cost":               {change: func(o *settings) { o.Models.Budget.Cost = 200_000 }},
-		"unit.caller.model_tokens": {change: given(capsule.Budgets{Tokens: 200})},
-		"unit.caller.model_cost":   {change: given(capsule.Budgets{Cost: 200_000})},
-		"the smaller one":          {agent: "budgets: {tokens: 100000}\n", change: func(o *settings) { o.Models.Budget.Tokens = 200 }},
+		"tokens in agent.yaml":     {agent: "budgets: {tokens: 1230}\n"},
+		"a cost in agent.yaml":     {agent: "budgets: {cost: 0.00123}\n"},
+		"model_tokens":             {change: func(o *settings) { o.Models.Budget.Tokens = 1230 }},
+		"model_cost":               {change: func(o *settings) { o.Models.Budget.Cost = 1_230_000 }},
+		"unit.caller.model_tokens": {change: given(capsule.Budgets{Tokens: 1230})},
+		"unit.caller.model_cost":   {change: given(capsule.Budgets{Cost: 1_230_000})},
+		"the smaller one":          {agent: "budgets: {tokens: 100000}\n", change: func(o *settings) { o.Models.Budget.Tokens = 1230 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.change == nil {
@@ -63,14 +63,47 @@ func TestWithoutAPriceNothingIsAskedUnderABudgetOfCost(t *testing.T) {
 	}
 }
 
-// One caller and 5 below it ask 4 times each, at once: what is set aside and spent together is
+// An image takes what nobody knows at a provider of this kind, and the context window at most.
+func TestAnImageNeedsAWindowWhereABudgetHolds(t *testing.T) {
+	const image = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`
+	for name, c := range map[string]struct {
+		agent  string
+		tokens int64
+		window int64
+		want   string
+	}{
+		"no budget":              {"", 0, 0, "200"},
+		"a budget of the server": {"", 100_000, 0, "402"},
+		"a budget of the unit":   {"budgets: {tokens: 100000}\n", 0, 0, "402"},
+		"a budget of cost":       {"budgets: {cost: 1}\n", 0, 0, "402"},
+		"a window":               {"", 100_000, 50_000, "200"},
+		"a window over a budget": {"", 100_000, 100_000, "402"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newModelWorld(t, c.agent, func(o *settings) { o.Models.Budget.Tokens = c.tokens })
+			known := w.double.catalog()
+			m := known.Models["m"]
+			m.Context = c.window
+			known.Models["m"] = m
+			if err := w.opts.Models.Gateway.Configure(known); err != nil {
+				t.Fatal(err)
+			}
+			w.await(w.submitScript(script{Mark: "a", Asks: []modelAsk{{Body: image}}}))
+			if got := w.told("a"); !cmp.Equal(got, []string{c.want}) {
+				t.Errorf("%q", w.answers["a"])
+			}
+		})
+	}
+}
+
+// One caller and 5 below it ask 40 times each, at once: what is set aside and spent together is
 // never over the budget, and all that can't fit is refused.
 func TestATreeOfRunsIsNeverOverItsBudget(t *testing.T) {
-	const budget = 700
-	w := newModelWorld(t, "budgets: {tokens: 700}\n", func(o *settings) { o.Concurrency = 10 })
+	const budget = 2500
+	w := newModelWorld(t, "budgets: {tokens: 2500}\n", func(o *settings) { o.Concurrency = 10 })
 	s := script{Mark: "root", AtOnce: true}
 	for n := range 5 {
-		s.Calls = append(s.Calls, script{Mark: fmt.Sprint("callee", n), AtOnce: true, Asks: asks(20)})
+		s.Calls = append(s.Calls, script{Mark: fmt.Sprint("callee", n), AtOnce: true, Asks: asks(40)})
 	}
 	id := w.submitScript(s)
 	w.double.mu.Lock()
@@ -89,7 +122,7 @@ func TestATreeOfRunsIsNeverOverItsBudget(t *testing.T) {
 		}
 	}
 	paid := int64(w.double.requests()) * billedEach
-	if statuses["200"] != w.double.requests() || statuses["402"] == 0 || statuses["200"]+statuses["402"] != 100 || paid > budget || paid < budget/2 {
+	if statuses["200"] != w.double.requests() || statuses["402"] == 0 || statuses["200"]+statuses["402"] != 200 || paid > budget || paid < budget/2 {
 		t.Errorf("%v, %d requests", statuses, w.double.requests())
 	}
 	w.wantTree(root, 0, paid)

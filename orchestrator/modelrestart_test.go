@@ -125,7 +125,7 @@ func TestTheAttemptsOfACallAreOneCall(t *testing.T) {
 
 // A process that died had no time to say so.
 func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
-	w := newModelWorld(t, "budgets: {tokens: 1000}\n")
+	w := newModelWorld(t, "budgets: {tokens: 2000}\n")
 	leaf := script{Mark: "leaf", Asks: []modelAsk{{After: "go"}, {}}}
 	root := w.submitScript(script{Mark: "root", Asks: asks(1), Calls: []script{leaf}, Until: "end"})
 	var callee string
@@ -138,22 +138,22 @@ func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
 	w.stop()
 	w.setAside(callee, `{"id":"x"}`, store.ModelCall{Tokens: 300, Settled: true, Estimated: true})
 	w.setAside(callee, `{"id":"y"}`, store.ModelCall{Tokens: 5, Settled: true})
-	w.setAside(callee, `{"id":"x","again":true}`, store.ModelCall{Tokens: 600})
+	w.setAside(callee, `{"id":"x","again":true}`, store.ModelCall{Tokens: 1600})
 	w.start()
 	w.open("go")
 	w.open("end")
 	record := w.await(root)
 	leafs := w.await(callee)
-	// 1000 are in the root's budget; 10 + 900 + 5 are gone, and a request can take 185.
+	// 2000 are in the root's budget; 10 + 1900 + 5 are gone, and a request can take 1209.
 	if got := w.told("leaf"); !cmp.Equal(got, times("402", 2)) {
 		t.Errorf("%q", w.answers["leaf"])
 	}
-	w.wantTree(record, 10, 915)
-	if m := leafs.Models; m == nil || m.Charged != 905 || m.Calls != 2 || m.Estimated != 1 {
+	w.wantTree(record, 10, 1915)
+	if m := leafs.Models; m == nil || m.Charged != 1905 || m.Calls != 2 || m.Estimated != 1 {
 		t.Errorf("%+v", m)
 	}
 	listed, err := w.service.ModelCalls(t.Context(), callee)
-	if err != nil || len(listed) != 4 || listed[0].Charged != 900 || !listed[0].Estimated || listed[0].Attempts != 2 || listed[1].Charged != 5 || listed[1].Estimated {
+	if err != nil || len(listed) != 4 || listed[0].Charged != 1900 || !listed[0].Estimated || listed[0].Attempts != 2 || listed[1].Charged != 5 || listed[1].Estimated {
 		t.Errorf("%+v %v", listed, err)
 	}
 }
@@ -231,7 +231,7 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 		recovered++
 		early = early || strings.Contains(stacks(), "(*job).goOn")
 	}}
-	w = newModelWorld(t, "budgets: {tokens: 1000}\n", func(o *settings) { o.Logger = slog.New(handler) })
+	w = newModelWorld(t, "budgets: {tokens: 2000}\n", func(o *settings) { o.Logger = slog.New(handler) })
 	root := w.submitScript(script{
 		Mark: "root", AtOnce: true, Asks: []modelAsk{{After: "go"}},
 		Calls: []script{{Mark: "one", Until: "end"}, {Mark: "two", Until: "end"}},
@@ -239,7 +239,7 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 	within(t, func() bool { return w.programs() == 3 }, func() string { return "not all run" })
 	last := w.callee(root)
 	w.stop()
-	w.setAside(last, `{"id":"x"}`, store.ModelCall{Tokens: 950})
+	w.setAside(last, `{"id":"x"}`, store.ModelCall{Tokens: 1950})
 	recovered, early = 0, false
 	w.open("go")
 	w.start()

@@ -138,6 +138,9 @@ func anyCatalog(names []string) catalog.Catalog {
 	return known
 }
 
+// ownWindow is longer than what any model of these providers can read, in tokens.
+const ownWindow = 1_100_000
+
 // ownCatalog has the models that units name, at the providers whose keys are in the
 // environment.
 func ownCatalog(names []string) catalog.Catalog {
@@ -149,7 +152,7 @@ func ownCatalog(names []string) catalog.Catalog {
 		known.Providers[p.name] = catalog.Provider{Kind: p.kind, Key: p.variable, Dialects: p.kind.Dialects()}
 		for _, name := range names {
 			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
-				known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: p.name, Model: name}}}
+				known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: p.name, Model: name}}, Context: ownWindow}
 			}
 		}
 	}

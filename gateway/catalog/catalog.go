@@ -60,6 +60,7 @@ type Model struct {
 	Use       []Use  // the first that answers is taken
 	Price     *Price // nil: nobody knows
 	MaxOutput int64  // tokens of an answer at most; 0 is DefaultMaxOutput
+	Context   int64  // tokens that it can read, of the largest model in use; 0: nobody knows
 	RPM       int    // requests a minute; 0 bounds nothing
 	TPM       int64  // tokens a minute; 0 bounds nothing
 	Allow     []string

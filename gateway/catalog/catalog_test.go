@@ -18,7 +18,7 @@ const whole = `providers:
   demo: {kind: script, answers: demo.yaml, fields: known}
 models:
   small: {use: [openai/gpt-5-mini, gpu/org/qwen3], price: {input: 0.25, cached: 0.025, output: 2}, max_output: 8192, rpm: 500, tpm: 200000}
-  claude: {use: [anthropic/claude], price: {input: 3, cache_write: 3.75, output: 15}, allow: [web_search, remote_urls, "field:service_tier"], images: true}
+  claude: {use: [anthropic/claude], price: {input: 3, cache_write: 3.75, output: 15}, allow: [web_search, remote_urls, "field:service_tier"], images: true, context: 200000}
   gemini-2.5: {use: [gpu/qwen3]}
 `
 
@@ -36,7 +36,7 @@ func TestATableOfProvidersAndModels(t *testing.T) {
 		},
 		Models: map[string]Model{
 			"small":      {Use: []Use{{"openai", "gpt-5-mini"}, {"gpu", "org/qwen3"}}, Price: &Price{250_000_000, 25_000_000, 250_000_000, 2_000_000_000}, MaxOutput: 8192, RPM: 500, TPM: 200000},
-			"claude":     {Use: []Use{{"anthropic", "claude"}}, Price: &Price{3_000_000_000, 3_000_000_000, 3_750_000_000, 15_000_000_000}, Allow: []string{"web_search", "remote_urls", "field:service_tier"}, Images: true},
+			"claude":     {Use: []Use{{"anthropic", "claude"}}, Price: &Price{3_000_000_000, 3_000_000_000, 3_750_000_000, 15_000_000_000}, Allow: []string{"web_search", "remote_urls", "field:service_tier"}, Images: true, Context: 200_000},
 			"gemini-2.5": {Use: []Use{{"gpu", "qwen3"}}},
 		},
 	}
@@ -58,19 +58,20 @@ func TestWhatIsWrongInATableIsFoundWithItsLine(t *testing.T) {
 		"provider: {}":                      `f:1: provider: nothing has this name (did you mean providers?)`,
 		"providers:\n  A b: {kind: openai}": "f:2: providers.A b: a provider can't have this name",
 		"providers:\n  p:\n    kind: open":  "f:2: providers.p: it has no kind that there is",
-		"providers:\n  p: {kind: openai, keys: x}":                "f:2: providers.p.keys: nothing has this name (did you mean key?)",
-		"providers:\n  p: {kind: compatible}":                     "it has no base_url",
-		"providers:\n  p: {kind: compatible, base_url: x}":        "it isn't an address",
-		"providers:\n  p: {kind: openai, base_url: ftp://x}":      "it isn't an address",
-		"providers:\n  p: {kind: openai, base_url: http://x/v1}":  "unencrypted to \"x\"",
-		"providers:\n  p: {kind: openai, base_url: https://k@x/}": "it holds more than a host and a path",
-		"providers:\n  p: {kind: script}":                         "it has no answers",
-		"providers:\n  p: {kind: script, answers: a, key: k}":     "a script has no key",
-		"providers:\n  p: {kind: openai, answers: a}":             "only a script has answers",
-		"providers:\n  p: {kind: openai, concurrency: 0}":         "f:2: providers.p.concurrency: it isn't a number from 1",
-		"providers:\n  p: {kind: openai, plain_http: 1}":          "it isn't true or false",
-		"providers:\n  p: {kind: openai, fields: some}":           "it is neither any nor known",
-		"providers:\n  p: {kind: openai, dialects: [talk]}":       "f:2: providers.p.dialects.0: it isn't one of",
+		"providers:\n  p: {kind: openai, keys: x}":                 "f:2: providers.p.keys: nothing has this name (did you mean key?)",
+		"providers:\n  p: {kind: compatible}":                      "it has no base_url",
+		"providers:\n  p: {kind: compatible, base_url: x}":         "it isn't an address",
+		"providers:\n  p: {kind: openai, base_url: ftp://x}":       "it isn't an address",
+		"providers:\n  p: {kind: openai, base_url: http://x/v1}":   "unencrypted to \"x\"",
+		"providers:\n  p: {kind: openai, base_url: https://k@x/}":  "it holds more than a host and a path",
+		"providers:\n  p: {kind: script}":                          "it has no answers",
+		"providers:\n  p: {kind: script, answers: a, key: k}":      "a script has no key",
+		"providers:\n  p: {kind: openai, answers: a}":              "only a script has answers",
+		"providers:\n  p: {kind: openai, concurrency: 0}":          "f:2: providers.p.concurrency: it isn't a number from 1",
+		"providers:\n  p: {kind: openai, plain_http: 1}":           "it isn't true or false",
+		"providers:\n  p: {kind: openai, fields: some}":            "it is neither any nor known",
+		"providers:\n  p: {kind: openai, dialects: [talk]}":        "f:2: providers.p.dialects.0: it isn't one of",
+		"models:\n  m: {use: [p/m], context: 0}":                   "f:2: models.m.context: it isn't a number from 1",
 		"models:\n  m: {}":                                         "f:2: models.m: it uses nothing",
 		"models:\n  m: {use: p/m}":                                 "it isn't a list",
 		"models:\n  m:\n    use:\n      - p":                       "f:4: models.m.use.0: it isn't one of",

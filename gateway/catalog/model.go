@@ -46,7 +46,7 @@ func (r *reader) model(at string, v any) Model {
 	var rpm int64
 	r.Object(at, v, strictyaml.Fields{
 		"use": r.uses(&m.Use), "price": func(at string, v any) { m.Price = r.price(at, v) },
-		"max_output": r.integer(&m.MaxOutput, maxTokens), "rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
+		"max_output": r.integer(&m.MaxOutput, maxTokens), "context": r.integer(&m.Context, maxTokens), "rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
 		"allow": r.allow(&m.Allow), "images": r.Boolean(&m.Images),
 	})
 	m.RPM = int(rpm)

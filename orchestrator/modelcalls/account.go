@@ -117,9 +117,10 @@ func (a *Account) Mounts(turn gateway.Turn) []handoff.Mount {
 // session is what the gateway knows of the run.
 func (a *Account) session(turn gateway.Turn, deadline time.Time) gateway.Session {
 	policy, source := a.run.Unit.Policy, a.opts.Source
+	limited, costLimited := a.limits()
 	s := gateway.Session{
 		Run: a.run.ID, Root: a.run.Lineage.Root, Unit: a.run.Record.Unit,
-		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, CostLimited: a.costLimited(),
+		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: limited || costLimited, CostLimited: costLimited,
 		Ledger: books{a}, Recorder: recorder{a}, Turn: turn,
 		Content: a.keepsContent(), Cache: a.cache(),
 		Script: source.Script, Replay: source.Replay, Record: source.Record,
@@ -135,13 +136,14 @@ func (a *Account) keepsContent() bool {
 	return a.opts.Models.Transcript && a.run.Unit.Policy.Transcript
 }
 
-// costLimited reports whether a budget of cost holds for the run.
-func (a *Account) costLimited() bool {
-	limited := a.opts.Models.Budget.Cost > 0
+// limits reports whether a budget of tokens holds for the run, and one of cost.
+func (a *Account) limits() (tokens, cost bool) {
+	all := a.opts.Models.Budget
+	tokens, cost = all.Tokens > 0, all.Cost > 0
 	for _, step := range a.run.Lineage.Path {
-		limited = limited || step.Budgets.Cost > 0
+		tokens, cost = tokens || step.Budgets.Tokens > 0, cost || step.Budgets.Cost > 0
 	}
-	return limited
+	return tokens, cost
 }
 
 // Note puts what the run and all below it spent into its record, before that is final.
