@@ -57,7 +57,7 @@ func providersSchema() object {
 		field{"plain_http", "Let the address be plain http, though it isn't loopback's.", flagged()},
 		field{"dialects", "What it speaks, where that isn't what its kind does.", someOf(oneOf("chat", "responses", "messages", "embeddings"))},
 		field{"concurrency", "Requests at once; without it, nothing bounds them.", upTo(10_000)},
-		field{"fields", "Whether fields are passed on that AOD doesn't know; by default they are to compatible and script.", oneOf("any", "known")},
+		field{"fields", "Whether all fields are passed on that AOD doesn't know; by default only those that a model allows, but to script.", oneOf("any", "known")},
 		field{"stream_usage", "Ask for the usage of a stream; true by default.", flagged()},
 		field{"answers", "The file with the answers of a script.", text()},
 	)

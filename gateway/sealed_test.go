@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -151,17 +153,38 @@ func TestWhatReachesNowhereIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestACompatibleServerGetsFieldsThatNobodyKnows(t *testing.T) {
-	b, provider := strictBench(t)
-	p := b.catalog.Providers["p"]
-	p.AnyField = true
-	b.catalog.Providers["p"] = p
-	must(t, b.gw.Configure(catalog.Catalog{Providers: map[string]catalog.Provider{"p": p}, Models: b.catalog.Models}))
-	if a := b.ask("POST", "/chat/completions", with("/chat/completions", `"guided_regex":"a+","top_k":3`)); a.status != 200 {
-		t.Fatal(a.body)
+// A provider that isn't a vendor gets the fields of its dialect, too, and others by the operator's word alone.
+func TestACompatibleServerGetsAFieldThatNobodyKnowsByTheOperatorsWord(t *testing.T) {
+	const more = `"guided_regex":"a+","top_k":3`
+	for name, c := range map[string]struct {
+		fields, allow, refused string
+	}{
+		"none is allowed":       {"", "", "guided_regex"},
+		"one is allowed":        {"", "'field:guided_regex'", "top_k"},
+		"both are allowed":      {"", "'field:guided_regex', 'field:top_k'", ""},
+		"whatever there may be": {", fields: any", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provider := newDouble(t, well)
+			known, findings := catalog.Read("models.yaml", fmt.Appendf(nil,
+				"providers: {p: {kind: compatible, base_url: %q%s}}\nmodels: {m: {use: [p/up], allow: [files, %s]}}", provider.URL, c.fields, c.allow))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			b := newBench(t, "")
+			b.catalog = known
+			a := b.serve().ask("POST", "/chat/completions", with("/chat/completions", more))
+			if c.refused == "" {
+				if got := provider.requests(); a.status != 200 || len(got) != 1 || !strings.Contains(got[0], more+"}") {
+					t.Errorf("%s, asked %q", a.body, got)
+				}
+				b.ask("POST", "/chat/completions", with("/chat/completions", `"api_base":"https://evil/"`)).problem(t, 403, RuleField)
+				return
+			}
+			p := a.problem(t, 403, RuleField)
+			if !strings.Contains(p.Error.Message, strconv.Quote(c.refused)) || !strings.Contains(p.Error.Hint, "models.m.allow: [field:"+c.refused+"]") || len(provider.requests()) > 0 {
+				t.Errorf("%+v", p)
+			}
+		})
 	}
-	if got := provider.requests()[0]; !strings.Contains(got, `"guided_regex":"a+","top_k":3}`) {
-		t.Error(got)
-	}
-	b.ask("POST", "/chat/completions", with("/chat/completions", `"api_base":"https://evil/"`)).problem(t, 403, RuleField)
 }

@@ -31,7 +31,7 @@ func TestATableOfProvidersAndModels(t *testing.T) {
 		Providers: map[string]Provider{
 			"openai":    {Kind: OpenAI, Key: "openai", Dialects: []Dialect{Chat, Responses, Embeddings}},
 			"anthropic": {Kind: Anthropic, Key: "anthropic", Dialects: []Dialect{Messages}},
-			"gpu":       {Kind: Compatible, BaseURL: "http://10.0.0.5:8000/v1", PlainHTTP: true, Dialects: []Dialect{Chat, Messages}, Concurrency: 16, AnyField: true, NoUsage: true},
+			"gpu":       {Kind: Compatible, BaseURL: "http://10.0.0.5:8000/v1", PlainHTTP: true, Dialects: []Dialect{Chat, Messages}, Concurrency: 16, NoUsage: true},
 			"demo":      {Kind: Script, Answers: "demo.yaml", Dialects: Dialects()},
 		},
 		Models: map[string]Model{

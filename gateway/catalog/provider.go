@@ -51,7 +51,7 @@ func (r *reader) provider(at string, v any) Provider {
 	})
 	p.Kind, p.Concurrency, p.NoUsage = Kind(kind), int(concurrency), !usage
 	p.BaseURL = strings.TrimSuffix(p.BaseURL, "/")
-	p.AnyField = anyField == "any" || anyField == "" && (p.Kind == Compatible || p.Kind == Script)
+	p.AnyField = anyField == "any" || anyField == "" && p.Kind == Script
 	if anyField != "" && anyField != "any" && anyField != "known" {
 		r.Report(at+"/fields", "it is neither any nor known", "write any to pass on fields that are not known, known to refuse them")
 	}
