@@ -95,7 +95,7 @@ var full = map[string]any{
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
 		Policy: &UnitPolicy{
 			Timeout: "1m", MaxTimeout: "1h", Retries: 1, MayCall: []string{"c"}, Network: "bridge", Egress: []string{"a.example"}, ReadOnly: true, Runtime: "r",
-			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, BuildNetwork: "none", Env: []string{"E"}, Upstreams: []string{"svc"}, Secrets: []string{"S"},
+			MemoryBytes: 1, CPUs: 1.5, PIDs: 2, OutputBytes: 3, Reuse: 4, Warm: 5, BuildNetwork: "none", Env: []string{"E"}, Upstreams: []string{"svc"}, Secrets: []string{"S"}, Models: []string{"m"},
 			Lowered: []LoweredWish{{Setting: "limits.memory", Asked: "2B", Holds: "1B", Rule: "policy.memory"}},
 			Refusal: &UnitRefusal{Message: "m", Hint: "h"},
 		},

@@ -87,6 +87,7 @@ type UnitPolicy struct {
 	Env          []string `json:"env,omitempty"`           // names of variables that the operator gives it
 	Upstreams    []string `json:"upstreams,omitempty"`     // that it may ask
 	Secrets      []string `json:"secrets,omitempty"`       // names of the variables in which its program gets some
+	Models       []string `json:"models,omitempty"`        // that it may ask
 
 	Lowered []LoweredWish `json:"lowered,omitempty"`
 	Refusal *UnitRefusal  `json:"refusal,omitempty"` // why it isn't run; nil: it is

@@ -42,12 +42,13 @@ type PolicyConfig struct {
 
 	Upstreams []string // that a unit may use; AnyName is all that there are
 	Secrets   []string // that its program may get in its environment; AnyName is all
+	Models    []string // that it may ask; AnyName is all
 }
 
 // AnyRuntime among PolicyConfig.Runtimes allows all.
 const AnyRuntime = "any"
 
-// AnyName among PolicyConfig.Upstreams and Secrets allows all.
+// AnyName among PolicyConfig.Upstreams, Secrets and Models allows all.
 const AnyName = "any"
 
 const (
@@ -66,7 +67,7 @@ func (p *PolicyConfig) settings() []setting {
 	return p.table(map[string]string{
 		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB", "timeout": "168h",
 		"retries": "100", "runtimes": AnyRuntime, "read_only": "false", "reuse": "10000", "warm": "1000",
-		"build_networks": "none,default", "build_fetch": "false", "image": "16TiB", "upstreams": AnyName,
+		"build_networks": "none,default", "build_fetch": "false", "image": "16TiB", "upstreams": AnyName, "models": AnyName,
 	})
 }
 
@@ -101,6 +102,7 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		{"image", size{&p.Image, 1, 16 * quantity.TiB}, "", "the largest image that a unit may have, with the one that it stands on; a larger one is removed when it is built"},
 		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
 		{"secrets", secretNames(&p.Secrets), "", "secrets that a unit's program may get in its environment; any is all of them"},
+		{"models", modelNames(&p.Models), "", "models that a unit may ask; any is all that there are"},
 	}
 	for i := range rows {
 		rows[i].fallback = fallback[rows[i].key]
@@ -169,6 +171,7 @@ func strictest(a, b PolicyConfig) PolicyConfig {
 
 		Upstreams: both(a.Upstreams, b.Upstreams, AnyName),
 		Secrets:   both(a.Secrets, b.Secrets, AnyName),
+		Models:    both(a.Models, b.Models, AnyName),
 	}
 }
 
@@ -207,6 +210,12 @@ func (l *loader) checkPolicy(name string, u UnitConfig) {
 		l.contradiction(unit+".network", from["networks"],
 			fmt.Sprintf("%s doesn't allow the network %s", from["networks"], u.Network),
 			fmt.Sprintf("leave it out, or allow it with %s.policy.networks", unit))
+	}
+	for _, model := range u.Models {
+		if !slices.Contains(p.Models, AnyName) && !slices.Contains(p.Models, model) {
+			l.contradiction(unit+".models", from["models"], fmt.Sprintf("%s doesn't allow the model %s", from["models"], model),
+				fmt.Sprintf("leave it out, or allow it with %s.policy.models", unit))
+		}
 	}
 	if own := u.Policy.Timeout; own > l.config.MaxTimeout {
 		l.contradiction(unit+".policy.timeout", "max_timeout",

@@ -33,12 +33,12 @@ unit:
 	base := PolicyConfig{
 		Networks: []string{"bridge"}, Memory: 1 << 30, CPUs: 1024, PIDs: 100, Output: 16 << 40, Timeout: 2 * time.Hour, Retries: 100,
 		Runtimes: []string{"runsc", "kata"}, Runtime: "runsc", Reuse: 10_000, Warm: 1000,
-		BuildNetworks: []string{"none", "default"}, Image: 16 << 40, Upstreams: []string{"any"},
+		BuildNetworks: []string{"none", "default"}, Image: 16 << 40, Upstreams: []string{"any"}, Models: []string{"any"},
 	}
 	upload := base
 	upload.CPUs, upload.PIDs, upload.Output, upload.Timeout, upload.Retries = 2, 50, 1<<30, time.Hour, 7
 	upload.Runtime, upload.ReadOnly, upload.Reuse, upload.Warm = "kata", true, 1, 0
-	upload.BuildNetworks, upload.Image, upload.Upstreams = []string{"none"}, 4<<30, nil
+	upload.BuildNetworks, upload.Image, upload.Upstreams, upload.Models = []string{"none"}, 4<<30, nil, nil
 	own := func(p PolicyConfig) PolicyConfig {
 		p.BuildFetch = true
 		p.Networks, p.Memory, p.Timeout, p.Runtimes, p.Warm, p.ReadOnly = []string{}, 8<<30, 90*time.Minute, []string{"x"}, 0, false
@@ -74,10 +74,12 @@ unit:
   a: {network: bridge}
   b: {network: bridge, policy: {networks: [bridge]}}
   c: {policy: {timeout: 2h}}
+  d: {models: [small, big], policy: {models: [small]}}
 `})
 	want := []string{
 		"aod.yaml:5: unit.a.network: policy.networks doesn't allow the network bridge",
 		"aod.yaml:7: unit.c.policy.timeout: it is longer than max_timeout, 1h",
+		"aod.yaml:8: unit.d.models: unit.d.policy.models doesn't allow the model big",
 	}
 	if diff := cmp.Diff(want, findings(t, err)); diff != "" {
 		t.Error(diff)

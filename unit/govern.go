@@ -135,7 +135,7 @@ func (u *Unit) refusal() *fault.Error {
 	return u.refuseOutside()
 }
 
-// refuseOutside says which service or secret the bounds don't allow, or returns nil.
+// refuseOutside says which service, secret or model the bounds don't allow, or returns nil.
 func (u *Unit) refuseOutside() *fault.Error {
 	p, b := u.Policy, u.Policy.Bounds
 	for _, name := range p.Upstreams {
@@ -151,6 +151,10 @@ func (u *Unit) refuseOutside() *fault.Error {
 		if b.Secrets != nil && !allows(b.Secrets, name) {
 			return u.refuse("secrets", "the secret "+fault.Quote(name)+" in its environment", list(append(slices.Clone(b.Secrets), name)))
 		}
+	}
+	beyond := slices.DeleteFunc(slices.Clone(p.Models), func(name string) bool { return b.Models == nil || allows(b.Models, name) })
+	if len(beyond) > 0 {
+		return u.refuse("models", "to ask "+strings.Join(beyond, ", "), list(append(slices.Clone(b.Models), beyond...)))
 	}
 	return nil
 }

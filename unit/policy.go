@@ -100,6 +100,7 @@ type Bounds struct {
 	Services  []string // names of the upstreams that there are; nil: nobody knows
 	Upstreams []string // that it may use; AnyName is all, nil any
 	Secrets   []string // that its program may get; AnyName is all, nil any
+	Models    []string // that it may ask; AnyName is all, nil any
 
 	// Rules has the setting that each bound comes from, by its last key: "memory" ->
 	// "policy.uploads.memory".
@@ -141,7 +142,7 @@ func (b Bounds) AllowingNetwork(name string) string {
 // AnyRuntime among Bounds.Runtimes allows all isolation runtimes.
 const AnyRuntime = "any"
 
-// AnyName among Bounds.Upstreams or Bounds.Secrets allows all.
+// AnyName among Bounds.Upstreams, Bounds.Secrets or Bounds.Models allows all.
 const AnyName = "any"
 
 // Lowered is a wish that a bound cut.

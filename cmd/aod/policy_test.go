@@ -85,7 +85,7 @@ func told(u api.Unit, before map[string]any) string {
 	raw, _ := json.Marshal(u.Policy)
 	_ = json.Unmarshal(raw, &after)
 	var all []string
-	for _, key := range []string{"timeout", "max_timeout", "retries", "network", "egress", "read_only", "runtime", "memory_bytes", "cpus", "pids", "output_bytes", "reuse", "warm"} {
+	for _, key := range []string{"timeout", "max_timeout", "retries", "network", "egress", "read_only", "runtime", "models", "memory_bytes", "cpus", "pids", "output_bytes", "reuse", "warm"} {
 		if fmt.Sprint(after[key]) != fmt.Sprint(before[key]) {
 			all = append(all, fmt.Sprintf("%s=%v", key, after[key]))
 		}
@@ -193,6 +193,21 @@ func TestThePolicyOfUnits(t *testing.T) {
 		},
 		{"hosts within the cap", "egress: [x.a.example]", "policy: {egress: ['*.a.example'], uploads: {egress: [x.a.example, y.example]}}", "egress=[x.a.example]", "egress=[x.a.example]"},
 		{"the unit's hosts", "egress: [a.example]", "unit: {u: {policy: {egress: [a.example]}}}", "egress=[a.example]", "egress=[a.example]"},
+		{
+			"models by default", "models: [small, big]", "", "models=[small big]",
+			"models=[small big]; " + refused + "policy.uploads.models doesn't allow it to ask small, big | the operator can allow it in the server's file: unit.u.policy.models: [small, big]",
+		},
+		{
+			"a model beyond the policy", "model: big", "policy: {models: [small], uploads: {models: [any]}}",
+			"models=[big]; " + refused + "policy.models doesn't allow it to ask big | the operator can allow it in the server's file: unit.u.policy.models: [small, big]",
+			"models=[big]; " + refused + "policy.models doesn't allow it to ask big | the operator can allow it in the server's file: unit.u.policy.models: [small, big]",
+		},
+		{"a model of uploads", "model: small", "policy: {uploads: {models: [small]}}", "models=[small]", "models=[small]"},
+		{"the unit's models", "models: [big]", "unit: {u: {policy: {models: [big]}}}", "models=[big]", "models=[big]"},
+		{
+			"models are given", "", "unit: {u: {models: [small]}}", "models=[small]",
+			"models=[small]; " + refused + "policy.uploads.models doesn't allow it to ask small | the operator can allow it in the server's file: unit.u.policy.models: [small]",
+		},
 		{"reuse", "reuse: 50", "policy: {reuse: 10}", "reuse=10; reuse 50->10 by policy.reuse", "reuse 50->1 by policy.uploads.reuse"},
 		{"the unit's reuse", "reuse: 50", "unit: {u: {policy: {reuse: 20}}}", "reuse=20; reuse 50->20 by unit.u.policy.reuse", "reuse=20; reuse 50->20 by unit.u.policy.reuse"},
 		{"warm", "warm: 5", "policy: {warm: 2}", "warm=2; warm 5->2 by policy.warm", "warm 5->0 by policy.uploads.warm"},

@@ -112,7 +112,7 @@ func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
 			Retries: &p.Retries, Warm: &p.Warm, Reuse: &p.Reuse,
 			Networks: nonNil(p.Networks), Egress: p.EgressRules(), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
 			BuildNetwork: c.BuildNetwork, BuildNetworks: nonNil(p.BuildNetworks), NoFetch: !p.BuildFetch, ImageBytes: p.Image,
-			Services: nonNil(slices.Collect(maps.Keys(c.Upstreams))), Upstreams: nonNil(p.Upstreams), Secrets: nonNil(p.Secrets),
+			Services: nonNil(slices.Collect(maps.Keys(c.Upstreams))), Upstreams: nonNil(p.Upstreams), Secrets: nonNil(p.Secrets), Models: nonNil(p.Models),
 			Rules: from,
 		}
 	}

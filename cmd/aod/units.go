@@ -128,6 +128,7 @@ func (a *app) policyPage(page runPage, p api.UnitPolicy) {
 	}
 	page.field("retries", fmt.Sprint(p.Retries))
 	page.field("may call", strings.Join(p.MayCall, ", "))
+	page.field("models", strings.Join(p.Models, ", "))
 	page.field("env", strings.Join(p.Env, ", "))
 	for _, l := range p.Lowered {
 		page.field("lowered", fmt.Sprintf("%s: %s asked for, %s by %s", l.Setting, l.Asked, l.Holds, l.Rule))
