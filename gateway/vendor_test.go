@@ -20,12 +20,11 @@ type vendor struct {
 	kind   catalog.Kind
 	window int64
 
-	mu    sync.Mutex
-	bill  ledger.Amount
-	asked int
+	mu   sync.Mutex
+	bill ledger.Amount
 }
 
-// vendorAnswer is how long the answers of a vendor are, where a request doesn't say it.
+// vendorRequest is what a vendor reads of a request.
 type vendorRequest struct {
 	Messages, System, Tools, Input, Instructions any
 	Prediction                                   *struct{ Content string }
@@ -56,7 +55,6 @@ func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.asked++
 	v.bill = v.bill.Plus(ledger.Amount{Tokens: in + out, Cost: in*1000 + out*3000})
 	return answerOf(http.StatusOK, fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"input_tokens":%d,"output_tokens":%d}}`, in, out, in, out)), nil
 }
