@@ -77,9 +77,9 @@ func byHex(text []byte, before, digits int) (c byte, size int) {
 			return text[before-1], before
 		}
 	}
-	n, _ := strconv.ParseUint(string(text[before:before+digits]), 16, 32) // it is one
-	if n > 0x7f {
-		n = 0 // no character of a key
+	n, err := strconv.ParseUint(string(text[before:before+digits]), 16, 7)
+	if err != nil {
+		return 0, before + digits // it is no character of a key
 	}
 	return byte(n), before + digits
 }

@@ -1,6 +1,9 @@
 package secrets
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // leastFound is how long a secret has to be, in bytes, for its occurrence to be no accident.
 const leastFound = 8
@@ -62,7 +65,7 @@ func (f *Finder) feedEscaped(part []byte, at int64, last bool) {
 	if len(m.key) == 0 {
 		return
 	}
-	text := append(f.undecided, part...)
+	text := slices.Concat(f.undecided, part)
 	at -= int64(len(f.undecided))
 	for len(text) > 0 && !m.found() {
 		if m.have == 0 {
