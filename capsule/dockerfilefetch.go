@@ -144,13 +144,15 @@ var fetchingWords = []string{addWord, copyWord, runWord}
 func mayFetch(text string) bool {
 	begins := "" // the instruction, or the beginning of its word
 	for word := range strings.FieldsSeq(text) {
-		switch word = strings.ToUpper(word); {
+		switch upper := strings.ToUpper(word); {
+		case begins == copyWord || begins == runWord:
+			return strings.HasPrefix(word, "-") // flags come first
 		case begins != "":
 			return false
-		case slices.Contains(fetchingWords, word):
+		case upper == addWord:
 			return true
-		case word != onbuildWord:
-			begins = word
+		case upper != onbuildWord:
+			begins = upper
 		}
 	}
 	return begins == "" || slices.ContainsFunc(append(fetchingWords, onbuildWord), func(word string) bool { return strings.HasPrefix(word, begins) })

@@ -96,7 +96,7 @@ type matcher struct {
 	back []int   // how much of the key still ends where so much of it does, and the next byte isn't its
 	have int     // bytes of the key that the last ones fed are
 	from []int64 // where the last ones fed begin in the text, in a ring
-	fed  int
+	next int     // its place for the next one
 }
 
 func newMatcher(key []byte) matcher {
@@ -116,7 +116,12 @@ func newMatcher(key []byte) matcher {
 func (m *matcher) found() bool { return m.have > 0 && m.have == len(m.key) }
 
 // begin is where the bytes begin that may be the key's.
-func (m *matcher) begin() int64 { return m.from[(m.fed-m.have)%len(m.from)] }
+func (m *matcher) begin() int64 {
+	if m.have > m.next {
+		return m.from[m.next-m.have+len(m.from)]
+	}
+	return m.from[m.next-m.have]
+}
 
 // feed takes a byte that begins at a place of the text. There may be none after the key.
 func (m *matcher) feed(c byte, at int64) {
@@ -126,8 +131,10 @@ func (m *matcher) feed(c byte, at int64) {
 	if m.key[m.have] == c {
 		m.have++
 	}
-	m.from[m.fed%len(m.from)] = at
-	m.fed++
+	m.from[m.next] = at
+	if m.next++; m.next == len(m.from) {
+		m.next = 0
+	}
 }
 
 // feedAll takes the bytes of a part up to the end of the key.
