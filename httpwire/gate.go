@@ -36,10 +36,10 @@ func NewGate(limit int64) *Gate {
 // Take takes n bytes for a holder until release is called, once or more. The error is an
 // Unavailable fault: there is no room.
 func (g *Gate) Take(holder string, n int64) (release func(), err error) {
-	if err := g.take(holder, n); err != nil {
+	if err := g.Acquire(holder, n); err != nil {
 		return nil, err
 	}
-	return sync.OnceFunc(func() { g.give(holder, n) }), nil
+	return sync.OnceFunc(func() { g.Release(holder, n) }), nil
 }
 
 // Held returns how many bytes are taken.
@@ -49,7 +49,8 @@ func (g *Gate) Held() int64 {
 	return g.held
 }
 
-func (g *Gate) take(holder string, n int64) error {
+// Acquire is Take for a holder that counts by itself what it gives back with Release.
+func (g *Gate) Acquire(holder string, n int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.fits(holder, n) {
@@ -73,9 +74,9 @@ func noRoom() error {
 // wait takes n bytes as soon as they fit. The error is a fault where they never do, or the cause
 // of ctx's end.
 func (g *Gate) wait(ctx context.Context, holder string, n int64) error {
-	for g.take(holder, n) != nil {
+	for g.Acquire(holder, n) != nil {
 		freed := g.nextFreed()
-		if g.take(holder, n) == nil { // it was given back in between
+		if g.Acquire(holder, n) == nil { // it was given back in between
 			return nil
 		}
 		if n > g.limit/2 {
@@ -99,7 +100,8 @@ func (g *Gate) nextFreed() <-chan struct{} {
 	return g.freed
 }
 
-func (g *Gate) give(holder string, n int64) {
+// Release gives back n bytes of those that a holder has acquired.
+func (g *Gate) Release(holder string, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held -= n

@@ -16,7 +16,7 @@ const mib = 1 << 20
 
 // fill takes what a holder can have, in steps, and returns how much that is.
 func fill(g *Gate, holder string) (took int64) {
-	for g.take(holder, 64<<10) == nil {
+	for g.Acquire(holder, 64<<10) == nil {
 		took += 64 << 10
 	}
 	return took
@@ -40,7 +40,7 @@ func TestHoldersThatFillAGateTogetherHaveTheSame(t *testing.T) {
 	for refused := 0; refused < 5; {
 		refused = 0
 		for _, holder := range []string{"a", "b", "c", "d", "e"} {
-			if g.take(holder, mib) != nil {
+			if g.Acquire(holder, mib) != nil {
 				refused++
 				continue
 			}
@@ -82,7 +82,7 @@ func TestWhoWaitsAtAGateGetsWhatIsGivenBack(t *testing.T) {
 			all.Go(func() {
 				must(t, g.wait(t.Context(), "run", 4))
 				time.Sleep(time.Second)
-				g.give("run", 4)
+				g.Release("run", 4)
 			})
 		}
 		synctest.Wait()
@@ -99,7 +99,7 @@ func TestWhoWaitsAtAGateGetsWhatIsGivenBack(t *testing.T) {
 
 func TestAWaitAtAGateEnds(t *testing.T) {
 	g := NewGate(10)
-	must(t, g.take("run", 5))
+	must(t, g.Acquire("run", 5))
 	cause := errors.New("the run is over")
 	ctx, end := context.WithCancelCause(t.Context())
 	end(cause)
@@ -121,7 +121,7 @@ func TestAGateIsSafeForConcurrentUse(t *testing.T) {
 					release()
 				}
 				if g.wait(t.Context(), fmt.Sprint(holder), 60) == nil {
-					g.give(fmt.Sprint(holder), 60)
+					g.Release(fmt.Sprint(holder), 60)
 				}
 			}
 		})

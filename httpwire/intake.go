@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// The pace of a body: while it is waited for, so many bytes have to come in each paceTime.
+// The pace of a body: while it is waited for, so many bytes have to come in each PaceTime.
 const (
-	paceTime     = 30 * time.Second
-	paceHeld     = 1 << 20  // of what is held in memory
+	PaceTime     = 30 * time.Second
+	PaceBytes    = 1 << 20  // of what is held in memory
 	paceStreamed = 32 << 10 // of what goes elsewhere, into a file
 )
 
@@ -77,6 +77,12 @@ func HolderOf(ctx context.Context) string {
 	return ""
 }
 
+// CountingFor returns a context whose Hold and HolderOf count for a holder. It is for requests that
+// have no Intake, since they don't come over HTTP.
+func CountingFor(ctx context.Context, g *Gate, holder string) context.Context {
+	return context.WithValue(ctx, intakeKey{}, &Intake{gate: g, holder: holder, ended: true})
+}
+
 // Done gives back what the request has taken.
 func (in *Intake) Done() {
 	in.mu.Lock()
@@ -112,7 +118,7 @@ func (in *Intake) Close() error { return in.body.Close() }
 func (in *Intake) begin() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	_ = in.conn.SetReadDeadline(time.Now().Add(paceTime - in.waited))
+	_ = in.conn.SetReadDeadline(time.Now().Add(PaceTime - in.waited))
 }
 
 // receive counts bytes that have come.
@@ -124,7 +130,7 @@ func (in *Intake) receive(n int, waited time.Duration, whole bool) error {
 	}
 	in.came += int64(n)
 	in.waited += waited
-	if in.came >= paceHeld || in.streamed && in.came >= paceStreamed {
+	if in.came >= PaceBytes || in.streamed && in.came >= paceStreamed {
 		in.came, in.waited = 0, 0
 	}
 	if err := in.take(int64(n)); err != nil {
@@ -146,7 +152,7 @@ func (in *Intake) take(n int64) error {
 	if n -= ahead; n == 0 || in.gate == nil || in.streamed {
 		return nil
 	}
-	if err := in.gate.take(in.holder, n); err != nil {
+	if err := in.gate.Acquire(in.holder, n); err != nil {
 		return err
 	}
 	in.held += n
@@ -156,7 +162,7 @@ func (in *Intake) take(n int64) error {
 // free gives back bytes that are held. The caller holds the lock.
 func (in *Intake) free(n int64) {
 	if n > 0 {
-		in.gate.give(in.holder, n)
+		in.gate.Release(in.holder, n)
 		in.held -= n
 	}
 }

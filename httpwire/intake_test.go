@@ -141,14 +141,14 @@ func TestABodyHasToComeAtAPace(t *testing.T) {
 		streamed bool
 		cut      time.Duration // 0: it is taken
 	}{
-		"silence":                          {trickle(mib-4096, time.Hour, time.Hour), false, paceTime},
-		"a byte from time to time":         {trickle(1, 12*time.Second, time.Hour), false, paceTime},
-		"a MiB, and then a byte at a time": {func(c net.Conn) { _, _ = c.Write(make([]byte, mib)); trickle(1, time.Second, time.Hour)(c) }, false, paceTime},
+		"silence":                          {trickle(mib-4096, time.Hour, time.Hour), false, PaceTime},
+		"a byte from time to time":         {trickle(1, 12*time.Second, time.Hour), false, PaceTime},
+		"a MiB, and then a byte at a time": {func(c net.Conn) { _, _ = c.Write(make([]byte, mib)); trickle(1, time.Second, time.Hour)(c) }, false, PaceTime},
 		"a MiB in 20 seconds each":         {trickle(mib/20, time.Second, 5*time.Minute), false, 0},
 		"a slow one of less than a MiB":    {trickle(1024, time.Second, 29*time.Second), false, 0},
-		"one of 2 KiB a second":            {trickle(2048, time.Second, time.Hour), false, paceTime},
+		"one of 2 KiB a second":            {trickle(2048, time.Second, time.Hour), false, PaceTime},
 		"the same that is streamed":        {trickle(2048, time.Second, time.Hour), true, 0},
-		"a streamed one that stops":        {trickle(mib, time.Hour, time.Hour), true, paceTime},
+		"a streamed one that stops":        {trickle(mib, time.Hour, time.Hour), true, PaceTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -104,6 +104,7 @@ func a2aOptions(c *config.Config, authorize func(context.Context, string) (conte
 // newAgents makes the agents of a service that isn't started yet.
 func newAgents(service *orchestrator.Service, c *config.Config, opts a2a.Options) *a2a.Server {
 	units := a2aService{service, c.UploadLimit}
+	opts.Memory = service.Memory()
 	if c.A2A.Push {
 		opts.Push = service
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // auth knows the server's own token by its digest, so that comparing takes the same time for
@@ -88,7 +89,7 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 // token is, if that may run units. Its errors are Unauthorized and Forbidden faults.
 func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
 	if a.auth.none {
-		return ctx, nil
+		return httpwire.CountingFor(ctx, a.opts.Memory, holderOf("")), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").WithHint("send the metadata authorization: Bearer TOKEN")
@@ -97,5 +98,6 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
-	return access.WithClient(ctx, grant.Name), grant.Allows(access.Run)
+	ctx = httpwire.CountingFor(access.WithClient(ctx, grant.Name), a.opts.Memory, holderOf(grant.Name))
+	return ctx, grant.Allows(access.Run)
 }

@@ -24,11 +24,14 @@ func paced(next http.Handler) http.Handler {
 	})
 }
 
+// holderOf is for whom the bytes of a token's requests count.
+func holderOf(token string) string { return "token " + token }
+
 // counted has what a client sends count for its token at the gate of all that is in memory.
 func (a *API) counted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		ctx := c.Request().Context()
-		holder := "token " + access.ClientOf(ctx)
+		holder := holderOf(access.ClientOf(ctx))
 		if r, _ := a.route(c); r.traits&open != 0 {
 			holder = "anybody"
 		}

@@ -36,12 +36,14 @@ func (s *Server) ServeGRPC(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(s.opts.MaxBytes)), grpc.MaxHeaderListSize(grpcHeaders), grpc.MaxConcurrentStreams(grpcCalls),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: httpwire.Heartbeat}),
-		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.StatsHandler(grpcDeliveries{s}),
+		grpc.StaticStreamWindowSize(grpcCallWindow), grpc.StaticConnWindowSize(grpcConnWindow),
+		grpc.InTapHandle(g.tap), grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
+		grpc.StatsHandler(grpcDeliveries{s}), grpc.StatsHandler(grpcIntake{}),
 	)
 	grpcv1.NewHandler(s.handler).RegisterWith(server)
 	grpcv0.NewHandler(s.handler).RegisterWith(server)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- server.Serve(grpcListener{listener, s.opts.Memory}) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve grpc: %w", err)
@@ -68,11 +70,6 @@ func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Cont
 	c = &call{grpc: true, unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
 	if err := g.checkVersion(meta, method, c); err != nil {
 		return ctx, c, func() {}, err
-	}
-	if !g.server.opts.NoAuth && g.server.opts.Authorize != nil {
-		if ctx, err = g.server.opts.Authorize(ctx, g.token(meta)); err != nil {
-			return ctx, c, func() {}, err
-		}
 	}
 	ctx, cancel := context.WithCancelCause(sdklog.AttachLogger(withCall(ctx, c), g.server.quiet))
 	unhook := g.atEnd(func() { cancel(httpwire.ErrServerEnds) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Service makes the runs. Errors are faults, or the cause of ctx's end.
@@ -122,16 +123,17 @@ type Push interface {
 
 // Options are the settings of a Server.
 type Options struct {
-	Root      string // the unit whose card stands at the origin; "": an agent of all units
-	Header    string // that has the token; "": Authorization
-	NoAuth    bool   // no token is needed
-	Rate      int    // messages of a unit in a minute; 0: no bound
-	PublicURL string // of the server, without a path; "": as the request has it
-	HTTP      string // HOST:PORT of the server, for those who come by gRPC and need its addresses
-	Private   bool   // cards need a token as well
-	GRPC      string // HOST:PORT at which clients reach gRPC; "": it is off
-	Push      Push   // nil: there is none
-	MaxBytes  int64  // of one request; 0 is 32 MiB
+	Root      string         // the unit whose card stands at the origin; "": an agent of all units
+	Header    string         // that has the token; "": Authorization
+	NoAuth    bool           // no token is needed
+	Rate      int            // messages of a unit in a minute; 0: no bound
+	PublicURL string         // of the server, without a path; "": as the request has it
+	HTTP      string         // HOST:PORT of the server, for those who come by gRPC and need its addresses
+	Private   bool           // cards need a token as well
+	GRPC      string         // HOST:PORT at which clients reach gRPC; "": it is off
+	Push      Push           // nil: there is none
+	MaxBytes  int64          // of one request; 0 is 32 MiB
+	Memory    *httpwire.Gate // of what gRPC receives; nil: one of its own
 	// Authorize is for gRPC: it takes the token of a call, and returns a context that knows whose
 	// it is. Its errors are faults.
 	Authorize func(ctx context.Context, token string) (context.Context, error)
@@ -144,6 +146,9 @@ const defaultBytes = 32 << 20
 func (o Options) withDefaults() Options {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
+	if o.Memory == nil {
+		o.Memory = httpwire.NewGate(0)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
