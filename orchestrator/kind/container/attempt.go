@@ -227,7 +227,7 @@ func (x *execution) noteCalls(a *apiServer) {
 }
 
 // logTime bounds the wait for the end of a log.
-const logTime = 2 * time.Second
+const logTime = 5 * time.Second
 
 // awaitLog returns when all is read that the run wrote, and records it: whoever waits for the run is
 // told with its end what the record says later. What another process of the container writes after
