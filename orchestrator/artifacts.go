@@ -293,8 +293,8 @@ func (s *Service) Artifacts(ctx context.Context, id string, after int64, limit i
 			return api.ArtifactPage{}, undecodable(err)
 		}
 	}
-	if len(events) == limit {
-		page.Next = &events[limit-1].Seq
+	if store.Full(events, limit) {
+		page.Next = &events[len(events)-1].Seq
 	}
 	return page, err
 }

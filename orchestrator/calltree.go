@@ -39,16 +39,29 @@ func (l *loop) childrenOf(id string) []*job {
 // callsOf lists the runs that a run asked for, as its record shows them.
 func (l *loop) callsOf(ctx context.Context, id string) ([]api.Call, error) {
 	const most = 1000
-	page, err := l.journal.Runs(ctx, store.Filter{Parent: id, Limit: most})
-	if err != nil {
-		return nil, err
-	}
 	var calls []api.Call
-	for _, row := range page.Runs {
-		calls = append(calls, callOf(shownOf(row)))
-	}
+	err := l.eachRun(ctx, store.Filter{Parent: id}, most, func(row store.Run) { calls = append(calls, callOf(shownOf(row))) })
 	sortCalls(calls)
-	return calls, nil
+	return calls, err
+}
+
+// eachRun goes through the newest runs that a filter selects, at most so many.
+func (l *loop) eachRun(ctx context.Context, f store.Filter, most int, do func(store.Run)) error {
+	for left := most; left > 0; {
+		f.Limit = min(left, eventPage)
+		page, err := l.journal.Runs(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Runs {
+			do(row)
+		}
+		left -= len(page.Runs)
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return nil
+		}
+	}
+	return nil
 }
 
 // tellCaller notes the end of a call among the events of the run that made it.

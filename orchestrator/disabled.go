@@ -87,17 +87,16 @@ func (s *Service) readSwitches(ctx context.Context) error {
 
 // statusOf tells what goes on with a unit. It counts up to 1000 runs.
 func (s *Service) statusOf(ctx context.Context, name string) (*api.UnitStatus, error) {
-	going, err := s.store.Runs(ctx, store.Filter{Unit: name, Unfinished: true, Limit: 1000})
-	if err != nil {
-		return nil, err
-	}
 	status := &api.UnitStatus{Sessions: s.sessions.OpenOf(name), Next: s.schedules.NextOf(name)}
-	for _, row := range going.Runs {
+	err := s.eachRun(ctx, store.Filter{Unit: name, Unfinished: true}, 1000, func(row store.Run) {
 		if row.State == string(api.Idle) {
 			status.Waiting++
 		} else {
 			status.Running++
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	last, err := s.store.Runs(ctx, store.Filter{Unit: name, Limit: 1})
 	if err != nil || len(last.Runs) == 0 {

@@ -231,7 +231,7 @@ func (l *loop) eachTold(ctx context.Context, run string, kind api.EventType, do 
 				return err
 			}
 		}
-		if len(events) < eventPage {
+		if !store.Full(events, eventPage) {
 			return nil
 		}
 	}
@@ -241,7 +241,7 @@ func (l *loop) eachTold(ctx context.Context, run string, kind api.EventType, do 
 func (c *childRuns) Messages(ctx context.Context, after int64) ([]api.HeardMessage, error) {
 	for {
 		news := c.job.heard.news.After() // before the look, so that nothing comes between
-		found, err := c.messages(ctx, c.job.ID, after, messagePage)
+		found, _, err := c.messages(ctx, c.job.ID, after, messagePage)
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
@@ -253,17 +253,17 @@ func (c *childRuns) Messages(ctx context.Context, after int64) ([]api.HeardMessa
 	}
 }
 
-// messages reads messages of a run that come after one.
-func (l *loop) messages(ctx context.Context, run string, after int64, limit int) ([]api.HeardMessage, error) {
+// messages reads messages of a run that come after one. more says that there may be others.
+func (l *loop) messages(ctx context.Context, run string, after int64, limit int) (found []api.HeardMessage, more bool, err error) {
 	events, err := l.journal.Told(context.WithoutCancel(ctx), run, string(api.EventMessage), after, limit)
-	found := make([]api.HeardMessage, len(events))
+	found = make([]api.HeardMessage, len(events))
 	for i, e := range events {
 		found[i].N = e.Seq
 		if err := json.Unmarshal(e.Data, &found[i].MessageEvent); err != nil {
-			return nil, undecodable(err)
+			return nil, false, undecodable(err)
 		}
 	}
-	return found, err
+	return found, store.Full(events, limit), err
 }
 
 // Messages returns a part of the messages of a run, those that come after one with a number, in
@@ -276,10 +276,10 @@ func (s *Service) Messages(ctx context.Context, id string, after int64, limit in
 	if _, err := s.Get(ctx, id); err != nil {
 		return api.MessagePage{}, err
 	}
-	found, err := s.messages(ctx, id, after, limit)
+	found, more, err := s.messages(ctx, id, after, limit)
 	page := api.MessagePage{Messages: found}
-	if len(found) == limit {
-		page.Next = &found[limit-1].N
+	if more {
+		page.Next = &found[len(found)-1].N
 	}
 	return page, err
 }

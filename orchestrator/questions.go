@@ -274,8 +274,8 @@ func (s *Service) Questions(ctx context.Context, f QuestionFilter) (api.Question
 		}
 		page.Questions = append(page.Questions, q)
 	}
-	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+	if store.Full(rows, limit) {
+		page.Next = &rows[len(rows)-1].Seq
 	}
 	return page, err
 }

@@ -16,24 +16,41 @@ type Event struct {
 	Quiet bool
 }
 
+// bytes implements large.
+func (e Event) bytes() int { return len(e.Data) }
+
+// most implements large.
+func (Event) most() int { return pageBytes }
+
 // Events returns the events of a run whose Seq is greater than after, in order: at most
-// limit, and never more than 1000. A limit of 0 means 1000. An unknown run has no events.
+// limit, never more than 1000, and fewer where they are large. A limit of 0 means 1000. An unknown
+// run has no events.
 func (s *Store) Events(ctx context.Context, run string, after int64, limit int) ([]Event, error) {
-	return list(ctx, s, "read events", scanEvent, selectEvents, run, after, atMost(limit))
+	return paged(ctx, s, "read events", scanEvent, selectEvents, run, after, atMost(limit))
 }
 
 const selectEvents = `SELECT seq, at, type, data FROM events
 	WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
 
+// LastEvent returns the last event of a run. An unknown run has the zero Event.
+func (s *Store) LastEvent(ctx context.Context, run string) (Event, error) {
+	const last = `SELECT seq, at, type, data FROM events WHERE run = (SELECT seq FROM runs WHERE id = ?) ORDER BY seq DESC LIMIT 1`
+	found, err := list(ctx, s, "read events", scanEvent, last, run)
+	if err != nil || len(found) == 0 {
+		return Event{}, err
+	}
+	return found[0], nil
+}
+
 // Told returns those of a run's events of one type that are indexed, "message", "artifact" and
-// "attempt", whose Seq is greater than after, in order: at most limit, and never more than 1000. A
-// limit of 0 means 1000. An unknown run has none.
+// "attempt", whose Seq is greater than after, in order: at most limit, never more than 1000, and fewer
+// where they are large. A limit of 0 means 1000. An unknown run has none.
 func (s *Store) Told(ctx context.Context, run, kind string, after int64, limit int) ([]Event, error) {
 	text, known := selectTold[kind]
 	if !known {
 		return nil, fmt.Errorf("read events: those of the type %q are not indexed", kind)
 	}
-	return list(ctx, s, "read events", scanEvent, text, run, after, atMost(limit))
+	return paged(ctx, s, "read events", scanEvent, text, run, after, atMost(limit))
 }
 
 // selectTold are statements by the type.

@@ -41,7 +41,8 @@ type Page struct {
 	Next string // the cursor of the next page; "" at the end; clients don't look into it
 }
 
-// Runs lists runs, newest first, without Input, Output and Private. A limit out of its
+// Runs lists runs, newest first, without Input, Output and Private; fewer than the limit where their
+// records are large. A limit out of its
 // range, too many states or an invalid cursor are Input faults. Going from page to page
 // skips nothing and repeats nothing, even if runs are inserted meanwhile.
 func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
@@ -58,7 +59,7 @@ func (s *Store) Runs(ctx context.Context, f Filter) (Page, error) {
 		return Page{}, s.explain(ctx, "list runs", err)
 	}
 	text, args := f.statement(by, upTo, limit+1)
-	rows, err := list(ctx, s, "list runs", scanListed, text, args...)
+	rows, err := paged(ctx, s, "list runs", scanListed, text, args...)
 	return page(rows, limit), err
 }
 
@@ -216,12 +217,18 @@ func scanListed(row scanner, l *listed) error {
 	return scanSearched(row, &l.run, &l.seq, &l.run.Record)
 }
 
-// page drops the extra row that was read to see whether there is more.
+// bytes implements large.
+func (l listed) bytes() int { return len(l.run.Record) }
+
+// most implements large.
+func (listed) most() int { return listBytes }
+
+// page drops the extra row that was read to see whether there is more, where the limit was reached.
 func page(rows []listed, limit int) Page {
 	var p Page
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := rows[limit-1]
+	if Full(rows, limit+1) {
+		rows = rows[:min(limit, len(rows))]
+		last := rows[len(rows)-1]
 		p.Next = position{created: nanos(last.run.CreatedAt), seq: last.seq}.cursor()
 	}
 	for _, row := range rows {

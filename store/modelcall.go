@@ -36,12 +36,18 @@ func (s *Store) SaveModelCall(ctx context.Context, run string, c ModelCall) erro
 	})
 }
 
-// ModelCalls returns the calls of a run whose N is greater than after, in order: at most
-// limit, and never more than 1000. A limit of 0 means 1000. An unknown run has none.
+// bytes implements large.
+func (c ModelCall) bytes() int { return len(c.Data) }
+
+// most implements large.
+func (ModelCall) most() int { return pageBytes }
+
+// ModelCalls returns the calls of a run whose N is greater than after, in order: at most limit, never
+// more than 1000, and fewer where they are large. A limit of 0 means 1000. An unknown run has none.
 func (s *Store) ModelCalls(ctx context.Context, run string, after int64, limit int) ([]ModelCall, error) {
 	const calls = `SELECT n, at, tokens, cost, settled, estimated, data FROM model_calls
 		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND n > ? ORDER BY n LIMIT ?`
-	return list(ctx, s, "read model calls", scanModelCall, calls, run, after, atMost(limit))
+	return paged(ctx, s, "read model calls", scanModelCall, calls, run, after, atMost(limit))
 }
 
 func scanModelCall(row scanner, c *ModelCall) error {

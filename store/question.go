@@ -139,13 +139,21 @@ func (s *Store) Question(ctx context.Context, id string) (Question, error) {
 	return q, s.explain(ctx, "read question", err)
 }
 
+// bytes implements large.
+func (q Question) bytes() int {
+	return len(q.Text) + len(q.Show) + len(q.Form) + len(q.Answers) + len(q.Answer)
+}
+
+// most implements large.
+func (Question) most() int { return pageBytes }
+
 // OpenQuestions returns the questions that can be answered at a time and whose Seq is greater
-// than after, in order: those of a run, or of all where run is "". At most limit, and never
-// more than 1000; a limit of 0 means 1000.
+// than after, in order: those of a run, or of all where run is "". At most limit, never more than
+// 1000, and fewer where they are large; a limit of 0 means 1000.
 func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]Question, error) {
 	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
 		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
-	return list(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
+	return paged(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished

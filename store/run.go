@@ -87,6 +87,40 @@ func list[T any](ctx context.Context, s *Store, operation string, scan func(scan
 	return all, s.explain(ctx, operation, err)
 }
 
+// What the documents of a page take: it ends with the row that reaches this, so that its reader holds
+// little however large the rows are. A row has at most some MiB.
+const (
+	pageBytes = 256 << 10
+	listBytes = 4 << 20 // of records, which few read
+)
+
+// large is a row whose documents may be large: a page of such rows ends when they have most bytes.
+type large interface {
+	bytes() int
+	most() int
+}
+
+// paged is list for large rows. It may end before its limit, but never before the first row; see Full.
+func paged[T large](ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any) ([]T, error) {
+	taken := 0
+	page, err := queryWhile(ctx, s.readers, scan, func(one T) bool {
+		taken += one.bytes()
+		return taken < one.most()
+	}, text, args...)
+	return page, s.explain(ctx, operation, err)
+}
+
+// Full reports whether a page that was asked for with a limit is as large as it may be, by its limit
+// or by its bytes, so that there may be more behind it.
+func Full[T large](page []T, limit int) bool {
+	var one T
+	taken := 0
+	for _, one = range page {
+		taken += one.bytes()
+	}
+	return len(page) >= limit || taken >= one.most()
+}
+
 // find returns what a scan makes of the row that a query finds. Without one the error is missing.
 func find[T any](ctx context.Context, db rower, scan func(scanner, *T) error, missing error, text string, args ...any) (one T, err error) {
 	err = scan(db.QueryRowContext(ctx, text, args...), &one)
@@ -98,6 +132,11 @@ func find[T any](ctx context.Context, db rower, scan func(scanner, *T) error, mi
 
 // query is list for whoever explains the error.
 func query[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error, text string, args ...any) (all []T, err error) {
+	return queryWhile(ctx, db, scan, func(T) bool { return true }, text, args...)
+}
+
+// queryWhile is query that ends with the first row after which it goes on no more.
+func queryWhile[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error, goesOn func(T) bool, text string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
@@ -108,7 +147,9 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error,
 		if err := scan(rows, &one); err != nil {
 			return nil, err
 		}
-		all = append(all, one)
+		if all = append(all, one); !goesOn(one) {
+			return all, nil
+		}
 	}
 	return all, rows.Err()
 }

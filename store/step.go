@@ -41,9 +41,15 @@ func keepStep(ctx context.Context, tx *transaction, run int64, s Step) error {
 		nanos(s.Until), nanos(s.Began), nanos(s.Ended))
 }
 
+// bytes implements large.
+func (s Step) bytes() int { return len(s.Delta) + len(s.Value) + len(s.Error) }
+
+// most implements large.
+func (Step) most() int { return pageBytes }
+
 // Steps returns the steps of a run whose Seq is greater than after, in the order of their
-// last changes: at most limit, and never more than 1000. A limit of 0 means 1000. An unknown
-// run has none.
+// last changes: at most limit, never more than 1000, and fewer where they are large. A limit of 0
+// means 1000. An unknown run has none.
 func (s *Store) Steps(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
 	return s.steps(ctx, "delta, value", run, after, limit)
 }
@@ -56,7 +62,7 @@ func (s *Store) StepHeads(ctx context.Context, run string, after int64, limit in
 func (s *Store) steps(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
 	text := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended FROM steps
 		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
-	return list(ctx, s, "read steps", scanStep, text, run, after, atMost(limit))
+	return paged(ctx, s, "read steps", scanStep, text, run, after, atMost(limit))
 }
 
 func scanStep(row scanner, s *Step) error {
