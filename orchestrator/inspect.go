@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/store"
@@ -110,7 +111,8 @@ func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
 }
 
 // Events yields the events of a run after the one with the number after, until the last
-// event of the run. It ends early with an error, or when ctx ends.
+// event of the run, which comes in any case. It ends early with an error, or when ctx ends. All who
+// read a run at the same place share its events: they must not be changed.
 func (s *Service) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return s.events(ctx, id, after, true)
 }
@@ -129,23 +131,20 @@ func (s *Service) events(ctx context.Context, id string, after int64, follow boo
 		}
 		for {
 			news, live := s.newsOf(id) // before the look, so that nothing comes between
-			events, err := s.store.Events(ctx, id, after, eventPage)
-			if err != nil {
+			last, over, err := s.passPage(ctx, eventPlace{id, after}, yield)
+			switch {
+			case over:
+				return
+			case err != nil:
 				yield(api.Event{}, err)
 				return
-			}
-			for _, e := range events {
-				after = e.Seq
-				if !yield(eventOf(e), nil) || e.Type == string(api.EventEnd) {
-					return
-				}
-			}
-			switch {
-			case !follow && len(events) < eventPage:
-				return
-			case len(events) > 0:
+			case last > after:
+				after = last
 				continue
+			case !follow:
+				return
 			case !live:
+				s.tellEnd(ctx, id, yield)
 				return
 			}
 			select {
@@ -155,6 +154,47 @@ func (s *Service) events(ctx context.Context, id string, after int64, follow boo
 				return
 			}
 		}
+	}
+}
+
+// passPage yields the events of one page, and returns the number of the last one. over says that
+// nobody wants more, or that there is no more.
+func (s *Service) passPage(ctx context.Context, at eventPlace, yield func(api.Event, error) bool) (last int64, over bool, err error) {
+	page, leave := s.pages.take(at, func() ([]api.Event, func(), error) { return s.readPage(ctx, at) })
+	defer leave()
+	last = at.after
+	for _, e := range page.events {
+		last = e.Seq
+		if !yield(e, nil) || e.Type == api.EventEnd {
+			return last, true, nil
+		}
+	}
+	return last, false, page.err
+}
+
+// readPage reads a page of events, which counts for whoever reads it first until free is called.
+func (s *Service) readPage(ctx context.Context, at eventPlace) (events []api.Event, free func(), err error) {
+	rows, err := s.store.Events(ctx, at.run, at.after, eventPage)
+	if err != nil {
+		return nil, nil, err
+	}
+	var size int64
+	for _, row := range rows {
+		size += int64(len(row.Data))
+		events = append(events, eventOf(row))
+	}
+	if free, err = httpwire.Hold(ctx, size); err != nil {
+		return nil, nil, err
+	}
+	return events, free, nil
+}
+
+// tellEnd yields the end of a run once more, to somebody who says to have seen it: whoever follows
+// a run is told at its end that nothing more comes.
+func (s *Service) tellEnd(ctx context.Context, id string, yield func(api.Event, error) bool) {
+	last, err := s.store.LastEvent(ctx, id)
+	if err != nil || last.Type == string(api.EventEnd) {
+		yield(eventOf(last), err)
 	}
 }
 

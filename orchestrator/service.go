@@ -54,6 +54,7 @@ type Service struct {
 	render   push.Render // nil: there are no pushes
 
 	readiness readiness
+	pages     eventPages
 }
 
 // NewService locks a home, opens its store and gives the home to the kinds. No run goes on

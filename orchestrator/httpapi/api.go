@@ -17,6 +17,7 @@ type API struct {
 	opts     Options
 	guard    guard
 	auth     auth
+	streams  *httpwire.Streams
 	document []byte // OpenAPI
 	handler  http.Handler
 	routes   map[string]route                      // by method and pattern
@@ -35,6 +36,7 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 		opts:     opts,
 		guard:    newGuard(opts),
 		auth:     newAuth(opts),
+		streams:  httpwire.NewStreams(maxStreams),
 		document: schemas.OpenAPI(opts.Version),
 		routes:   map[string]route{},
 		refusals: map[string]func(httpwire.Problem) any{},

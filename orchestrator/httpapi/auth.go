@@ -31,15 +31,16 @@ func newAuth(opts Options) auth {
 func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, known := a.route(c)
+		request := c.Request()
 		if r.traits&open != 0 || a.auth.none {
+			c.SetRequest(request.WithContext(a.known(request.Context(), "")))
 			return next(c)
 		}
 		grant, err := a.auth.grant(c.Request(), c.Response().Header(), a.headers[c.Request().Method+" "+c.Path()])
 		if err != nil {
 			return err
 		}
-		request := c.Request()
-		c.SetRequest(request.WithContext(access.WithClient(request.Context(), grant.Name)))
+		c.SetRequest(request.WithContext(a.known(request.Context(), grant.Name)))
 		if known {
 			if err := grant.Allows(r.scope); err != nil {
 				return err
@@ -47,6 +48,14 @@ func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// maxStreams is how many streams a token has at the same time.
+const maxStreams = 500
+
+// known returns a context of a request whose client has a token of this name.
+func (a *API) known(ctx context.Context, name string) context.Context {
+	return httpwire.WithStreams(access.WithClient(ctx, name), a.streams, name)
 }
 
 // grant returns what the holder of the request's token may do. The token may stand in a header of
@@ -89,7 +98,7 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 // token is, if that may run units. Its errors are Unauthorized and Forbidden faults.
 func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
 	if a.auth.none {
-		return httpwire.CountingFor(ctx, a.opts.Memory, holderOf("")), nil
+		return httpwire.CountingFor(a.known(ctx, ""), a.opts.Memory, holderOf("")), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").WithHint("send the metadata authorization: Bearer TOKEN")
@@ -98,6 +107,6 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
-	ctx = httpwire.CountingFor(access.WithClient(ctx, grant.Name), a.opts.Memory, holderOf(grant.Name))
+	ctx = httpwire.CountingFor(a.known(ctx, grant.Name), a.opts.Memory, holderOf(grant.Name))
 	return ctx, grant.Allows(access.Run)
 }

@@ -34,6 +34,11 @@ func (a *API) getEvents(c echo.Context) error {
 func (a *API) streamEvents(c echo.Context, id string, after int64) error {
 	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
+	end, err := httpwire.OpenStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	events, wait := a.pump(ctx, id, after)
 	defer func() {
 		stop() // the pump may be waiting for an event, or for this handler
@@ -75,11 +80,15 @@ func sendEvent(out *httpwire.EventWriter, h happening) error {
 	if h.Err != nil {
 		return fmt.Errorf("read events: %w", h.Err)
 	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, h.Value.Data); err != nil { // data must be one line
-		return fmt.Errorf("encode event: %w", err)
+	line := []byte(h.Value.Data) // as it is, for all who follow the run
+	if bytes.ContainsAny(line, "\r\n") {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, line); err != nil {
+			return fmt.Errorf("encode event: %w", err)
+		}
+		line = compact.Bytes()
 	}
-	return out.Write(httpwire.Event{Name: string(h.Value.Type), Data: line.String(), LastID: strconv.FormatInt(h.Value.Seq, 10)})
+	return out.WriteLine(string(h.Value.Type), strconv.FormatInt(h.Value.Seq, 10), line)
 }
 
 // eventsAfter returns the number of the last event that the client has seen. A browser that

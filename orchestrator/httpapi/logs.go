@@ -28,6 +28,11 @@ func (a *API) getLog(c echo.Context) error {
 	}
 	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
+	end, err := httpwire.OpenStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	contentType, write := logFormat(c.Request())
 	out := newStreamer(c, contentType)
 	for entry, err := range a.svc.Log(ctx, record.ID, follow) {

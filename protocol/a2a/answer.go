@@ -23,6 +23,9 @@ type answer struct {
 	whole  bytes.Buffer
 }
 
+// dataOfEvent begins what the SDK writes last of an event, at once.
+var dataOfEvent = []byte("data:")
+
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	if a.begun {
@@ -46,6 +49,9 @@ func (a *answer) Write(p []byte) (int, error) {
 		return a.whole.Write(p)
 	}
 	n, err := a.ResponseWriter.Write(p)
+	if bytes.HasPrefix(p, dataOfEvent) {
+		a.call.sent()
+	}
 	a.broken = errors.Join(a.broken, err)
 	return n, err
 }

@@ -1,7 +1,9 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +31,9 @@ type source struct{ run, artifact, name string }
 // end gives the task what its run gave, and its last status.
 func (v *view) end(ctx context.Context, record api.Record) ([]sdk.Event, error) {
 	v.record = record
+	if err := v.call.hold(ctx, v.call.sizeOf(record.Output)); err != nil {
+		return nil, err
+	}
 	var told []sdk.Event
 	artifacts, err := v.results(ctx)
 	if err != nil {
@@ -69,15 +74,14 @@ func (v *view) results(ctx context.Context) ([]*sdk.Artifact, error) {
 
 // output is the artifact of a run's output: its text, and all of it as data.
 func (v *view) output() *sdk.Artifact {
-	value, ok := valueOf(v.record.Output)
-	if !ok {
+	value := v.call.value(v.record.Output)
+	if value == nil {
 		return nil
 	}
 	var parts sdk.ContentParts
-	if object, ok := value.(map[string]any); ok {
-		if text, ok := object["text"].(string); ok && text != "" {
-			parts = append(parts, &sdk.Part{Content: sdk.Text(text), MediaType: typeText})
-		}
+	var text string
+	if fields, err := httpwire.FieldsOf(v.record.Output); err == nil && httpwire.Take(fields, "text", &text) == nil && text != "" {
+		parts = append(parts, &sdk.Part{Content: sdk.Text(text), MediaType: typeText})
 	}
 	parts = append(parts, &sdk.Part{Content: sdk.Data{Value: value}, MediaType: httpwire.TypeJSON})
 	return &sdk.Artifact{ID: "output", Name: "output", Parts: parts}
@@ -98,8 +102,16 @@ func (v *view) patch(ctx context.Context) (*sdk.Part, error) {
 	case len(raw) == 0:
 		return nil, nil
 	}
-	v.inline -= int64(len(raw))
-	return &sdk.Part{Content: sdk.Raw(raw), Filename: patchName, MediaType: typePatch}, nil
+	return v.raw(ctx, raw, patchName, typePatch)
+}
+
+// raw is the content of a file as a part.
+func (v *view) raw(ctx context.Context, content []byte, name, media string) (*sdk.Part, error) {
+	v.inline -= int64(len(content))
+	if err := v.call.hold(ctx, int64(len(content))); err != nil {
+		return nil, err
+	}
+	return &sdk.Part{Content: sdk.Raw(content), Filename: name, MediaType: media}, nil
 }
 
 // file is a file as a part: its content, or where a larger one is.
@@ -118,8 +130,7 @@ func (v *view) file(ctx context.Context, from source, size int64, media string) 
 	if raw == nil {
 		return v.link(from.path(), from.name, media), nil
 	}
-	v.inline -= int64(len(raw))
-	return &sdk.Part{Content: sdk.Raw(raw), Filename: from.name, MediaType: media}, nil
+	return v.raw(ctx, raw, from.name, media)
 }
 
 func (v *view) open(ctx context.Context, from source) (io.ReadCloser, error) {
@@ -167,7 +178,7 @@ func (v *view) parts(ctx context.Context, artifact string, stored []api.Part) (s
 	parts := sdk.ContentParts{}
 	for _, p := range stored {
 		if p.File == nil {
-			parts = append(parts, plainPart(p))
+			parts = append(parts, v.call.plainPart(p))
 			continue
 		}
 		part, err := v.file(ctx, source{v.record.ID, artifact, p.File.Name}, p.File.SizeBytes, p.MediaType)
@@ -181,11 +192,11 @@ func (v *view) parts(ctx context.Context, artifact string, stored []api.Part) (s
 
 // spoken are the parts of a message as the protocol has them. Of its files only what is known of
 // them: whoever sent them has them.
-func spoken(stored []api.Part) sdk.ContentParts {
+func (c *call) spoken(stored []api.Part) sdk.ContentParts {
 	parts := sdk.ContentParts{}
 	for _, p := range stored {
 		if p.File == nil {
-			parts = append(parts, plainPart(p))
+			parts = append(parts, c.plainPart(p))
 			continue
 		}
 		known := map[string]any{"name": p.File.Name, "size_bytes": float64(p.File.SizeBytes), "sha256": p.File.SHA256}
@@ -194,12 +205,39 @@ func spoken(stored []api.Part) sdk.ContentParts {
 	return parts
 }
 
-func plainPart(p api.Part) *sdk.Part {
+func (c *call) plainPart(p api.Part) *sdk.Part {
 	if p.Data == nil {
 		return &sdk.Part{Content: sdk.Text(p.Text), MediaType: p.MediaType}
 	}
-	value, _ := valueOf(p.Data)
-	return &sdk.Part{Content: sdk.Data{Value: value}, MediaType: p.MediaType}
+	return &sdk.Part{Content: sdk.Data{Value: c.value(p.Data)}, MediaType: p.MediaType}
+}
+
+// asIs reports whether the call's binding writes JSON as it is. The others need it decoded, which
+// takes far more memory.
+func (c *call) asIs() bool { return !c.grpc && !c.legacy }
+
+// value is stored JSON as the call's binding takes it; nil: there is none.
+func (c *call) value(raw json.RawMessage) any {
+	value, ok := any(raw), len(raw) > 0 && string(raw) != "null"
+	if ok && !c.asIs() {
+		value, ok = valueOf(raw)
+	}
+	if !ok {
+		return nil
+	}
+	return value
+}
+
+// valueBytes is about what each value takes in memory, beside its text, where JSON is decoded.
+const valueBytes = 48
+
+// sizeOf is about what a stored document takes where it is told.
+func (c *call) sizeOf(raw json.RawMessage) int64 {
+	if c.asIs() {
+		return int64(len(raw))
+	}
+	values := bytes.Count(raw, []byte(",")) + bytes.Count(raw, []byte(":")) + bytes.Count(raw, []byte("["))
+	return int64(len(raw)) + valueBytes*int64(values)
 }
 
 // artifact keeps a part of what a run gives, and tells of it.

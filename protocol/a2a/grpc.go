@@ -71,6 +71,7 @@ func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Cont
 	if err := g.checkVersion(meta, method, c); err != nil {
 		return ctx, c, func() {}, err
 	}
+	context.AfterFunc(ctx, c.letGo) // when all of the answer is sent
 	ctx, cancel := context.WithCancelCause(sdklog.AttachLogger(withCall(ctx, c), g.server.quiet))
 	unhook := g.atEnd(func() { cancel(httpwire.ErrServerEnds) })
 	return ctx, c, func() { unhook(); cancel(nil) }, nil
@@ -200,6 +201,7 @@ func (s *grpcStream) RecvMsg(m any) error {
 
 // SendMsg implements grpc.ServerStream.
 func (s *grpcStream) SendMsg(m any) error {
+	defer s.call.sent()
 	if s.told.Swap(true) {
 		return s.ServerStream.SendMsg(m)
 	}

@@ -34,8 +34,10 @@ func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk
 	})
 }
 
-// maxLooks bounds how often runs are read for one page.
-const maxLooks = 20
+const (
+	maxLooks     = 20      // how often runs are read for one page of tasks that are shown in short
+	maxPageBytes = 8 << 20 // of the tasks of a page; it has one in any case
+)
 
 // listing makes pages of tasks.
 type listing struct {
@@ -45,12 +47,22 @@ type listing struct {
 	keep func(api.Record) bool
 }
 
-// page reads runs until there are as many tasks as were asked for. Where few of many runs are
-// among them, it has fewer.
+// looks returns how often runs are read for a page, and how many at once: tasks that are shown whole
+// are read one by one, so that the page can end behind each of them.
+func (l listing) looks(size int) (looks, each int) {
+	if l.show.messages() || l.show.artifacts {
+		return size + maxLooks, 1
+	}
+	return maxLooks, size
+}
+
+// page reads runs until there are as many tasks as were asked for, or they have maxPageBytes. Where
+// few of many runs are among them, it has fewer.
 func (l listing) page(ctx context.Context, filter Filter) (*sdk.ListTasksResponse, error) {
 	answer := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, PageSize: filter.Limit}
-	for range maxLooks {
-		filter.Limit = answer.PageSize - len(answer.Tasks) // so that the next page begins behind the last task
+	looks, each := l.looks(answer.PageSize)
+	for range looks {
+		filter.Limit = min(each, answer.PageSize-len(answer.Tasks)) // so that the next page begins behind the last task
 		found, err := l.svc.List(ctx, filter)
 		if fault.Is(err, fault.BadRequest) || fault.Is(err, fault.Input) {
 			return nil, refuse(badParams, "pageToken is none that this server gave")
@@ -68,7 +80,7 @@ func (l listing) page(ctx context.Context, filter Filter) (*sdk.ListTasksRespons
 			}
 		}
 		answer.TotalSize, answer.NextPageToken = found.Total, found.Next
-		if found.Next == "" || len(answer.Tasks) == answer.PageSize {
+		if found.Next == "" || len(answer.Tasks) == answer.PageSize || l.call.holds() >= maxPageBytes {
 			break
 		}
 		filter.Cursor = found.Next

@@ -117,12 +117,9 @@ func (p *passed) take(run string) *view {
 
 // put keeps a task.
 func (p *passed) put(v *view) {
-	v.task.History = nil
+	v.forget()
 	if v.task.Status.State == sdk.TaskStateWorking {
 		v.task.Status.Message = nil
-	}
-	for i, a := range v.task.Artifacts {
-		v.task.Artifacts[i] = &sdk.Artifact{ID: a.ID}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,6 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{unit: unit, base: s.base(r), trace: httpwire.TraceParent(r)}
+	defer c.letGo()
 	ctx := sdklog.AttachLogger(withCall(r.Context(), c), s.quiet)
 	s.serveCall(w, r.WithContext(ctx), c, below)
 }

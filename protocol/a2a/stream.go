@@ -21,7 +21,14 @@ func (h handler) streamed(ctx context.Context, history *int, run func(*call) (ap
 		c.reached.Store(true)
 		ctx, stop := httpwire.Attached(ctx)
 		defer stop()
-		err := httpwire.Catch(func() error { return h.stream(ctx, c, history, run, yield) })
+		err := httpwire.Catch(func() error {
+			end, err := httpwire.OpenStream(ctx)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return h.stream(ctx, c, history, run, yield)
+		})
 		if err == nil || errors.Is(err, errLeft) {
 			return
 		}
@@ -41,12 +48,14 @@ func (h handler) stream(ctx context.Context, c *call, history *int, run func(*ca
 		return err
 	}
 	c.ready.Store(true)
+	c.sends(true)
 	if !yield(v.shown(shown{history: history, artifacts: true}), nil) {
 		return errLeft
 	}
 	if v.ended {
 		return nil
 	}
+	v.forget()
 	return v.follow(ctx, yield)
 }
 
@@ -63,13 +72,24 @@ func (v *view) follow(ctx context.Context, yield func(sdk.Event, error) bool) er
 		if err != nil {
 			return err
 		}
-		for _, one := range told {
+		for i, one := range told {
+			v.call.sends(i == len(told)-1)
 			if !yield(one, nil) {
 				return errLeft
 			}
 		}
+		v.forget()
 	}
 	return nil
+}
+
+// forget lets go of what was told, as far as it isn't being sent.
+func (v *view) forget() {
+	v.task.History = nil
+	for i, a := range v.task.Artifacts {
+		v.task.Artifacts[i] = &sdk.Artifact{ID: a.ID}
+	}
+	v.call.drop()
 }
 
 // eventID is the id of a message that an event is told with: the same for every subscriber.

@@ -213,6 +213,9 @@ func (v *view) apply(ctx context.Context, event api.Event) ([]sdk.Event, error) 
 	if v.ended {
 		return nil, nil
 	}
+	if err := v.call.hold(ctx, v.call.sizeOf(event.Data)); err != nil {
+		return nil, err
+	}
 	data, err := event.Decode()
 	if err != nil {
 		return nil, err
@@ -308,7 +311,7 @@ func (v *view) question(ctx context.Context, q api.QuestionEvent) ([]sdk.Event, 
 // message keeps a message, and tells those of the agent.
 func (v *view) message(m api.MessageEvent) []sdk.Event {
 	message := &sdk.Message{
-		ID: m.ID, TaskID: v.task.ID, ContextID: v.task.ContextID, Role: sdk.MessageRoleUser, Parts: spoken(m.Parts),
+		ID: m.ID, TaskID: v.task.ID, ContextID: v.task.ContextID, Role: sdk.MessageRoleUser, Parts: v.call.spoken(m.Parts),
 	}
 	if meta, ok := valueOf(m.Metadata); ok {
 		message.Metadata, _ = meta.(map[string]any)

@@ -30,6 +30,11 @@ type progressWriter struct {
 // stream does a task and streams its progress. Whatever happens to the run or to this server,
 // the last event is the terminal one.
 func (h *handler) stream(c *call) error {
+	end, err := httpwire.OpenStream(c.r.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
 	record, err := h.begin(c)
 	if h.refuses200(c.task, err) {
 		c.streamRefusal(err)

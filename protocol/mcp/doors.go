@@ -56,6 +56,12 @@ func newDoors(server *sdk.Server, most int) *doors {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // a stream without an end of its own
+		end, err := httpwire.OpenStream(r.Context())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		defer end()
 		ctx, stop := httpwire.Attached(r.Context())
 		defer stop()
 		r = r.WithContext(ctx)

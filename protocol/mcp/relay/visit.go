@@ -163,6 +163,11 @@ func (v *visit) answer(w http.ResponseWriter, r *http.Request, m message) error 
 
 // listen sends what the server says by itself until the client goes or the session is over.
 func (v *visit) listen(w http.ResponseWriter, r *http.Request) error {
+	end, err := httpwire.OpenStream(r.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
 	s := newStream(message{})
 	kept, err := v.add(s)
 	if err != nil {
