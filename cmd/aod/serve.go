@@ -69,6 +69,7 @@ func (a *app) serveLogged(ctx context.Context, c *config.Config) error {
 
 // serve wires the server and runs it until ctx ends.
 func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) (err error) {
+	boundMemory(logger)
 	stopTracing, err := startTracing(ctx, versionText(), logger)
 	if err != nil {
 		return err

@@ -1,0 +1,193 @@
+package orchestrator
+
+import (
+	"context"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/pause"
+)
+
+// heapBytes is what the heap holds.
+func heapBytes() int64 {
+	goruntime.GC()
+	goruntime.GC() // what pools keep goes with the second
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // it is small
+}
+
+// TestFollowersOfARunHoldItsEventsOnce isn't parallel: it measures the heap.
+func TestFollowersOfARunHoldItsEventsOnce(t *testing.T) {
+	const most = 8 << 20
+	for name, c := range map[string]struct{ followers, artifacts, bytes int }{
+		"many of small ones": {300, 20, 60 << 10},
+		"some of large ones": {25, 24, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate, shown := make(chan struct{}), make(chan struct{})
+			p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
+				for range c.artifacts {
+					if err := a.Calls().Artifact(ctx, shows("a", strings.Repeat("x", c.bytes), true, false)); err != nil {
+						return err
+					}
+				}
+				close(shown)
+				return nil
+			}, gate))
+			id := p.submit()
+			<-shown
+			before := heapBytes()
+			f := followAll(p, id, c.followers)
+			if more := heapBytes() - before; more > most {
+				t.Errorf("%d followers that don't read hold %d KiB", c.followers, more>>10)
+			}
+			close(gate)
+			close(f.read)
+			f.done.Wait()
+			for i, seen := range f.seen {
+				if seen.artifacts != c.artifacts || !seen.end {
+					t.Fatalf("follower %d saw %d artifacts, the end: %t", i, seen.artifacts, seen.end)
+				}
+			}
+			if n := len(p.service.pages.pages); n != 0 {
+				t.Errorf("%d pages are held for nobody", n)
+			}
+			p.await(id)
+		})
+	}
+}
+
+// followers read a run up to its first artifact, and go on when they may.
+type followers struct {
+	read chan struct{}
+	done sync.WaitGroup
+	seen []seenEvents
+}
+
+type seenEvents struct {
+	artifacts int
+	end       bool
+}
+
+// followAll returns when n followers have come to the first artifact.
+func followAll(p *plays, id string, n int) *followers {
+	f := &followers{read: make(chan struct{}), seen: make([]seenEvents, n)}
+	var arrived sync.WaitGroup
+	arrived.Add(n)
+	for i := range n {
+		f.done.Go(func() {
+			for event, err := range p.service.Events(p.t.Context(), id, 0) {
+				if err != nil {
+					p.t.Error(err)
+					return
+				}
+				f.seen[i].end = event.Type == api.EventEnd
+				if event.Type != api.EventArtifact {
+					continue
+				}
+				if f.seen[i].artifacts++; f.seen[i].artifacts == 1 {
+					arrived.Done()
+					<-f.read
+				}
+			}
+		})
+	}
+	arrived.Wait()
+	return f
+}
+
+func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
+	id := p.submit()
+	told := func(after int64) (types []api.EventType) {
+		for event, err := range p.service.Events(t.Context(), id, after) {
+			if err != nil {
+				t.Error(err)
+			}
+			types = append(types, event.Type)
+		}
+		return types
+	}
+	live := make(chan []api.EventType)
+	go func() { live <- told(1 << 40) }()
+	p.until(id, func(r api.Record) bool { return r.State == api.Running })
+	close(gate)
+	if types := <-live; len(types) != 1 || types[0] != api.EventEnd {
+		t.Errorf("beyond what a live run has: %v", types)
+	}
+	p.await(id)
+	last, err := p.service.store.LastEvent(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []int64{last.Seq - 1, last.Seq, last.Seq + 1, 1 << 40} {
+		if types := told(after); len(types) != 1 || types[0] != api.EventEnd {
+			t.Errorf("after %d of %d: %v", after, last.Seq, types)
+		}
+	}
+	for event, err := range p.service.Past(t.Context(), id, last.Seq) {
+		t.Errorf("the past has more than there was: %v, %v", event, err)
+	}
+}
+
+func TestAPageWithoutEventsIsReadAnew(t *testing.T) {
+	t.Parallel()
+	var pages eventPages
+	reading, stored := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
+			close(reading)
+			<-stored
+			return nil, func() {}, nil // it looked before there was something
+		})
+		leave()
+	}()
+	<-reading
+	joined := make(chan []api.Event)
+	go func() {
+		page, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
+			if !pause.Over(stored) {
+				return nil, func() {}, nil
+			}
+			return []api.Event{{Seq: 2}}, func() {}, nil
+		})
+		defer leave()
+		joined <- page.events
+	}()
+	within(t, func() bool {
+		pages.mu.Lock()
+		defer pages.mu.Unlock()
+		return pages.pages[eventPlace{"r", 1}].readers == 2
+	}, func() string { return "nobody joins" })
+	close(stored)
+	if events := <-joined; len(events) != 1 {
+		t.Errorf("it has %d events", len(events))
+	}
+}
+
+func TestAPageOfAReaderThatPanicsIsReadAnew(t *testing.T) {
+	t.Parallel()
+	var pages eventPages
+	func() {
+		defer func() { _ = recover() }()
+		pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) { panic("disk") })
+	}()
+	freed := 0
+	page, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
+		return []api.Event{{Seq: 2}}, func() { freed++ }, nil
+	})
+	again, leaveToo := pages.take(eventPlace{"r", 1}, nil)
+	leave()
+	if page != again || freed != 0 {
+		t.Errorf("the page isn't shared, or is given back too early (%d)", freed)
+	}
+	if leaveToo(); freed != 1 || len(pages.pages) != 0 {
+		t.Errorf("given back %d times, %d pages are left", freed, len(pages.pages))
+	}
+}
