@@ -53,7 +53,7 @@ var table = [kinds]row{
 	Conflict:     {"conflict", "not possible in this state", 125, http.StatusConflict},
 	Disabled:     {"disabled", "switched off", 125, http.StatusConflict},
 	Exists:       {"exists", "there is one already", 125, http.StatusPreconditionFailed},
-	Busy:         {"busy", "too many runs are waiting", 125, http.StatusTooManyRequests},
+	Busy:         {"busy", "too much at once", 125, http.StatusTooManyRequests},
 	Cancelled:    {"cancelled", "cancelled", 130, 499},
 	Deadline:     {"deadline", "the time was up", 124, http.StatusGatewayTimeout},
 }

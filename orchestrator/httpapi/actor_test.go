@@ -65,6 +65,10 @@ func (s *server) act(ctx context.Context, spec runtime.ContainerSpec, stdout, st
 		case <-enginetest.Terminated(ctx):
 			return 143
 		}
+	case "show":
+		if code := s.show(ctx, dirs, input.Say); code != 0 {
+			return code
+		}
 	case "tell":
 		return s.tell(ctx, dirs)
 	case "read":

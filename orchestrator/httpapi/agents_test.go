@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,8 @@ func asks(taskType, inputs string, more ...string) string {
 	return fmt.Sprintf(`{"request_id":"r-1","task_type":%q,"inputs":%s%s}`, taskType, inputs, strings.Join(more, ""))
 }
 
-// tell is a program that tells how far it is, over the socket of its sandbox, and goes on
-// until release.
-func (s *server) tell(ctx context.Context, dirs map[string]string) int {
+// callAPI is a client of a fake container's capsule API.
+func callAPI(dirs map[string]string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		dir, err := os.Open(dirs["/run/aod"]) // its path is too long for an address here
 		if err != nil {
@@ -42,7 +42,32 @@ func (s *server) tell(ctx context.Context, dirs map[string]string) int {
 		defer dir.Close()
 		return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/aod.sock", dir.Fd()))
 	}
-	api := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+// show is a program that shows artifacts of a MiB each, as many as it is told.
+func (s *server) show(ctx context.Context, dirs map[string]string, many string) int {
+	body := `{"id":"a","append":true,"text":"` + strings.Repeat("x", 1<<20-100) + `"}`
+	n, _ := strconv.Atoi(many)
+	for range n {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://aod/artifact", strings.NewReader(body))
+		if err != nil {
+			return 98
+		}
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := callAPI(dirs).Do(r)
+		if err != nil || resp.StatusCode != http.StatusNoContent {
+			return 99
+		}
+		resp.Body.Close()
+	}
+	return 0
+}
+
+// tell is a program that tells how far it is, over the socket of its sandbox, and goes on
+// until release.
+func (s *server) tell(ctx context.Context, dirs map[string]string) int {
+	api := callAPI(dirs)
 	for _, body := range []string{`{"percent":50,"step":"complete","message":"half\nway"}`, `{"step":"final"}`} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://aod/progress", strings.NewReader(body))
 		if err != nil {

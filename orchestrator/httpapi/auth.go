@@ -98,7 +98,7 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 // token is, if that may run units. Its errors are Unauthorized and Forbidden faults.
 func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
 	if a.auth.none {
-		return httpwire.CountingFor(a.known(ctx, ""), a.opts.Memory, holderOf("")), nil
+		return a.knownCall(ctx, ""), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").WithHint("send the metadata authorization: Bearer TOKEN")
@@ -107,6 +107,10 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
-	ctx = httpwire.CountingFor(a.known(ctx, grant.Name), a.opts.Memory, holderOf(grant.Name))
-	return ctx, grant.Allows(access.Run)
+	return a.knownCall(ctx, grant.Name), grant.Allows(access.Run)
+}
+
+// knownCall is known for a call that doesn't come over HTTP.
+func (a *API) knownCall(ctx context.Context, name string) context.Context {
+	return httpwire.CountingFor(a.known(ctx, name), a.opts.Memory, holderOf(name))
 }

@@ -24,7 +24,7 @@ func paced(next http.Handler) http.Handler {
 	})
 }
 
-// holderOf is for whom the bytes of a token's requests count.
+// holderOf is for whom what a token's requests hold counts.
 func holderOf(token string) string { return "token " + token }
 
 // counted has what a client sends count for its token at the gate of all that is in memory.

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -39,6 +41,12 @@ func TestEventsComeOnceAndInOrderAndResume(t *testing.T) {
 		rest := readEvents(t, s.do("GET", path+c.query, "", c.header).wants(t, 200).body)
 		if diff := cmp.Diff(numbers(all[2:]), numbers(rest)); diff != "" {
 			t.Errorf("%v: %s", c, diff)
+		}
+	}
+	for _, beyond := range []int64{all[len(all)-1].ID, all[len(all)-1].ID + 1, math.MaxInt64} { // an EventSource would come again for ever
+		rest := readEvents(t, s.do("GET", path, "", fmt.Sprintf("Last-Event-ID: %d", beyond)).wants(t, 200).body)
+		if diff := cmp.Diff(all[len(all)-1:], rest); diff != "" {
+			t.Errorf("after %d: %s", beyond, diff)
 		}
 	}
 	for _, bad := range []string{"x", "-1", "1.5", "99999999999999999999", "1 2"} {

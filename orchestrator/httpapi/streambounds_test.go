@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/agent-on-demand/aod/httpwire"
+)
+
+// reluctant is a connection whose client doesn't read what is long, until it is let go.
+type reluctant struct {
+	*httptest.ResponseRecorder
+	came  func()
+	going <-chan struct{}
+	once  sync.Once
+}
+
+func (s *reluctant) Write(p []byte) (int, error) {
+	if len(p) > 64<<10 {
+		s.once.Do(s.came)
+		<-s.going
+	}
+	return len(p), nil // a recorder would keep it
+}
+
+// TestFollowersThatDoNotReadHoldLittle isn't parallel: it measures the heap.
+func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
+	const followers, artifacts, most = 25, 16, 12 << 20
+	s := newServer(t, nil)
+	id := s.run(`{"do":"show","say":"16"}`).ID
+	before := heapBytes()
+	var came, done sync.WaitGroup
+	going := make(chan struct{})
+	came.Add(followers)
+	for range followers {
+		done.Go(func() {
+			r := s.request("GET", "/v1/runs/"+id+"/events", "")
+			r.RequestURI = r.URL.RequestURI()
+			s.api.Handler().ServeHTTP(&reluctant{ResponseRecorder: httptest.NewRecorder(), came: came.Done, going: going}, r)
+		})
+	}
+	came.Wait()
+	if more := heapBytes() - before; more > most {
+		t.Errorf("%d followers of %d MiB of artifacts hold %d KiB", followers, artifacts, more>>10)
+	}
+	if held := s.api.opts.Memory.Held(); held < followers<<16+1<<19 || held > most {
+		t.Errorf("%d KiB of it are counted", held>>10)
+	}
+	close(going)
+	done.Wait()
+	if held := s.api.opts.Memory.Held(); held != 0 {
+		t.Errorf("%d bytes stay counted", held)
+	}
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC() // what pools keep goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestATokenHasOnlySoManyStreams(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	id := s.begin()
+	ours := s.api.known(t.Context(), "")
+	var ends []func()
+	for range maxStreams {
+		end, err := httpwire.OpenStream(ours)
+		must(t, err)
+		ends = append(ends, end)
+	}
+	tooMany := func(answer answer) {
+		t.Helper()
+		if answer.wants(t, http.StatusTooManyRequests).Header.Get("Retry-After") == "" {
+			t.Error("it isn't said when to come again")
+		}
+	}
+	tooMany(s.do("GET", "/v1/runs/"+id+"/events", ""))
+	tooMany(s.do("GET", "/v1/runs/"+id+"/logs?follow=true", ""))
+	tooMany(s.do("GET", "/v1/runs/"+id+"/logs", ""))
+	if status := s.do("POST", "/agents/run/stream", asks("actor", `{}`)).StatusCode; status != http.StatusTooManyRequests {
+		t.Errorf("the stream of an agent: %d", status)
+	}
+	if end, err := httpwire.OpenStream(s.api.known(t.Context(), "another")); err != nil {
+		t.Errorf("another token: %v", err)
+	} else {
+		end()
+	}
+	ends[0]()
+	ends[0]() // it counts once
+	s.do("GET", "/v1/runs/"+id+"/logs", "").wants(t, 200)
+	stream, err := client.Do(s.request("GET", "/v1/runs/"+id+"/events", ""))
+	must(t, err)
+	tooMany(s.do("GET", "/v1/runs/"+id+"/events", ""))
+	must(t, stream.Body.Close())
+	s.until(func() bool { return s.do("GET", "/v1/runs/"+id+"/logs", "").StatusCode == 200 })
+	for _, end := range ends {
+		end()
+	}
+	s.release <- struct{}{}
+}
