@@ -80,6 +80,8 @@ func followAll(p *plays, id string, n int) *followers {
 	arrived.Add(n)
 	for i := range n {
 		f.done.Go(func() {
+			arrive := sync.OnceFunc(arrived.Done)
+			defer arrive()
 			for event, err := range p.service.Events(p.t.Context(), id, 0) {
 				if err != nil {
 					p.t.Error(err)
@@ -89,10 +91,9 @@ func followAll(p *plays, id string, n int) *followers {
 				if event.Type != api.EventArtifact {
 					continue
 				}
-				if f.seen[i].artifacts++; f.seen[i].artifacts == 1 {
-					arrived.Done()
-					<-f.read
-				}
+				f.seen[i].artifacts++
+				arrive()
+				<-f.read
 			}
 		})
 	}

@@ -15,12 +15,11 @@ type reluctant struct {
 	*httptest.ResponseRecorder
 	came  func()
 	going <-chan struct{}
-	once  sync.Once
 }
 
 func (s *reluctant) Write(p []byte) (int, error) {
 	if len(p) > 64<<10 {
-		s.once.Do(s.came)
+		s.came()
 		<-s.going
 	}
 	return len(p), nil // a recorder would keep it
@@ -37,9 +36,11 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	came.Add(followers)
 	for range followers {
 		done.Go(func() {
+			once := sync.OnceFunc(came.Done)
+			defer once()
 			r := s.request("GET", "/v1/runs/"+id+"/events", "")
 			r.RequestURI = r.URL.RequestURI()
-			s.api.Handler().ServeHTTP(&reluctant{ResponseRecorder: httptest.NewRecorder(), came: came.Done, going: going}, r)
+			s.api.Handler().ServeHTTP(&reluctant{ResponseRecorder: httptest.NewRecorder(), came: once, going: going}, r)
 		})
 	}
 	came.Wait()
