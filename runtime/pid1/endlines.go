@@ -27,29 +27,32 @@ func newEndID() string {
 	return string(raw)
 }
 
-// endStreams ends stdout and stderr with a line each; "" is none. A reader that takes nothing holds
-// us up as long as one that doesn't dismiss us.
-func endStreams(id string) {
-	if id == "" {
-		return
-	}
+// endStreams ends streams with a line each, and returns those that took none before the deadline; an
+// id of "" is none. Each is tried once in any case.
+func endStreams(id string, streams []int, deadline time.Time) (left []int) {
 	line := []byte(initreport.EndHead + id + initreport.EndTail)
-	deadline := time.Now().Add(dismissalTime)
-	for fd := 1; fd <= 2; fd++ {
-		if syscall.SetNonblock(fd, true) == nil { // nobody else writes any more
-			writeBefore(deadline, fd, line)
+	for _, fd := range streams {
+		if id != "" && syscall.SetNonblock(fd, true) == nil && !writeBefore(deadline, fd, line) { // nobody else writes any more
+			left = append(left, fd)
 		}
 	}
+	return left
 }
 
-// writeBefore writes a line that a pipe takes whole or not at all.
-func writeBefore(deadline time.Time, fd int, line []byte) {
+// writeBefore writes a line that a pipe takes whole or not at all. It returns false where the reader
+// is too slow.
+func writeBefore(deadline time.Time, fd int, line []byte) bool {
 	pause := syscall.NsecToTimespec(int64(time.Millisecond))
-	for time.Now().Before(deadline) {
+	for {
 		_, err := syscall.Write(fd, line)
-		if err != syscall.EAGAIN && err != syscall.EINTR {
-			return
+		switch {
+		case err == syscall.EINTR:
+		case err != syscall.EAGAIN:
+			return true // also where nobody reads: there is nothing to be told
+		case !time.Now().Before(deadline):
+			return false
+		default:
+			_ = syscall.Nanosleep(&pause, nil) // an early end is fine
 		}
-		_ = syscall.Nanosleep(&pause, nil) // an early end is fine
 	}
 }

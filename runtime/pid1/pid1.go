@@ -5,6 +5,7 @@ package pid1
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
@@ -42,10 +43,11 @@ func Main(args []string) int {
 	if command.end && host >= 0 {
 		end.logEnd = newEndID()
 	}
+	left := endStreams(end.logEnd, []int{1, 2}, time.Time{}) // they come while the usage is read
 	raw := compose(end, readUsage(cgroupRoot))
 	report.write(raw)
 	host.send(raw)
-	endStreams(end.logEnd)
+	endStreams(end.logEnd, left, time.Now().Add(dismissalTime)) // the host reads faster when it has the report
 	host.awaitDismissal()
 	host.close()
 	return end.code
