@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/pause"
 )
 
@@ -19,6 +20,9 @@ const (
 	// paceWait is how long a request over that waits at most. It is refused then, and not
 	// before: a refusal costs as much as an answer.
 	paceWait = 2 * time.Second
+	// refusedCost is how many requests one counts as that is refused: who makes nothing else
+	// makes 20 a second, after the first 40.
+	refusedCost = 10
 )
 
 // pace bounds how much of our time a program takes by asking.
@@ -45,16 +49,24 @@ func (p pace) await(ctx context.Context) error {
 		WithHint("ask less often: GET /handoff/{id} and GET /invocation wait by themselves")
 }
 
+// refused counts a request that was refused.
+func (p pace) refused() { p.limiter.ReserveN(time.Now(), refusedCost-1) }
+
 // rest waits for the next turn. Whoever calls it alone waits for a few milliseconds at most.
 func (p pace) rest() { time.Sleep(p.limiter.Reserve().Delay()) }
 
-// paced lets a request have its turn before it is answered.
+// paced lets a request have its turn before it is answered. A program that is refused again and
+// again is slowed down: each refusal costs us as much as an answer, and a line of the log.
 func (s responder) paced(p pace, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := p.await(r.Context()); err != nil {
 			s.answer(w, r, err)
 			return
 		}
-		next(w, r)
+		out := httpwire.Watch(w)
+		next(out, r)
+		if out.Status() >= http.StatusBadRequest {
+			p.refused()
+		}
 	}
 }

@@ -20,10 +20,9 @@ func TestManyRequestsTakeTheirTime(t *testing.T) {
 		path    string
 		reuse   bool
 	}{
-		"over one connection":                {w.h, "/run", true},
-		"each over a connection of its own":  {w.h, "/run", false},
-		"of a sandbox that waits for a run":  {NewDispatcher(nil), "/health", true},
-		"and those that it is refused there": {NewDispatcher(nil), "/capsules", true},
+		"over one connection":               {w.h, "/run", true},
+		"each over a connection of its own": {w.h, "/run", false},
+		"of a sandbox that waits for a run": {NewDispatcher(nil), "/health", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.renew()
@@ -67,6 +66,38 @@ func (s *served) ask(t *testing.T, conn net.Conn, answers *bufio.Reader, path st
 	if resp.StatusCode == http.StatusTooManyRequests {
 		t.Error("a request was refused")
 	}
+}
+
+// Refusals cost as much as answers: who is refused again and again has ever fewer turns.
+func TestRefusedRequestsTakeMoreTime(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		w.t = t
+		w.renew()
+		ask := func(handler http.Handler, path string, requests int) time.Duration {
+			began := time.Now()
+			for range requests {
+				rec := httptest.NewRecorder()
+				handler.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+				if rec.Code == http.StatusTooManyRequests {
+					t.Errorf("%s has no turn", path)
+				}
+			}
+			return time.Since(began)
+		}
+		const burst = paceBurst / refusedCost
+		for name, handler := range map[string]http.Handler{"of a run": w.h, "of a sandbox that waits for one": NewDispatcher(nil)} {
+			if took := ask(handler, "/nothing", burst); took != 0 {
+				t.Errorf("%s: the first refusals took %v", name, took)
+			}
+			if took := ask(handler, "/nothing", 40); took < 1900*time.Millisecond || took > 2100*time.Millisecond {
+				t.Errorf("%s: 40 refusals took %v", name, took)
+			}
+			if took := ask(handler, "/health", 20); took > 200*time.Millisecond {
+				t.Errorf("%s: 20 answers after them took %v", name, took)
+			}
+		}
+	})
 }
 
 // A refusal that came at once would let a flood go on as it was. Those that have their turn at

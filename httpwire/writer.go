@@ -2,33 +2,45 @@ package httpwire
 
 import "net/http"
 
-// Writer is an http.ResponseWriter that knows whether an answer has begun. It is not safe
-// for concurrent use.
+// Writer is an http.ResponseWriter that knows whether an answer has begun, and with which status.
+// It is not safe for concurrent use.
 type Writer struct {
 	http.ResponseWriter
-	begun bool
+	status int // 0: it has not begun
 }
 
 // Watch returns a Writer around w.
 func Watch(w http.ResponseWriter) *Writer { return &Writer{ResponseWriter: w} }
 
 // Begun reports whether any part of the answer was sent: its status can't be changed then.
-func (w *Writer) Begun() bool { return w.begun }
+func (w *Writer) Begun() bool { return w.status != 0 }
+
+// Status returns the status of the answer that has begun, or 0.
+func (w *Writer) Status() int { return w.status }
 
 // WriteHeader is http.ResponseWriter's. Informational answers (1xx) begin nothing.
 func (w *Writer) WriteHeader(status int) {
-	w.begun = w.begun || status >= http.StatusOK || status == http.StatusSwitchingProtocols
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		w.begin(status)
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// begin notes the status that counts: the first one.
+func (w *Writer) begin(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
 func (w *Writer) Write(p []byte) (int, error) {
-	w.begun = true
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 
 // FlushError is http.ResponseController's. It sends the header.
 func (w *Writer) FlushError() error {
-	w.begun = true
+	w.begin(http.StatusOK)
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
