@@ -78,7 +78,7 @@ func (h *Handler) close() error {
 }
 
 // mounted gives a handler a connection without a deadline for writing, and answers its panic
-// with a problem. The handler bounds the time of what it reads and writes.
+// with a problem. The handler bounds the time of what it writes.
 func (h *Handler) mounted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
