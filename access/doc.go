@@ -8,7 +8,8 @@
 //	Tokens.Add (tokens.go)    makes a token, and stores what is known of it
 //	Tokens.Find (tokens.go)   whose token this is; the file counts as it is at that moment
 //	Grant.Allows (scope.go)   whether its holder may do something
-//	WithClient (clientname.go) has a request's context name the token's holder
+//	WithGrant (client.go)     has a request's context name the token's holder
+//	Sees (client.go)          whether that holder may know of what another one made
 //
 // It must not know requests, nor what the scopes protect.
 //

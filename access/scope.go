@@ -50,3 +50,13 @@ func (g Grant) Allows(scope Scope) error {
 	return fault.New(fault.Forbidden, "the token %q lacks the scope %s", g.Name, scope).
 		WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)
 }
+
+// Holder tells the holders of grants apart: a token that was made again under its name with other
+// scopes has another one.
+func (g Grant) Holder() string {
+	names := make([]string, len(g.Scopes))
+	for i, scope := range g.Scopes {
+		names[i] = string(scope)
+	}
+	return g.Name + " " + strings.Join(names, ",")
+}

@@ -1,11 +1,14 @@
 package access
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/agent-on-demand/aod/fault"
 )
@@ -67,6 +70,63 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 		if _, known, err := server.Find(token); known || err != nil {
 			t.Fatalf("a revoked one: %v, %v", known, err)
 		}
+	}
+}
+
+// A file that has been as it is for long is kept in mind, and read again when it has changed: when
+// another one has its name, and when the same one has another content of its size.
+func TestAChangeOfASettledFileCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	token, err := command.Add("ci", []Scope{Run})
+	must(t, err)
+	finds := func(token string, want bool) {
+		t.Helper()
+		if _, known, err := server.Find(token); known != want || err != nil {
+			t.Errorf("found: %v, %v", known, err)
+		}
+	}
+	settles := func(ago time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		must(t, os.Chtimes(path, at, at))
+	}
+	settles(2 * time.Hour)
+	finds(token, true)
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, bytes.Replace(raw, []byte(digest(token)), []byte(digest("another")), 1), 0o600))
+	settles(time.Hour)
+	finds(token, false)
+	finds("another", true)
+	must(t, command.Remove("ci"))
+	settles(time.Hour)
+	finds("another", false)
+}
+
+func TestATokenSeesWhatItsScopesSay(t *testing.T) {
+	with := func(name string, scopes ...Scope) context.Context { return WithGrant(t.Context(), Grant{name, scopes}) }
+	for name, c := range map[string]struct {
+		ctx       context.Context //nolint:containedctx // it is what is tried
+		own, all  bool            // what it sees of ci's, and of nobody's
+		only      string
+		anonymous bool
+	}{
+		"the server itself":            {t.Context(), true, true, "", false},
+		"what the server does for one": {WithClient(t.Context(), "ops"), true, true, "", false},
+		"the server's own token":       {with("", Admin), true, true, "", false},
+		"the scope read":               {with("ops", Read), true, true, "", false},
+		"its maker":                    {with("ci", Run, Upload), true, false, "ci", false},
+		"another one":                  {with("ops", Run), false, false, "ops", false},
+		"no token":                     {with(""), false, false, "-", true},
+	} {
+		if Sees(c.ctx, "ci") != c.own || Sees(c.ctx, "") != c.all || OnlyOwn(c.ctx) != c.only || IsAnonymous(c.ctx) != c.anonymous {
+			t.Errorf("%s: sees %v and %v, only %q", name, Sees(c.ctx, "ci"), Sees(c.ctx, ""), OnlyOwn(c.ctx))
+		}
+	}
+	ci := Grant{"ci", []Scope{Run}}
+	if ci.Holder() == (Grant{"ops", []Scope{Run}}).Holder() || ci.Holder() == (Grant{"ci", []Scope{Read}}).Holder() {
+		t.Error("holders aren't told apart")
 	}
 }
 

@@ -66,7 +66,7 @@ var full = map[string]any{
 		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	},
 	"page": Page{Next: new("n"), Runs: []Summary{{
-		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, Metadata: map[string]string{"k": "v"},
+		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, By: "ci", Metadata: map[string]string{"k": "v"},
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	}}},
@@ -84,7 +84,7 @@ var full = map[string]any{
 	},
 	"schedule": Schedule{
 		Name: "n", ScheduleSpec: fullSpec, Files: []File{{Name: "a", Path: "/x/a", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
-		State: ScheduleActive, Next: &noon, Problem: "p", Fired: 2, CreatedAt: noon, ChangedAt: noon,
+		By: "ci", State: ScheduleActive, Next: &noon, Problem: "p", Fired: 2, CreatedAt: noon, ChangedAt: noon,
 		Last: &Occurrence{Planned: noon, Fired: noon, LateMS: 1, Outcome: OccurrenceStarted, Run: someID, Reason: "r", Manual: true},
 	},
 	"schedulespec": fullSpec,

@@ -19,7 +19,7 @@ type Record struct {
 	Context     string            `json:"context,omitempty"`      // the conversation or group that its client counts it to
 	Schedule    *ScheduleRef      `json:"schedule,omitempty"`     // the occurrence that it is of; nil: of none
 	RerunOf     string            `json:"rerun_of,omitempty"`     // the run that it was made after
-	By          string            `json:"by,omitempty"`           // the name of the token with which it was asked for; "": it has none
+	By          string            `json:"by,omitempty"`           // the name of the token with which it, or the run that called it, was asked for; "": it has none
 	Metadata    map[string]string `json:"metadata,omitempty"`     // what its client says that it is about
 	Input       json.RawMessage   `json:"input,omitempty"`        // where it is remembered
 	InputMasked bool              `json:"input_masked,omitempty"` // secrets in it are hidden: it can't be given again

@@ -68,6 +68,7 @@ type Schedule struct {
 	Name string `json:"name"`
 	ScheduleSpec
 	Files     []File        `json:"files,omitempty"` // its files by their fields: each run gets them
+	By        string        `json:"by,omitempty"`    // the name of the token with which it was made; "": it has none
 	State     ScheduleState `json:"state"`
 	Next      *time.Time    `json:"next"`              // when its next occurrence is due, with its jitter; nil: none is planned
 	Last      *Occurrence   `json:"last,omitempty"`    // nil: there was none

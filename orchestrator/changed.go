@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/store"
 )
@@ -13,9 +14,9 @@ var shownStates = []string{
 }
 
 // ListChanged returns a page of runs that nobody called, by their last transition, the latest
-// first. The order is that in which transitions were stored; see api.ChangedPage.
+// first: those that the client of ctx may know of. The order is that in which transitions were stored; see api.ChangedPage.
 func (s *Service) ListChanged(ctx context.Context, f api.ChangedFilter) (api.ChangedPage, error) {
-	wanted := store.ChangedFilter{Units: f.Units, Context: f.Context, Known: shownStates, Since: f.Since, Cursor: f.Cursor, Limit: f.Limit}
+	wanted := store.ChangedFilter{Units: f.Units, Context: f.Context, MadeBy: access.OnlyOwn(ctx), Known: shownStates, Since: f.Since, Cursor: f.Cursor, Limit: f.Limit}
 	if f.Unit != "" {
 		wanted.Units = append([]string{f.Unit}, f.Units...)
 	}

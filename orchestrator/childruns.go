@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
@@ -85,7 +86,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 		return "", err
 	}
 	asked.key = key
-	record, joined, err = c.accept(ctx, asked)
+	record, joined, err = c.accept(access.WithClient(ctx, c.job.Record.By), asked)
 	if err == nil && !joined {
 		c.job.append(newEvent(time.Now().UTC(), callOf(record)))
 	}

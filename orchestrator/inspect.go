@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -17,11 +18,15 @@ import (
 // eventPage is how many events are read at once.
 const eventPage = 200
 
-// Get returns a run as it stands, or a NotFound fault.
+// Get returns a run as it stands, or a NotFound fault. One that the client of ctx may not know of
+// isn't there: this is where all protocols have it from, and what they show of a run begins here.
 func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 	row, err := l.journal.Run(ctx, id)
 	if err != nil {
 		return api.Record{}, err
+	}
+	if !access.Sees(ctx, row.MadeBy) {
+		return api.Record{}, store.UnknownRun(id)
 	}
 	record := shownOf(row)
 	if record.Outcome == "" && l.kinds.Conducts(record.Kind) {
@@ -35,6 +40,16 @@ func (l *loop) Get(ctx context.Context, id string) (api.Record, error) {
 		record.Question, err = l.openQuestionOf(ctx, id)
 	}
 	return record, err
+}
+
+// seen is for what needs no record: it returns the fault of an unknown run for one that the client
+// of ctx may not know of.
+func (l *loop) seen(ctx context.Context, id string) error {
+	if access.OnlyOwn(ctx) == "" {
+		return nil
+	}
+	_, err := l.Get(ctx, id)
+	return err
 }
 
 // openQuestionOf returns what is told of the oldest open question of a run; nil: it has none.
@@ -53,7 +68,7 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		states[i] = string(state)
 	}
 	rows, err := s.store.Runs(ctx, store.Filter{
-		Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context, Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
+		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context, Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
@@ -75,6 +90,9 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
 func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
+	if err := l.seen(ctx, id); err != nil {
+		return api.Record{}, err
+	}
 	if j := l.job(id); j != nil && !pause.Over(j.ended) {
 		select {
 		case <-j.ended:
@@ -88,6 +106,9 @@ func (l *loop) Await(ctx context.Context, id string) (api.Record, error) {
 
 // AwaitAsked is Await that returns as well when the run asks something.
 func (l *loop) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
+	if err := l.seen(ctx, id); err != nil {
+		return api.Record{}, err
+	}
 	for {
 		j := l.job(id)
 		if j == nil || pause.Over(j.ended) {

@@ -69,7 +69,7 @@ func (j *job) row() (store.Run, error) {
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name
 	}
-	row.Context = record.Context
+	row.Context, row.MadeBy = record.Context, record.By
 	record.Input, record.Output = nil, nil
 	var err error
 	if row.Record, err = json.Marshal(record); err != nil {

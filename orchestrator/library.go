@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -20,7 +21,8 @@ func problemOf(f *fault.Error) *api.UnitProblem {
 	return &api.UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
 }
 
-// Units lists all units, also those that never had a valid version.
+// Units lists all units, also those that never had a valid version. A client without a token is
+// shown what the operator's directories have, and no uploads.
 func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 	listed, err := s.units.List(ctx)
 	if err != nil {
@@ -32,9 +34,16 @@ func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 			infos = append(infos, api.Unit{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Disabled: s.switches.isOff(l.Name, false), Problem: problemOf(l.Problem)})
 			continue
 		}
-		infos = append(infos, s.info(l.Unit))
+		if isShown(ctx, l.Unit) {
+			infos = append(infos, s.info(l.Unit))
+		}
 	}
 	return infos, nil
+}
+
+// isShown reports whether the client of ctx may know that there is a unit.
+func isShown(ctx context.Context, u *unit.Unit) bool {
+	return u.Source != unit.FromUpload || !access.IsAnonymous(ctx)
 }
 
 // Unit returns one unit with its contract.

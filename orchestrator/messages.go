@@ -77,6 +77,9 @@ func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files 
 	if m, err = saidNow(m, files); err != nil {
 		return m, err
 	}
+	if err := s.seen(ctx, id); err != nil {
+		return m, err
+	}
 	j := s.job(id)
 	if j == nil {
 		if _, err := s.Get(ctx, id); err != nil {

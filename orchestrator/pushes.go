@@ -40,6 +40,9 @@ func (s *Service) CreatePush(ctx context.Context, id string, c api.PushConfig) (
 	if err := s.admits(ctx); err != nil {
 		return api.Push{}, err
 	}
+	if err := s.seen(ctx, id); err != nil {
+		return api.Push{}, err
+	}
 	p, err := s.pushOf(ctx, c)
 	if err != nil {
 		return api.Push{}, err
@@ -92,6 +95,9 @@ func (s *Service) pushesOf(ctx context.Context, configs []api.PushConfig) ([]sto
 
 // Push returns a push of a run as far as it is shown, or a NotFound fault.
 func (s *Service) Push(ctx context.Context, id, pushID string) (api.Push, error) {
+	if err := s.seen(ctx, id); err != nil {
+		return api.Push{}, err
+	}
 	p, err := s.store.Push(ctx, id, pushID)
 	if err != nil {
 		return api.Push{}, err
@@ -101,12 +107,8 @@ func (s *Service) Push(ctx context.Context, id, pushID string) (api.Push, error)
 
 // Pushes lists the pushes of a run, the oldest first. An unknown run is a NotFound fault.
 func (s *Service) Pushes(ctx context.Context, id string) ([]api.Push, error) {
-	known, err := s.store.Known(ctx, []string{id})
-	if err != nil {
+	if _, err := s.Get(ctx, id); err != nil {
 		return nil, err
-	}
-	if !known[id] {
-		return nil, fault.New(fault.NotFound, "there is no run %.64s", id)
 	}
 	rows, err := s.store.Pushes(ctx, id)
 	all := make([]api.Push, 0, len(rows))
@@ -120,6 +122,9 @@ func (s *Service) Pushes(ctx context.Context, id string) ([]api.Push, error) {
 // push that isn't there is a NotFound fault.
 func (s *Service) DeletePush(ctx context.Context, id, pushID string) error {
 	if err := s.admits(ctx); err != nil {
+		return err
+	}
+	if err := s.seen(ctx, id); err != nil {
 		return err
 	}
 	return s.store.DeletePush(ctx, id, pushID)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -268,6 +269,9 @@ func (s *Service) Questions(ctx context.Context, f QuestionFilter) (api.Question
 	rows, err := s.store.OpenQuestions(ctx, f.Run, time.Now(), f.After, limit)
 	page := api.QuestionPage{Questions: make([]api.Question, 0, len(rows))}
 	for _, row := range rows {
+		if !access.Sees(ctx, row.MadeBy) {
+			continue
+		}
 		q, err := shownQuestion(row)
 		if err != nil {
 			return api.QuestionPage{}, err
@@ -282,11 +286,20 @@ func (s *Service) Questions(ctx context.Context, f QuestionFilter) (api.Question
 
 // Question returns a question, also one that is answered or closed, or a NotFound fault.
 func (s *Service) Question(ctx context.Context, id string) (api.Question, error) {
-	row, err := s.store.Question(ctx, id)
+	row, err := s.question(ctx, id)
 	if err != nil {
 		return api.Question{}, err
 	}
 	return shownQuestion(row)
+}
+
+// question returns what is stored of a question of a run that the client of ctx may know of.
+func (s *Service) question(ctx context.Context, id string) (store.Question, error) {
+	row, err := s.store.Question(ctx, id)
+	if err == nil && !access.Sees(ctx, row.MadeBy) {
+		return store.Question{}, store.UnknownQuestion(id)
+	}
+	return row, err
 }
 
 func shownQuestion(row store.Question) (api.Question, error) {
@@ -311,7 +324,7 @@ func (s *Service) answer(ctx context.Context, id string, answer api.Answer, key 
 	if err := s.admits(ctx); err != nil {
 		return err
 	}
-	row, err := s.store.Question(ctx, id)
+	row, err := s.question(ctx, id)
 	if err != nil {
 		return err
 	}

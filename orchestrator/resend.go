@@ -35,6 +35,9 @@ func keyOfResent(digest, to string) (store.Key, error) {
 // Delivered notes that a client has the answer to what it has sent about a run: the same digest is
 // something new from now on. One that the run doesn't know is no error.
 func (s *Service) Delivered(ctx context.Context, id, digest string) error {
+	if err := s.seen(ctx, id); err != nil {
+		return err
+	}
 	_, err := s.store.DropKeys(ctx, id, resendPrefix+digest+"/")
 	return err
 }
@@ -42,6 +45,9 @@ func (s *Service) Delivered(ctx context.Context, id, digest string) error {
 // WasTold reports whether a run was told what has a digest, by SayResent or AnswerResent, and the
 // answer was not delivered.
 func (s *Service) WasTold(ctx context.Context, id, digest string) (bool, error) {
+	if err := s.seen(ctx, id); err != nil {
+		return false, err
+	}
 	key, err := keyOfResent(digest, id)
 	if err != nil {
 		return false, err

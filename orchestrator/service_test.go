@@ -227,13 +227,16 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 	}
 }
 
+// withTalks adds a unit that has sessions.
+func withTalks(o *settings) {
+	dir := filepath.Join(o.Sources[0], "talks")
+	write(o.fixture.t, filepath.Join(dir, "Dockerfile"), "FROM "+dockertest.Image+"\n")
+	write(o.fixture.t, filepath.Join(dir, "agent.yaml"), "name: talks\nkind: agent\nagent: {command: [talk], mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n")
+}
+
 // Whoever removes old runs by hand isn't left with the sessions of which they were turns.
 func TestServicePrunesClosedSessions(t *testing.T) {
-	w := newFixture(t, func(o *settings) {
-		dir := filepath.Join(o.Sources[0], "talks")
-		write(t, filepath.Join(dir, "Dockerfile"), "FROM "+dockertest.Image+"\n")
-		write(t, filepath.Join(dir, "agent.yaml"), "name: talks\nkind: agent\nagent: {command: [talk], mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n")
-	})
+	w := newFixture(t, withTalks)
 	var ids []string
 	for range 2 {
 		made, err := w.service.CreateSession(t.Context(), "talks", nil)

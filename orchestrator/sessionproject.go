@@ -50,7 +50,7 @@ func hasProject(dir string) bool {
 // LastChange returns the newest turn of a session that has changes: what its project has become.
 // The error is a NotFound fault where there is none yet.
 func (s *Service) LastChange(ctx context.Context, id string) (turn string, err error) {
-	if _, err := s.store.Session(ctx, id); err != nil {
+	if _, err := s.session(ctx, id); err != nil {
 		return "", err
 	}
 	filter := store.Filter{Session: id, Limit: 100}

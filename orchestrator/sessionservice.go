@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
@@ -49,7 +50,7 @@ func (s *Service) CreateSession(ctx context.Context, name string, files *spool.S
 	if err != nil {
 		return api.Session{}, err
 	}
-	begun, err := s.beginSession(u)
+	begun, err := s.beginSession(u, access.ClientOf(ctx))
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -74,9 +75,12 @@ type AgentTerms struct {
 	Sessions bool // its runs can be turns of sessions
 }
 
-// AgentTerms returns those of a unit, or a NotFound fault.
+// AgentTerms returns those of a unit, or a NotFound fault: also of one that isn't among Units.
 func (s *Service) AgentTerms(ctx context.Context, name string) (AgentTerms, error) {
 	u, err := s.units.Get(ctx, name)
+	if err == nil && !isShown(ctx, u) {
+		err = fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name))
+	}
 	if err != nil {
 		return AgentTerms{}, err
 	}
@@ -97,8 +101,8 @@ func (s *Service) AgentTerms(ctx context.Context, name string) (AgentTerms, erro
 	return terms, err
 }
 
-// beginSession takes in a session with a unit, which isn't stored yet.
-func (s *Service) beginSession(u *unit.Unit) (*sessions.Session, error) {
+// beginSession takes in a session with a unit, made with the token of a name, which isn't stored yet.
+func (s *Service) beginSession(u *unit.Unit, by string) (*sessions.Session, error) {
 	if err := s.permits(u); err != nil {
 		return nil, err
 	}
@@ -114,16 +118,25 @@ func (s *Service) beginSession(u *unit.Unit) (*sessions.Session, error) {
 		return nil, err
 	}
 	now := time.Now().UTC()
-	return s.sessions.Begin(store.Session{ID: id, Unit: u.Name, Version: u.Version, CreatedAt: now, UsedAt: now}, kind, terms)
+	return s.sessions.Begin(store.Session{ID: id, Unit: u.Name, Version: u.Version, MadeBy: by, CreatedAt: now, UsedAt: now}, kind, terms)
 }
 
 // Session returns a session, also one that is closed, or a NotFound fault.
 func (s *Service) Session(ctx context.Context, id string) (api.Session, error) {
-	row, err := s.store.Session(ctx, id)
+	row, err := s.session(ctx, id)
 	if err != nil {
 		return api.Session{}, err
 	}
 	return s.sessions.Show(row), nil
+}
+
+// session returns what is stored of a session that the client of ctx may know of.
+func (s *Service) session(ctx context.Context, id string) (store.Session, error) {
+	row, err := s.store.Session(ctx, id)
+	if err == nil && !access.Sees(ctx, row.MadeBy) {
+		return store.Session{}, store.UnknownSession(id)
+	}
+	return row, err
 }
 
 // SessionFilter selects sessions.
@@ -140,7 +153,7 @@ func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.Session
 	if err != nil {
 		return api.SessionPage{}, err
 	}
-	rows, err := s.store.Sessions(ctx, store.SessionFilter{Unit: f.Unit, Open: f.Open, After: f.After, Limit: limit})
+	rows, err := s.store.Sessions(ctx, store.SessionFilter{Unit: f.Unit, Open: f.Open, MadeBy: access.OnlyOwn(ctx), After: f.After, Limit: limit})
 	page := api.SessionPage{Sessions: make([]api.Session, 0, len(rows))}
 	for _, row := range rows {
 		page.Sessions = append(page.Sessions, s.sessions.Show(row))
@@ -157,7 +170,7 @@ func (s *Service) CloseSession(ctx context.Context, id, reason string) (api.Sess
 	if err := s.admits(ctx); err != nil {
 		return api.Session{}, err
 	}
-	row, err := s.store.Session(ctx, id)
+	row, err := s.session(ctx, id)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -216,13 +229,16 @@ func (s *Service) restoreSession(ctx context.Context, row store.Session) *sessio
 func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*sessions.Session, *unit.Unit, error) {
 	known := s.sessions.Find(sub.Session)
 	if known == nil {
-		row, err := s.store.Session(ctx, sub.Session)
+		row, err := s.session(ctx, sub.Session)
 		if err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, sessions.Closed(row)
 	}
 	row := known.Row()
+	if !access.Sees(ctx, row.MadeBy) {
+		return nil, nil, store.UnknownSession(sub.Session)
+	}
 	if sub.Unit != "" && sub.Unit != row.Unit {
 		return nil, nil, fault.New(fault.Conflict, "the session is one of %q, not of %q", row.Unit, sub.Unit).
 			WithHint("begin a session with %q, or send the message to %q", sub.Unit, row.Unit)

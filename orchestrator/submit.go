@@ -138,7 +138,7 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 }
 
 func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (api.Record, bool, error) {
-	if taken.Fingerprint != key.Fingerprint {
+	if taken.Fingerprint != key.Fingerprint || l.seen(ctx, taken.Run) != nil {
 		return api.Record{}, false, fault.New(fault.Input, "the idempotency key belongs to another submission").
 			WithHint("use a new key for each thing that is asked for")
 	}

@@ -8,9 +8,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// flock locks a file, or returns ErrLocked.
-func flock(f *os.File) error {
-	const now = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+// flock locks a file, with others that share it or alone, or returns ErrLocked.
+func flock(f *os.File, shared bool) error {
+	now := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		now |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), now, 0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrLocked

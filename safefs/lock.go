@@ -34,12 +34,30 @@ func AwaitLock(path string, patience time.Duration) (*os.File, error) {
 	}
 }
 
+// IsLocked reports whether somebody has the lock of a file. It never keeps one who looks at the same
+// moment from the truth, nor a Lock of somebody else's for longer than it takes.
+func IsLocked(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // with the lock
+	err = flock(f, true)
+	if errors.Is(err, ErrLocked) {
+		return true, nil
+	}
+	return false, err
+}
+
 func lock(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err = flock(f); err == nil {
+	if err = flock(f, false); err == nil {
 		return f, nil
 	}
 	return nil, errors.Join(err, f.Close())

@@ -27,6 +27,27 @@ func TestOfTwoLockersOneHasIt(t *testing.T) {
 	}
 }
 
+// Who looks whether a lock is held doesn't hold it for others who look.
+func TestWhetherALockIsHeld(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	is := func(want bool) {
+		t.Helper()
+		if held, err := IsLocked(name); held != want || err != nil {
+			t.Errorf("held: %v, %v", held, err)
+		}
+	}
+	is(false)
+	lock, err := Lock(name)
+	must(t, err)
+	is(true)
+	must(t, lock.Close())
+	looking, err := os.Open(name)
+	must(t, err)
+	defer looking.Close()
+	must(t, flock(looking, true))
+	is(false)
+}
+
 func TestALockThatIsNotThereIsNotMade(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	if _, err := LockExisting(name); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrLocked) {

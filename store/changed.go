@@ -21,6 +21,7 @@ const (
 type ChangedFilter struct {
 	Units   []string  // any of at most 32; empty: all
 	Context string    // to which their clients count them; "": any
+	MadeBy  string    // the name of the token with which they were made; "": any
 	States  []string  // any of at most 32; empty: all of Known
 	Known   []string  // every state that a run can have
 	Since   time.Time // of the change, inclusive; zero: open
@@ -88,7 +89,7 @@ func (s *Store) changedFrom(ctx context.Context, f ChangedFilter) (frozen, error
 		return from, s.explain(ctx, "list changed runs", err)
 	}
 	from.place = place{at: from.at, seq: math.MaxInt64}
-	if f.Context == "" && f.Since.IsZero() {
+	if f.Context == "" && f.MadeBy == "" && f.Since.IsZero() {
 		return from, nil
 	}
 	from.total = 0
@@ -151,7 +152,7 @@ func (f ChangedFilter) moved(columns string, from frozen) statement {
 }
 
 // each makes one statement of parts that an index has in their order: one for each unit and state,
-// or one for a context, which has few runs.
+// one for each state of those that were made with a token, or one for a context, which has few runs.
 func (f ChangedFilter) each(part func(index string, terms []string, args []any) statement, states []string) statement {
 	if f.Context != "" {
 		in, args := anyOf(states)
@@ -160,6 +161,9 @@ func (f ChangedFilter) each(part func(index string, terms []string, args []any) 
 		if units := distinct(f.Units); len(units) > 0 {
 			in, values := anyOf(units)
 			terms, args = append(terms, "runs.unit IN "+in), append(args, values...)
+		}
+		if f.MadeBy != "" {
+			terms, args = append(terms, "runs.made_by = ?"), append(args, f.MadeBy)
 		}
 		return part("runs_changed_by_context", terms, args)
 	}
@@ -171,6 +175,10 @@ func (f ChangedFilter) each(part func(index string, terms []string, args []any) 
 		all.text, all.args = all.text+one.text, append(all.args, one.args...)
 	}
 	for _, state := range states {
+		if f.MadeBy != "" {
+			add(part(f.byMaker(state)))
+			continue
+		}
 		for _, unit := range distinct(f.Units) {
 			add(part("runs_changed_by_unit_state", []string{"runs.parent = '' AND runs.unit = ? AND runs.state = ?"}, []any{unit, state}))
 		}
@@ -179,6 +187,16 @@ func (f ChangedFilter) each(part func(index string, terms []string, args []any) 
 		}
 	}
 	return all
+}
+
+// byMaker is the part of a state among the runs that were made with one token.
+func (f ChangedFilter) byMaker(state string) (index string, terms []string, args []any) {
+	terms, args = []string{"runs.parent = '' AND runs.made_by = ? AND runs.made_by <> '' AND runs.state = ?"}, []any{f.MadeBy, state}
+	if units := distinct(f.Units); len(units) > 0 {
+		in, values := anyOf(units)
+		terms, args = append(terms, "runs.unit IN "+in), append(args, values...)
+	}
+	return "runs_changed_by_maker_state", terms, args
 }
 
 func (f ChangedFilter) known() []string { return distinct(append(slices.Clone(f.Known), f.States...)) }

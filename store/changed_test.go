@@ -44,7 +44,7 @@ func (c *changing) stateOf() Event {
 
 func (c *changing) insert() {
 	r := aRun(len(c.runs))
-	r.State, r.Unit, r.Context = "idle", c.pick("u1", "u2", "u3"), c.pick("", "c1", "c2")
+	r.State, r.Unit, r.Context, r.MadeBy = "idle", c.pick("u1", "u2", "u3"), c.pick("", "c1", "c2"), c.pick("", "ci", "ops")
 	must(c.t, c.s.Insert(c.t.Context(), r, Key{}, c.stateOf()))
 	c.noted(r)
 	child := aRun(0)
@@ -77,7 +77,7 @@ func (c *changing) wanted(f ChangedFilter) []string {
 	for _, id := range c.order {
 		r := c.runs[id]
 		if (len(f.Units) == 0 || slices.Contains(f.Units, r.Unit)) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-			(f.Context == "" || f.Context == r.Context) {
+			(f.Context == "" || f.Context == r.Context) && (f.MadeBy == "" || f.MadeBy == r.MadeBy) {
 			ids = append(ids, id)
 		}
 	}
@@ -99,6 +99,10 @@ func TestPagesOfChangesHaveNoGapAndNoRepetitionWhileRunsChange(t *testing.T) {
 		{Context: "c1"},
 		{Context: "c2", States: []string{"completed", "failed"}, Units: []string{"u2"}},
 		{States: []string{"starting"}},
+		{MadeBy: "ci"},
+		{MadeBy: "ops", Units: []string{"u1", "u2"}, States: []string{"idle", "running"}},
+		{MadeBy: "ci", Context: "c1"},
+		{MadeBy: "nobody"},
 	} {
 		for _, f.Limit = range []int{1, 7, 100} {
 			f.Known, f.Cursor = knownStates, ""
@@ -178,6 +182,9 @@ func TestAListOfChangesWalksNoTable(t *testing.T) {
 		{Context: "c", Units: []string{"u"}, States: []string{"idle"}},
 		{States: []string{"idle", "running"}, Since: epoch},
 		{Units: []string{"u"}, States: []string{"idle"}},
+		{MadeBy: "m"},
+		{MadeBy: "m", Context: "c"},
+		{MadeBy: "m", Units: []string{"u1", "u2"}, States: []string{"idle"}},
 	} {
 		f.Known = knownStates
 		from := frozen{at: 1, newest: 1, place: place{1, 1}}
@@ -231,6 +238,27 @@ func TestAnOldDatabaseHasTheTimesOfItsChanges(t *testing.T) {
 	must(t, s.Insert(t.Context(), r, Key{}, e))
 	if got := list(); !slices.Equal(got, []string{r.ID, "r1"}) {
 		t.Errorf("after another run it lists %v", got)
+	}
+}
+
+// The name of its token stood in a run's record alone.
+func TestAnOldDatabaseKnowsWhoseTokensMadeItsRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeVersion(t, path, 9)
+	rawExec(t, path, `UPDATE runs SET record = CAST('{"id":"r1","by":"ci"}' AS BLOB), session = 's1' WHERE id = 'r1';
+		UPDATE runs SET record = CAST('{"by":"torn' AS BLOB) WHERE id = 'r2'`)
+	s := openAt(t, path)
+	for id, want := range map[string]string{"r1": "ci", "r2": ""} {
+		got, err := s.Run(t.Context(), id)
+		must(t, err)
+		if got.MadeBy != want {
+			t.Errorf("%s was made by %q, want %q", id, got.MadeBy, want)
+		}
+	}
+	session, err := s.Session(t.Context(), "s1")
+	must(t, err)
+	if session.MadeBy != "ci" {
+		t.Errorf("its session was made by %q", session.MadeBy)
 	}
 }
 

@@ -24,7 +24,8 @@ type Taken struct {
 
 func (t *Taken) Error() string { return "the idempotency key belongs to run " + t.Run }
 
-func unknown(run string) error { return fault.New(fault.NotFound, "there is no run %.64s", run) }
+// UnknownRun is the NotFound fault of a run that there isn't.
+func UnknownRun(run string) error { return fault.New(fault.NotFound, "there is no run %.64s", run) }
 
 // explain turns an error of SQLite into a fault and adds the operation to any other error.
 // Faults and *Taken pass unchanged. It is the one place that knows SQLite's codes.

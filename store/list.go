@@ -26,6 +26,7 @@ type Filter struct {
 	Session            string            // of which they are turns; "": any
 	Schedule           string            // of which they are occurrences, by its name; "": any
 	Context            string            // to which their clients count them; "": any
+	MadeBy             string            // the name of the token with which they were made; "": any. No index has it
 	States             []string          // any of at most 32; empty: all
 	Metadata           map[string]string // all of at most 16; empty: any
 	Unfinished         bool              // only runs that haven't finished
@@ -169,6 +170,9 @@ func (f Filter) terms(by string, states []string, upTo position) (string, []any)
 	}
 	if f.Context != "" {
 		add("runs.context = ? AND runs.context <> ''", f.Context)
+	}
+	if f.MadeBy != "" {
+		add("runs.made_by = ?", f.MadeBy)
 	}
 	if f.Root != "" {
 		add("runs.root = ?", f.Root)

@@ -15,6 +15,7 @@ type Question struct {
 	ID         string
 	Run        string
 	Unit       string // of the run
+	MadeBy     string // of the run
 	Address    string
 	Kind       string // "": of a node of a flow
 	Text       string
@@ -130,7 +131,12 @@ func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, even
 }
 
 func questionIn(ctx context.Context, db rower, id string) (Question, error) {
-	return find(ctx, db, scanQuestion, fault.New(fault.NotFound, "there is no question %.64s", id), selectQuestion+" WHERE questions.id = ?", id)
+	return find(ctx, db, scanQuestion, UnknownQuestion(id), selectQuestion+" WHERE questions.id = ?", id)
+}
+
+// UnknownQuestion is the NotFound fault of a question that there isn't.
+func UnknownQuestion(id string) error {
+	return fault.New(fault.NotFound, "there is no question %.64s", id)
 }
 
 // Question returns a question, or a NotFound fault.
@@ -156,10 +162,10 @@ func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, aft
 	return paged(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
-const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner, q *Question) error {
-	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
+	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
 		stamp{&q.AnsweredAt}, &q.Answer, stamp{&q.ClosedAt}, &q.Over)
 }

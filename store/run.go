@@ -21,6 +21,7 @@ type Run struct {
 	Turn       int    // its number in the session, from 1; 0 for none
 	Schedule   string // of which it is an occurrence, by its name; "" for none
 	Context    string // to which its client counts it; "" for none
+	MadeBy     string // the name of the token with which it was made; "" for none. Insert alone writes it
 	State      string // "idle", "starting", "running", "completed", ...
 	Finished   bool   // it won't change any more
 	CreatedAt  time.Time
@@ -48,7 +49,7 @@ type Run struct {
 
 // Run returns a run with all its documents, or a NotFound fault.
 func (s *Store) Run(ctx context.Context, id string) (Run, error) {
-	run, err := find(ctx, s.readers, scanWhole, unknown(id), selectWhole+" WHERE runs.id = ?", id)
+	run, err := find(ctx, s.readers, scanWhole, UnknownRun(id), selectWhole+" WHERE runs.id = ?", id)
 	return run, s.explain(ctx, "read run", err)
 }
 
@@ -59,7 +60,7 @@ func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
 }
 
 const (
-	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, runs.context, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
+	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, runs.context, runs.made_by, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
 	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
 		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
 	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
@@ -74,7 +75,7 @@ type scanner interface{ Scan(dest ...any) error }
 
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
-	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.State, &r.Finished, stamp{&r.CreatedAt}, stamp{&r.FinishedAt}, &r.DiskBytes}
+	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy, &r.State, &r.Finished, stamp{&r.CreatedAt}, stamp{&r.FinishedAt}, &r.DiskBytes}
 	return row.Scan(append(dest, more...)...)
 }
 

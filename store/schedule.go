@@ -46,7 +46,7 @@ func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedul
 // is a NotFound fault.
 func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at time.Time, waiting Occurrence) error {
 	return s.change(ctx, "pause schedule", func(ctx context.Context, tx *transaction) error {
-		seq, err := find(ctx, tx, scanValue[int64], unknownSchedule(name),
+		seq, err := find(ctx, tx, scanValue[int64], UnknownSchedule(name),
 			"UPDATE schedules SET paused = ?, until_planned = ?, changed_at = ? WHERE name = ? RETURNING seq", paused, nanos(at), nanos(at), name)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at 
 // NotFound fault.
 func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
 	return s.change(ctx, "delete schedule", func(ctx context.Context, tx *transaction) error {
-		return tx.change(ctx, unknownSchedule(name), "DELETE FROM schedules WHERE name = ?", name)
+		return tx.change(ctx, UnknownSchedule(name), "DELETE FROM schedules WHERE name = ?", name)
 	})
 }
 
@@ -76,11 +76,12 @@ func scanSchedule(row scanner, c *Schedule) error {
 
 // Schedule returns a schedule, or a NotFound fault.
 func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
-	found, err := find(ctx, s.readers, scanSchedule, unknownSchedule(name), selectSchedule+" WHERE name = ?", name)
+	found, err := find(ctx, s.readers, scanSchedule, UnknownSchedule(name), selectSchedule+" WHERE name = ?", name)
 	return found, s.explain(ctx, "read schedule", err)
 }
 
-func unknownSchedule(name string) error {
+// UnknownSchedule is the NotFound fault of a schedule that there isn't.
+func UnknownSchedule(name string) error {
 	return fault.New(fault.NotFound, "there is no schedule %s", fault.Quote(name)).WithHint("`aod schedule list` lists them")
 }
 

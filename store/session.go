@@ -13,6 +13,7 @@ type Session struct {
 	ID        string
 	Unit      string
 	Version   string // of the unit
+	MadeBy    string // the name of the token with which it was made; "" for none. InsertSession alone writes it
 	Turns     int    // how many it has had
 	Closed    bool   // there will be no further turn
 	Reason    string // why it is closed
@@ -24,9 +25,9 @@ type Session struct {
 // InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
 func (s *Store) InsertSession(ctx context.Context, session Session) error {
 	return s.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
-		const insert = `INSERT INTO sessions (id, unit, version, turns, closed, reason, created_at, used_at, private)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
-		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert, session.ID, session.Unit, session.Version, session.Turns, session.Closed, session.Reason,
+		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert, session.ID, session.Unit, session.Version, session.MadeBy, session.Turns, session.Closed, session.Reason,
 			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
 	})
 }
@@ -58,7 +59,7 @@ func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events 
 }
 
 func saveSession(ctx context.Context, tx *transaction, session Session) error {
-	return tx.change(ctx, unknownSession(session.ID), "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+	return tx.change(ctx, UnknownSession(session.ID), "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
 		session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
 }
 
@@ -70,28 +71,30 @@ func countTurn(ctx context.Context, tx *transaction, r Run) error {
 	return tx.exec(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
 }
 
-const selectSession = "SELECT seq, id, unit, version, turns, closed, reason, created_at, used_at, private FROM sessions"
+const selectSession = "SELECT seq, id, unit, version, made_by, turns, closed, reason, created_at, used_at, private FROM sessions"
 
 func scanSession(row scanner, s *Session) error {
-	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt}, stamp{&s.UsedAt}, &s.Private)
+	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt}, stamp{&s.UsedAt}, &s.Private)
 }
 
 // Session returns a session, or a NotFound fault.
 func (s *Store) Session(ctx context.Context, id string) (Session, error) {
-	session, err := find(ctx, s.readers, scanSession, unknownSession(id), selectSession+" WHERE id = ?", id)
+	session, err := find(ctx, s.readers, scanSession, UnknownSession(id), selectSession+" WHERE id = ?", id)
 	return session, s.explain(ctx, "read session", err)
 }
 
-func unknownSession(id string) error {
+// UnknownSession is the NotFound fault of a session that there isn't.
+func UnknownSession(id string) error {
 	return fault.New(fault.NotFound, "there is no session %.64s", id).WithHint("`aod agent sessions` lists them")
 }
 
 // SessionFilter selects sessions.
 type SessionFilter struct {
-	Unit  string // "": of all
-	Open  bool   // only those that aren't closed
-	After int64  // only those with a smaller Seq; 0: from the newest on
-	Limit int    // at most 1000; 0 is 1000
+	Unit   string // "": of all
+	Open   bool   // only those that aren't closed
+	MadeBy string // the name of the token with which they were made; "": any
+	After  int64  // only those with a smaller Seq; 0: from the newest on
+	Limit  int    // at most 1000; 0 is 1000
 }
 
 // Sessions lists sessions, the newest first.
@@ -99,6 +102,9 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	text, args := selectSession+" WHERE seq < ?", []any{below(f.After)}
 	if f.Unit != "" {
 		text, args = text+" AND unit = ?", append(args, f.Unit)
+	}
+	if f.MadeBy != "" {
+		text, args = text+" AND made_by = ?", append(args, f.MadeBy)
 	}
 	if f.Open {
 		text += " AND closed = 0"

@@ -100,9 +100,9 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
-		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, state, finished, created_at, changed_at, finished_at, disk_bytes, record, private)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, state, finished, created_at, changed_at, finished_at, disk_bytes, record, private)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
@@ -110,7 +110,7 @@ func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 	if err != nil {
 		return err
 	}
-	seq, err := find(ctx, tx, scanValue[int64], unknown(r.ID),
+	seq, err := find(ctx, tx, scanValue[int64], UnknownRun(r.ID),
 		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
 		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID)
 	if err != nil {
@@ -130,7 +130,7 @@ func setOutput(ctx context.Context, tx *transaction, seq int64, output []byte) e
 }
 
 func seqOf(ctx context.Context, tx *transaction, id string) (seq int64, err error) {
-	return find(ctx, tx, scanValue[int64], unknown(id), "SELECT seq FROM runs WHERE id = ?", id)
+	return find(ctx, tx, scanValue[int64], UnknownRun(id), "SELECT seq FROM runs WHERE id = ?", id)
 }
 
 func remove(ctx context.Context, tx *transaction, ids []string) error {

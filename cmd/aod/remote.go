@@ -15,6 +15,8 @@ import (
 
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // maxSmallFile bounds an address or a token in bytes.
@@ -55,9 +57,16 @@ func (a *app) connectFor(id string) (*client.Client, error) {
 	return server, err
 }
 
-// localServer returns the address that `aod serve` wrote to the data directory.
+// localServer returns the address that `aod serve` wrote to the data directory, as long as a server
+// has that: of a dead one the address may be another user's by now, who would be sent the token.
 func (a *app) localServer() (string, error) {
-	address, err := readSmall(filepath.Join(a.data, "server", "address"))
+	address, err := readSmall(filepath.Join(a.home(), "address"))
+	if err == nil {
+		var alive bool
+		if alive, err = safefs.IsLocked(filepath.Join(a.home(), layout.Lock)); err == nil && !alive {
+			err = fs.ErrNotExist
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fault.New(fault.Unavailable, "no server runs on the data directory %q", a.data).
 			WithHint("start one with `aod serve`, or name one with --server URL or AOD_SERVER")
@@ -87,7 +96,7 @@ func (a *app) token(server string) (string, error) {
 	if err != nil || !sameServer(local, server) {
 		return "", nil //nolint:nilerr // a server elsewhere may need no token
 	}
-	token, err := readSmall(filepath.Join(a.data, "server", "token"))
+	token, err := readSmall(filepath.Join(a.home(), "token"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fault.Wrap(fault.Unavailable, err, "the server's token can't be read").
 			WithHint("is it another user's server? ask for a token and name its file with --token-file")

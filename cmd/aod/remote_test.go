@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 func write(t *testing.T, content string, path ...string) {
@@ -202,6 +204,19 @@ func TestWhichServerAndWhichToken(t *testing.T) {
 
 	write(t, s.URL+"\n", data, "server", "address")
 	write(t, "local\n", data, "server", "token")
+	t.Run("a server that died, and whose port another one has", func(t *testing.T) {
+		for _, args := range [][]string{{"ps"}, {"ps", "--server", s.URL}} {
+			_, _, _ = command(t, t.Context(), args...)
+		}
+		if s.tokens["Bearer local"] {
+			t.Error("the other one was sent the token")
+		}
+	})
+	alive, err := safefs.Lock(filepath.Join(data, "server", layout.Lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
 	write(t, "given", work, "token")
 	write(t, "", work, "empty")
 	for name, c := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -118,6 +119,9 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 
 // serveAPI serves the API of a service until ctx ends.
 func (a *app) serveAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (err error) {
+	if err := removeAddress(home(c)); err != nil { // of one that died: it isn't this one's
+		return err
+	}
 	api, stopWatching, err := a.newAPI(ctx, service, c, logger)
 	if err != nil {
 		return err
@@ -204,4 +208,9 @@ func writeAddress(home, address string) error {
 	return nil
 }
 
-func removeAddress(home string) error { return os.Remove(filepath.Join(home, "address")) }
+func removeAddress(home string) error {
+	if err := os.Remove(filepath.Join(home, "address")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -21,12 +21,12 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Make and revoke tokens with names, which allow a part of what a server does",
 		Long: `Make and revoke tokens with names for the server whose data directory is --data. A server
-that runs sees each change with the next request. What is stored of a token is its digest.
+that runs sees each change with the next request, and ends what is open within some seconds. What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
 upload (bring, set back and remove units), admin (everything). None of the first three is
 part of another.`,
-		Example: "  aod token add ci --scope run,read\n  aod token ls\n  aod token rm ci",
+		Example: "  aod token add ci --scope run,read\n  aod token ls\n  aod token rm ci --stop",
 		Args:    exactly(0, "add, ls or rm"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -99,21 +99,4 @@ func scopesText(scopes []access.Scope) string {
 		names = append(names, string(scope))
 	}
 	return strings.Join(names, ",")
-}
-
-func (a *app) tokenRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "rm NAME",
-		Short:   "Revoke a token",
-		Long:    "Revoke a token. Its next request is refused; what it began goes on.",
-		Example: "  aod token rm ci",
-		Args:    exactly(1, "the name of a token"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := namedTokens(a.home()).Remove(args[0]); err != nil {
-				return err
-			}
-			a.note("%s is revoked", printable(args[0]))
-			return nil
-		},
-	}
 }

@@ -30,37 +30,47 @@ func newAuth(opts Options) auth {
 // the route's scope.
 func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		r, known := a.route(c)
 		request := c.Request()
-		if r.traits&open != 0 || a.auth.none {
-			c.SetRequest(request.WithContext(a.known(request.Context(), "")))
+		if a.auth.none {
+			c.SetRequest(request.WithContext(httpwire.WithStreams(request.Context(), a.streams, "")))
 			return next(c)
 		}
-		grant, err := a.auth.grant(c.Request(), c.Response().Header(), a.headers[c.Request().Method+" "+c.Path()])
-		if err != nil {
+		r, known := a.route(c)
+		answer := c.Response().Header()
+		if r.traits&open != 0 {
+			answer = http.Header{} // it needs none, so that it isn't asked for
+		}
+		token := tokenOf(request, a.headers[request.Method+" "+c.Path()])
+		grant, err := a.auth.grant(token, answer)
+		if err != nil && r.traits&open == 0 {
 			return err
 		}
-		c.SetRequest(request.WithContext(a.known(request.Context(), grant.Name)))
-		if known {
+		request = request.WithContext(a.known(request.Context(), grant))
+		c.SetRequest(request)
+		if known && r.scope != public {
 			if err := grant.Allows(r.scope); err != nil {
 				return err
 			}
 		}
-		return next(c)
+		if r.traits&(slow|stream) == 0 || grant.Name == "" {
+			return next(c)
+		}
+		return a.whileAllowed(c, token, r.scope, next)
 	}
 }
 
 // maxStreams is how many streams a token has at the same time.
 const maxStreams = 500
 
-// known returns a context of a request whose client has a token of this name.
-func (a *API) known(ctx context.Context, name string) context.Context {
-	return httpwire.WithStreams(access.WithClient(ctx, name), a.streams, name)
+// known returns a context of a request of whoever has a grant: what they see, which sessions are
+// theirs, and that their streams count.
+func (a *API) known(ctx context.Context, grant access.Grant) context.Context {
+	ctx = httpwire.WithOwner(access.WithGrant(ctx, grant), grant.Holder())
+	return httpwire.WithStreams(ctx, a.streams, grant.Name)
 }
 
-// grant returns what the holder of the request's token may do. The token may stand in a header of
-// its own.
-func (a auth) grant(r *http.Request, answer http.Header, header string) (access.Grant, error) {
+// tokenOf returns the token that a request bears; "": none. It may stand in a header of its own.
+func tokenOf(r *http.Request, header string) string {
 	scheme, token, _ := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
@@ -68,12 +78,18 @@ func (a auth) grant(r *http.Request, answer http.Header, header string) (access.
 	if header != "" && token == "" {
 		token = r.Header.Get(header)
 	}
+	return strings.TrimSpace(token)
+}
+
+// grant returns what the holder of a request's token may do. Where it is none, the answer says what
+// is missing.
+func (a auth) grant(token string, answer http.Header) (access.Grant, error) {
 	if token == "" {
 		answer.Set(echo.HeaderWWWAuthenticate, `Bearer realm="aod"`)
 		return access.Grant{}, fault.New(fault.Unauthorized, "the request bears no token").
 			WithHint("send the header Authorization: Bearer TOKEN")
 	}
-	grant, err := a.grantOf(strings.TrimSpace(token))
+	grant, err := a.grantOf(token)
 	if fault.Is(err, fault.Unauthorized) {
 		answer.Set(echo.HeaderWWWAuthenticate, `Bearer realm="aod", error="invalid_token"`)
 	}
@@ -94,23 +110,34 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 		WithHint("`aod serve` keeps its token in the file server/token of its data directory; `aod token add` makes others")
 }
 
+// allowed is grantOf for a token that has to have a scope.
+func (a auth) allowed(token string, scope access.Scope) (access.Grant, error) {
+	grant, err := a.grantOf(token)
+	if err != nil {
+		return access.Grant{}, err
+	}
+	return grant, grant.Allows(scope)
+}
+
 // Authorize is for a protocol that doesn't come over HTTP: it returns a context that knows whose a
-// token is, if that may run units. Its errors are Unauthorized and Forbidden faults.
+// token is, if that may run units. ctx has to end with the call. The context ends before it, with a
+// fault as its cause, when the token is revoked. The errors are Unauthorized and Forbidden faults.
 func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
 	if a.auth.none {
-		return a.knownCall(ctx, ""), nil
+		return a.counting(httpwire.WithStreams(ctx, a.streams, ""), ""), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").WithHint("send the metadata authorization: Bearer TOKEN")
 	}
-	grant, err := a.auth.grantOf(token)
+	grant, err := a.auth.allowed(token, access.Run)
 	if err != nil {
 		return ctx, err
 	}
-	return a.knownCall(ctx, grant.Name), grant.Allows(access.Run)
+	ctx, _ = a.auth.watched(a.known(ctx, grant), token, access.Run) // it ends with the call
+	return a.counting(ctx, grant.Name), nil
 }
 
-// knownCall is known for a call that doesn't come over HTTP.
-func (a *API) knownCall(ctx context.Context, name string) context.Context {
-	return httpwire.CountingFor(a.known(ctx, name), a.opts.Memory, holderOf(name))
+// counting has what a call holds that doesn't come over HTTP count for its token.
+func (a *API) counting(ctx context.Context, name string) context.Context {
+	return httpwire.CountingFor(ctx, a.opts.Memory, holderOf(name))
 }

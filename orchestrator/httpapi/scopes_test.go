@@ -13,24 +13,35 @@ import (
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/protocol/a2a"
 	"github.com/agent-on-demand/aod/protocol/agents"
 )
 
 var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|none) \\|$")
 
-// guideScopes reads the guide's table: the scope by "METHOD /path", "" where no token is
+// guideScopes reads the guides' tables: the scope by "METHOD /path", "" where no token is
 // needed.
 func guideScopes(t *testing.T) map[string]access.Scope {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/server-api.md")
+	api, err := os.ReadFile("../../docs/server-api.md")
+	must(t, err)
+	a2a, err := os.ReadFile("../../docs/a2a.md")
 	must(t, err)
 	scopes := map[string]access.Scope{}
-	for _, row := range scopeRow.FindAllStringSubmatch(string(raw), -1) {
+	for _, row := range scopeRow.FindAllStringSubmatch(string(api)+string(a2a), -1) {
 		for route := range strings.SplitSeq(row[1], ", ") {
 			scopes[strings.Trim(route, "`")] = access.Scope(strings.TrimPrefix(row[2], "none"))
 		}
 	}
 	return scopes
+}
+
+const agentCard = "/agent-card.json"
+
+// a2aMounts are the addresses of A2A; what answers there is of no matter.
+func a2aMounts() []Mount {
+	nothing := http.NotFoundHandler()
+	return []Mount{{Patterns: a2a.RESTPatterns(), Handler: nothing}, {Patterns: a2a.RPCPatterns(), Handler: nothing}, {Patterns: a2a.CardPatterns(), Handler: nothing, Open: true}}
 }
 
 // Each route answers a token of each scope as the guide's table says.
@@ -42,7 +53,7 @@ func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
 		must(t, err)
 		made[scope] = token
 	}
-	a, err := New(nil, Options{Token: token, Tokens: tokens, Mounts: mountsOf(nil, agents.Options{})})
+	a, err := New(nil, Options{Token: token, Tokens: tokens, Mounts: append(mountsOf(nil, agents.Options{}), a2aMounts()...)})
 	must(t, err)
 	said := guideScopes(t)
 	var served []string
@@ -52,6 +63,9 @@ func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
 			continue
 		}
 		name := method + " " + template(path)
+		if strings.Contains(path, "/a2a/:") || strings.HasSuffix(path, agentCard) { // of all methods
+			name = strings.Replace(template(path), "/{name}", "/", 1)
+		}
 		served = append(served, name)
 		needs, known := said[name]
 		if !known {

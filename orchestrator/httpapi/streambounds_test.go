@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -69,7 +70,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
-	ours := s.api.known(t.Context(), "")
+	ours := s.api.known(t.Context(), access.Grant{})
 	var ends []func()
 	for range maxStreams {
 		end, err := httpwire.OpenStream(ours)
@@ -88,7 +89,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	if status := s.do("POST", "/agents/run/stream", asks("actor", `{}`)).StatusCode; status != http.StatusTooManyRequests {
 		t.Errorf("the stream of an agent: %d", status)
 	}
-	if end, err := httpwire.OpenStream(s.api.known(t.Context(), "another")); err != nil {
+	if end, err := httpwire.OpenStream(s.api.known(t.Context(), access.Grant{Name: "another"})); err != nil {
 		t.Errorf("another token: %v", err)
 	} else {
 		end()

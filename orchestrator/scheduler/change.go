@@ -64,7 +64,7 @@ func (s *Scheduler) change(ctx context.Context, name string, do func(*planned, s
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}
-	row, err := s.store.Schedule(ctx, name)
+	row, err := s.known(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
 	if err := s.host.Admits(ctx); err != nil {
 		return api.Record{}, err
 	}
-	if _, err := s.store.Schedule(ctx, name); err != nil {
+	if _, err := s.known(ctx, name); err != nil {
 		return api.Record{}, err
 	}
 	p := s.table.find(name)

@@ -43,6 +43,9 @@ func (s *Scheduler) put(ctx context.Context, name string, spec api.ScheduleSpec,
 	}
 	was := storedSchedule{row: old}
 	if !created {
+		if _, err := s.known(ctx, name); err != nil {
+			return shown, false, fault.New(fault.Conflict, "the name %q is taken", name).WithHint("choose another one")
+		}
 		if was, err = readSchedule(old); err == nil && was.same(row) {
 			shown, err = s.Get(ctx, name)
 			return shown, false, err

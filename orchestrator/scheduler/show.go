@@ -3,13 +3,14 @@ package scheduler
 import (
 	"context"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/store"
 )
 
 // Get returns a schedule, or a NotFound fault.
 func (s *Scheduler) Get(ctx context.Context, name string) (api.Schedule, error) {
-	row, err := s.store.Schedule(ctx, name)
+	row, err := s.known(ctx, name)
 	if err != nil {
 		return api.Schedule{}, err
 	}
@@ -54,6 +55,9 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 		if err != nil {
 			return nil, err
 		}
+		if !access.Sees(ctx, stored.by) {
+			continue
+		}
 		var of *store.Occurrence
 		if o, there := last[row.Seq]; there {
 			of = &o
@@ -66,7 +70,7 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 // show returns a schedule as clients see it.
 func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store.Occurrence) api.Schedule {
 	row := stored.row
-	shown := api.Schedule{Name: row.Name, ScheduleSpec: stored.spec, Fired: row.Fired, CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt}
+	shown := api.Schedule{Name: row.Name, ScheduleSpec: stored.spec, By: stored.by, Fired: row.Fired, CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt}
 	for _, f := range stored.files {
 		shown.Files = append(shown.Files, f.shown())
 	}
@@ -117,7 +121,7 @@ func (s *Scheduler) Occurrences(ctx context.Context, name string, before int64, 
 	if err != nil {
 		return api.OccurrencePage{}, err
 	}
-	row, err := s.store.Schedule(ctx, name)
+	row, err := s.known(ctx, name)
 	if err != nil {
 		return api.OccurrencePage{}, err
 	}

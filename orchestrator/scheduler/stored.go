@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -58,6 +59,20 @@ func rowOf(name, by string, spec api.ScheduleSpec, files []file) (row store.Sche
 		return row, fault.Wrap(fault.Input, err, "the schedule's specification can't be stored")
 	}
 	row.Private, err = json.Marshal(files)
+	return row, err
+}
+
+// known returns what is stored of a schedule that the client of ctx may know of, or a NotFound
+// fault.
+func (s *Scheduler) known(ctx context.Context, name string) (store.Schedule, error) {
+	row, err := s.store.Schedule(ctx, name)
+	if err != nil || access.OnlyOwn(ctx) == "" {
+		return row, err
+	}
+	stored, err := readSchedule(row)
+	if err == nil && !access.Sees(ctx, stored.by) {
+		return store.Schedule{}, store.UnknownSchedule(name)
+	}
 	return row, err
 }
 

@@ -19,7 +19,7 @@ func (s *Scheduler) Next(ctx context.Context, name string, n int) (api.Scheduled
 	if err != nil {
 		return api.ScheduledTimes{}, err
 	}
-	row, err := s.store.Schedule(ctx, name)
+	row, err := s.known(ctx, name)
 	if err != nil {
 		return api.ScheduledTimes{}, err
 	}

@@ -110,7 +110,7 @@ func (r *Registry) OpenOf(unit string) (n int) {
 // Show returns a stored session as clients see it.
 func (r *Registry) Show(row store.Session) api.Session {
 	shown := api.Session{
-		ID: row.ID, Unit: row.Unit, Version: row.Version, State: api.SessionOpen, Reason: row.Reason, Turns: row.Turns,
+		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, State: api.SessionOpen, Reason: row.Reason, Turns: row.Turns,
 		CreatedAt: row.CreatedAt, UsedAt: row.UsedAt,
 	}
 	r.mu.Lock()

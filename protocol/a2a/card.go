@@ -45,6 +45,10 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, unit string) 
 	sum := sha256.Sum256(raw)
 	header := w.Header()
 	header.Set("Content-Type", httpwire.TypeJSON)
+	header.Add("Vary", "Authorization") // without a token no uploads are shown
+	if s.opts.Header != "" {
+		header.Add("Vary", s.opts.Header)
+	}
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	header.Set("Cache-Control", "public, "+cardAge)
 	if s.opts.Private {

@@ -89,7 +89,7 @@ func (d *doors) serve(w http.ResponseWriter, r *http.Request) error {
 	case id == "" && r.Method == http.MethodPost:
 		return d.open(w, r)
 	case id != "":
-		leave, err := d.visits.enter(id)
+		leave, err := d.visits.enter(id, httpwire.OwnerOf(r.Context()))
 		if err != nil {
 			return err
 		}
@@ -142,12 +142,12 @@ func (d *doors) open(w http.ResponseWriter, r *http.Request) error {
 func (d *doors) opened(answer *answer, r *http.Request) error {
 	d.opening.Lock()
 	defer d.opening.Unlock()
-	holder := httpwire.HolderOf(r.Context())
+	holder, owner := httpwire.HolderOf(r.Context()), httpwire.OwnerOf(r.Context())
 	if err := d.visits.makeRoom(holder); err != nil {
 		return err
 	}
 	d.sessions.ServeHTTP(answer, r)
-	d.visits.add(answer.header.Get(sessionHeader), holder)
+	d.visits.add(answer.header.Get(sessionHeader), holder, owner)
 	return nil
 }
 

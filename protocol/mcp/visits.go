@@ -20,17 +20,18 @@ type visits struct {
 
 // visit is a session of a client's.
 type visit struct {
-	holder string
+	holder string    // for whom it counts
+	owner  string    // who opened it: it acts for them, and takes their requests alone
 	busy   int       // requests and streams that are open
 	idle   time.Time // since when none is
 }
 
-// enter begins a request of a session. The error is a NotFound fault: it isn't there.
-func (v *visits) enter(id string) (leave func(), err error) {
+// enter begins a request of a session. The error is a NotFound fault: it isn't there, or another's.
+func (v *visits) enter(id, owner string) (leave func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.byID[id]
-	if known == nil || v.sessionOf(id) == nil {
+	if known == nil || known.owner != owner || v.sessionOf(id) == nil {
 		return nil, fault.New(fault.NotFound, "there is no such session").WithHint("it is over; begin a new one with initialize")
 	}
 	known.busy++
@@ -52,11 +53,11 @@ func (v *visits) sessionOf(id string) *sdk.ServerSession {
 }
 
 // add notes a session that was opened; "" is none.
-func (v *visits) add(id, holder string) {
+func (v *visits) add(id, holder, owner string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if id != "" {
-		v.byID[id] = &visit{holder: holder, idle: time.Now()}
+		v.byID[id] = &visit{holder: holder, owner: owner, idle: time.Now()}
 	}
 }
 

@@ -168,7 +168,7 @@ func (d *Door) visitOf(r *http.Request) (*visit, error) {
 	d.mu.Lock()
 	v := d.sessions[id]
 	d.mu.Unlock()
-	if v == nil || v.unit != unitOf(r) || v.session.Err() != nil {
+	if v == nil || v.unit != unitOf(r) || v.owner != httpwire.OwnerOf(r.Context()) || v.session.Err() != nil {
 		return nil, fault.New(fault.NotFound, "there is no such session with this unit").WithHint("it is over; begin a new one with initialize")
 	}
 	return v, nil
@@ -182,6 +182,7 @@ func (d *Door) open(r *http.Request) (*visit, error) {
 		return nil, err
 	}
 	v := newVisit(rand.Text(), unit, httpwire.HolderOf(r.Context()), rules)
+	v.owner = httpwire.OwnerOf(r.Context())
 	if err := d.enter(v); err != nil {
 		v.session.End(ErrClientLeft)
 		return nil, err

@@ -92,6 +92,35 @@ func newDoor(t *testing.T, h *host, most int) (*Door, string) {
 	return d, server.URL + Prefix + "memory"
 }
 
+// A session is of the token with which it was begun. For others it isn't there.
+func TestASessionIsOfItsToken(t *testing.T) {
+	h := &host{serve: askingServer}
+	d, _ := newDoor(t, h, 2)
+	ask := func(name, method, session, body string) *httptest.ResponseRecorder {
+		ctx := httpwire.WithOwner(t.Context(), name)
+		r := httptest.NewRequestWithContext(ctx, method, Prefix+"memory", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set(sessionHeader, session)
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r)
+		return w
+	}
+	begun := ask("ada", http.MethodPost, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	id := begun.Header().Get(sessionHeader)
+	if id == "" {
+		t.Fatalf("%d %s", begun.Code, begun.Body)
+	}
+	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":2,"method":"ping"}`, http.MethodGet: "", http.MethodDelete: ""} {
+		if got, none := ask("bob", method, id, body), ask("bob", method, "none", body); got.Code != http.StatusNotFound || got.Body.String() != none.Body.String() {
+			t.Errorf("%s: %d %s", method, got.Code, got.Body)
+		}
+	}
+	if got := ask("ada", http.MethodPost, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`); got.Code != http.StatusOK {
+		t.Errorf("its own: %d %s", got.Code, got.Body)
+	}
+}
+
 func TestAClientOfTheSDK(t *testing.T) {
 	for _, revision := range append(slices.Clone(Revisions), "") {
 		for _, alone := range []bool{false, true} {

@@ -14,8 +14,10 @@ const eventStream = "text/event-stream"
 // visit is a session over HTTP. What the server says goes to the requests of its client that
 // are open.
 type visit struct {
-	id, unit, holder string
-	session          *Session
+	id, unit string
+	holder   string // for whom it counts
+	owner    string // who began it: others don't find it
+	session  *Session
 
 	mu      sync.Mutex
 	asking  []*stream // POSTs with a request, oldest first

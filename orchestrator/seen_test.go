@@ -1,0 +1,277 @@
+package orchestrator
+
+import (
+	"context"
+	"io"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// holding returns a context of requests of a token.
+func holding(t *testing.T, name string, scopes ...access.Scope) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return access.WithGrant(ctx, access.Grant{Name: name, Scopes: scopes})
+}
+
+// byID are the methods of a Service, and of its schedules, that take what a client names.
+func byID(s *Service) map[string]func(ctx context.Context, id string) error {
+	all := map[string]func(context.Context, string) error{}
+	for _, of := range []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(s.Schedules())} {
+		for i := range of.NumMethod() {
+			method, name := of.Method(i), of.Type().Elem().Name()+"."+of.Type().Method(i).Name
+			kind := method.Type()
+			if kind.NumIn() < 2 || kind.In(0) != reflect.TypeFor[context.Context]() || kind.In(1).Kind() != reflect.String {
+				continue
+			}
+			all[name] = func(ctx context.Context, id string) error {
+				args := []reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(id)}
+				for j := 2; j < kind.NumIn(); j++ {
+					args = append(args, argument(kind.In(j)))
+				}
+				return errorOf(method.Call(args))
+			}
+		}
+	}
+	return all
+}
+
+// argument is one that is enough for a method to look at what was named.
+func argument(kind reflect.Type) reflect.Value {
+	switch kind {
+	case reflect.TypeFor[io.Reader]():
+		return reflect.ValueOf(strings.NewReader(""))
+	case reflect.TypeFor[api.MessageEvent]():
+		return reflect.ValueOf(api.MessageEvent{Parts: []api.Part{{Text: "hi"}}})
+	case reflect.TypeFor[api.PushConfig]():
+		return reflect.ValueOf(api.PushConfig{URL: "http://canary-hook.example:9/in"})
+	}
+	if kind.Kind() == reflect.String {
+		return reflect.ValueOf("x").Convert(kind)
+	}
+	return reflect.Zero(kind)
+}
+
+// errorOf is the error that a method returned or yielded first.
+func errorOf(results []reflect.Value) error {
+	for _, result := range results {
+		switch value := result.Interface().(type) {
+		case error:
+			return value
+		case iter.Seq2[api.Event, error]:
+			for _, err := range value {
+				return err
+			}
+		case iter.Seq2[api.LogEntry, error]:
+			for _, err := range value {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Every method that is told an id answers a token without the scope read, about what another one
+// made, as about what isn't there. The list of methods is the type's own: a new one is in it.
+func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
+	w := newTelling(t)
+	ada, bob := holding(t, "ada", access.Run), holding(t, "bob", access.Run)
+	record, _, err := w.service.Submit(ada, Submission{Unit: "worker", Input: encoded(orders{Until: "end"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until(record.ID, running)
+	if _, err := w.service.CreatePush(ada, record.ID, api.PushConfig{ID: "x", URL: "http://canary-hook.example:9/in"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.service.Schedules().Put(ada, "hers", api.ScheduleSpec{Unit: "worker", Every: "1h"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	missing, err := run.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := byID(w.service)
+	for name, call := range methods {
+		theirs, none := record.ID, missing
+		if strings.HasPrefix(name, "Scheduler.") {
+			theirs, none = "hers", "none"
+		}
+		got, want := text(call(bob, theirs)), text(call(bob, none))
+		if name == "Scheduler.Put" || name == "Scheduler.Add" { // what isn't there is made
+			want = text(fault.New(fault.Conflict, "the name %q is taken", theirs).WithHint("choose another one"))
+		} else {
+			got = strings.ReplaceAll(got, theirs, none)
+		}
+		if got != want {
+			t.Errorf("%s tells of what another token made: %q, and of what isn't there: %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"Service.Get", "Service.Await", "Service.Events", "Service.Say", "Service.Cancel", "Service.CreatePush", "Scheduler.Run"} {
+		if methods[name] == nil {
+			t.Errorf("%s isn't among the methods", name)
+		}
+	}
+	if record, err := w.service.Get(ada, record.ID); err != nil || record.State != api.Running {
+		t.Errorf("it became %s, %v", record.State, err)
+	}
+	w.open("end")
+	w.await(record.ID)
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	public := fault.Public(err)
+	return public.Msg + ": " + public.Hint
+}
+
+func TestListsHaveWhatATokenMayKnowOf(t *testing.T) {
+	w := newFlowFixture(t, `
+nodes: {ok: {ask: "Well?", next: {approve: end, reject: end}}}
+output: {}
+`)
+	ada, bob, eve := holding(t, "ada", access.Run), holding(t, "bob", access.Run), holding(t, "eve", access.Run, access.Read)
+	made := map[string]string{}
+	for name, ctx := range map[string]context.Context{"ada": ada, "bob": bob, "own": holding(t, "", access.Admin)} {
+		record, _, err := w.service.Submit(ctx, Submission{Unit: "f", Key: name, Input: encoded(chainInput{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[record.ID] = name
+		within(t, func() bool {
+			page, err := w.service.Questions(t.Context(), QuestionFilter{Run: record.ID})
+			return err == nil && len(page.Questions) == 1
+		}, func() string { record, _ = w.service.Get(t.Context(), record.ID); return show(record) })
+	}
+	lists := map[string]func(ctx context.Context) (ids []string, err error){
+		"List": func(ctx context.Context) (ids []string, err error) {
+			page, err := w.service.List(ctx, api.Filter{})
+			for _, r := range page.Runs {
+				ids = append(ids, r.ID)
+			}
+			return ids, err
+		},
+		"ListChanged": func(ctx context.Context) (ids []string, err error) {
+			page, err := w.service.ListChanged(ctx, api.ChangedFilter{})
+			for _, r := range page.Runs {
+				ids = append(ids, r.ID)
+			}
+			if page.Total != len(ids) {
+				t.Errorf("a list of %d says that there are %d", len(ids), page.Total)
+			}
+			return ids, err
+		},
+		"Questions": func(ctx context.Context) (ids []string, err error) {
+			page, err := w.service.Questions(ctx, QuestionFilter{})
+			for _, q := range page.Questions {
+				ids = append(ids, q.Run)
+			}
+			return ids, err
+		},
+	}
+	for name, list := range lists {
+		for who, ctx := range map[string]context.Context{"ada": ada, "bob": bob, "ada bob own": eve} {
+			ids, err := list(ctx)
+			var got []string
+			for _, id := range ids {
+				got = append(got, made[id])
+			}
+			slices.Sort(got)
+			if err != nil || strings.Join(got, " ") != who {
+				t.Errorf("%s shows %v, %v; want %s", name, got, err, who)
+			}
+		}
+	}
+	if _, _, err := w.service.Submit(bob, Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !fault.Is(err, fault.Input) {
+		t.Errorf("with another's key: %v", err)
+	}
+	if record, joined, err := w.service.Submit(eve, Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !joined || made[record.ID] != "ada" {
+		t.Errorf("with another's key, of whom everything is seen: %v, %v", joined, err)
+	}
+	page, err := w.service.Questions(ada, QuestionFilter{})
+	if err != nil || len(page.Questions) != 1 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	id := page.Questions[0].ID
+	if err := w.service.Answer(bob, id, api.Answer{Action: "approve"}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another's answer: %v", err)
+	}
+	if err := w.service.Answer(ada, id, api.Answer{Action: "approve"}); err != nil {
+		t.Error(err)
+	}
+	for id := range made {
+		_, _ = w.service.Cancel(t.Context(), id, "enough")
+		w.await(id)
+	}
+}
+
+// A call is made for whoever made its caller.
+func TestCallsAreOfTheirCallersToken(t *testing.T) {
+	w := newFlowFixture(t, `
+start: work
+nodes:
+  work: {run: worker, with: {mark: a}, next: end}
+output: {}
+`)
+	ada := holding(t, "ada", access.Run)
+	record, _, err := w.service.Submit(ada, Submission{Unit: "f", Input: encoded(chainInput{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(record.ID)
+	page, err := w.service.List(ada, api.Filter{Parent: record.ID})
+	if err != nil || len(page.Runs) != 1 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	if child, err := w.service.Get(ada, page.Runs[0].ID); err != nil || child.By != "ada" {
+		t.Errorf("it is of %q, %v", child.By, err)
+	}
+}
+
+func TestASessionTakesTurnsOfItsOwnTokenAlone(t *testing.T) {
+	w := newFixture(t, withTalks)
+	ada, bob, eve := holding(t, "ada", access.Run), holding(t, "bob", access.Run), holding(t, "eve", access.Run, access.Read)
+	made, err := w.service.CreateSession(ada, "talks", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	w.start()
+	for name, call := range map[string]func(ctx context.Context, id string) error{
+		"Session":      func(ctx context.Context, id string) error { _, err := w.service.Session(ctx, id); return err },
+		"LastChange":   func(ctx context.Context, id string) error { _, err := w.service.LastChange(ctx, id); return err },
+		"CloseSession": func(ctx context.Context, id string) error { _, err := w.service.CloseSession(ctx, id, "x"); return err },
+		"Submit": func(ctx context.Context, id string) error {
+			_, _, err := w.service.Submit(ctx, Submission{Unit: "talks", Session: id, Input: encoded(map[string]string{"message": "hi"})})
+			return err
+		},
+	} {
+		missing := "01a1feba-b3df-731f-9394-1f77680bf6ce"
+		if got, want := text(call(bob, made.ID)), text(call(bob, missing)); strings.ReplaceAll(got, made.ID, missing) != want {
+			t.Errorf("%s tells of another's: %q, and of what isn't there: %q", name, got, want)
+		}
+	}
+	for who, ctx := range map[int]context.Context{0: bob, 1: ada} {
+		page, err := w.service.SessionList(ctx, SessionFilter{})
+		if err != nil || len(page.Sessions) != who {
+			t.Errorf("the list has %d, %v, want %d", len(page.Sessions), err, who)
+		}
+	}
+	if _, err := w.service.Session(eve, made.ID); err != nil {
+		t.Error(err)
+	}
+	if session, err := w.service.Session(ada, made.ID); err != nil || session.State != api.SessionOpen {
+		t.Errorf("%+v, %v", session, err)
+	}
+}
