@@ -133,8 +133,11 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 	if err != nil {
 		return ctx, err
 	}
-	ctx, _ = a.auth.watched(a.known(ctx, grant), token, access.Run) // it ends with the call
-	return a.counting(ctx, grant.Name), nil
+	ctx = a.counting(a.known(ctx, grant), grant.Name)
+	if grant.Name != "" { // the server's own is never revoked
+		ctx, _ = a.auth.watched(ctx, token, access.Run) // it ends with the call
+	}
+	return ctx, nil
 }
 
 // counting has what a call holds that doesn't come over HTTP count for its token.
