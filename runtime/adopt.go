@@ -10,14 +10,14 @@ import (
 // go on, for the next process to Adopt.
 var ErrDetach = errors.New("detached from the sandbox")
 
-// Adopt takes over a container that an earlier process created from a Durable spec. It starts
-// a container that was never started. A program never runs twice: of a container that has
-// ended, Wait returns the end. The log gets the output from its beginning; see Log.Skip.
-// After an error the container is as it was.
+// Adopt takes over a container that an earlier process created, or this one before the engine was
+// ErrUnreachable. It starts a container that was never started. A program never runs twice: of a
+// container that has ended, Wait returns the end. The log gets the output of a Durable spec from
+// its beginning (see Log.Skip), else from here on. After an error the container is as it was.
 func Adopt(ctx context.Context, engine Containers, id string, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
 	s := newSandbox(engine, spec, layout)
 	s.id = id
-	if err := s.adopt(ctx, log); err != nil {
+	if err := s.adopt(ctx, log, spec.Durable); err != nil {
 		s.Release()
 		return nil, err
 	}
@@ -33,11 +33,14 @@ func ReadLog(ctx context.Context, engine Containers, id string, log *Log) error 
 	}
 	defer context.AfterFunc(ctx, func() { _ = streams.Close() })() // nobody reads them any more
 	log.drain(streams)
+	if ctx.Err() == nil {
+		log.finish()
+	}
 	return streams.Close()
 }
 
 // adopt subscribes before it inspects: the subscription tells of an exit in between.
-func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
+func (s *Sandbox) adopt(ctx context.Context, log *Log, durable bool) error {
 	life, err := s.subscribe(ctx)
 	if err != nil {
 		return err
@@ -56,15 +59,30 @@ func (s *Sandbox) adopt(ctx context.Context, log *Log) error {
 		return fmt.Errorf("adopt sandbox: %w", err)
 	}
 	s.startedAt = state.StartedAt
-	streams, err := s.engine.Logs(ctx, s.id)
-	if err != nil {
+	if err := s.readOn(ctx, log, durable); err != nil {
 		return fmt.Errorf("read log of sandbox: %w", err)
 	}
-	s.drain(streams, log)
 	if len(s.exit) == 0 {
 		s.openTunnel(life)
 	}
 	return nil
+}
+
+// readOn reads the log of an adopted container, as far as the engine has it.
+func (s *Sandbox) readOn(ctx context.Context, log *Log, durable bool) error {
+	read := s.engine.Logs
+	if !durable {
+		read = s.engine.Attach
+	}
+	if !durable && len(s.exit) > 0 { // nothing more comes
+		close(s.drained)
+		return nil
+	}
+	streams, err := read(ctx, s.id)
+	if err == nil {
+		s.drain(streams, log)
+	}
+	return err
 }
 
 // startCreated starts a container that the earlier process had not started yet. That

@@ -188,6 +188,27 @@ func TestAnAdoptedSandboxIsStoppedAsAnyOther(t *testing.T) {
 	})
 }
 
+func TestASandboxWhoseOutputIsNotKeptIsReadFromThereOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, talker)
+		s := b.start(t, b)
+		time.Sleep(time.Second)
+		s.Release()
+		var got []string
+		b.log = runtime.NewLog(1<<20, func(l runtime.LogLine) { got = append(got, l.Stream+" "+l.Text) })
+		s, err := runtime.Adopt(t.Context(), b, s.ID(), b.spec, b.layout, b.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := s.Wait(t.Context())
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"stderr two", "stdout two"}, got); diff != "" || err != nil || end.ExitCode != 7 {
+			t.Errorf("%+v, %v: %s", end, err, diff)
+		}
+		b.remove(t, s)
+	})
+}
+
 func TestASandboxThatCannotBeAdoptedIsLeftAsItIs(t *testing.T) {
 	for _, method := range []string{"NextExit", "Inspect", "Start", "Logs"} {
 		t.Run(method, func(t *testing.T) {
@@ -206,16 +227,6 @@ func TestASandboxThatCannotBeAdoptedIsLeftAsItIs(t *testing.T) {
 			})
 		})
 	}
-	t.Run("its output isn't kept", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, sleeper)
-			s := b.start(t, b)
-			if _, err := runtime.Adopt(t.Context(), b, s.ID(), b.spec, b.layout, b.log); !fault.Is(err, fault.Unsupported) {
-				t.Error(err)
-			}
-			b.remove(t, s)
-		})
-	})
 	t.Run("it is gone", func(t *testing.T) {
 		b := newBench(t, sleeper)
 		if _, err := runtime.Adopt(t.Context(), b, strings.Repeat("0", 64), b.spec, b.layout, b.log); !fault.Is(err, fault.NotFound) {

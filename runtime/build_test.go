@@ -61,7 +61,7 @@ func TestABuildThatFails(t *testing.T) {
 		calls      string
 	}{
 		{"an engine that can't build", "FROM base", "Build", fault.Unavailable, "Build"},
-		{"a base that isn't there", "FROM nowhere", "", fault.Build, "Build Image"},
+		{"a base that isn't there", "FROM nowhere", "", fault.Build, "Build"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

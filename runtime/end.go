@@ -94,10 +94,12 @@ func (s *Sandbox) AwaitExit(ctx context.Context) (Exit, error) {
 	defer timer.Stop()
 	select {
 	case exit := <-s.exit:
-		s.waitDrained()
-		return exit, nil
+		if exit.Err == nil {
+			s.waitDrained()
+		}
+		return exit, exit.Err
 	case <-timer.C:
-		return Exit{}, fault.New(fault.Unavailable, "the engine did not say that the container %.12s has ended", s.id)
+		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine did not say that the container %.12s has ended", s.id)
 	case <-ctx.Done():
 		return Exit{}, context.Cause(ctx)
 	}
@@ -120,6 +122,9 @@ func (e End) fromOutside() bool {
 // last may take as long as its reader does.
 func (s *Sandbox) waitDrained() {
 	s.hurryLog()
+	if s.log != nil {
+		defer s.log.finish()
+	}
 	if s.console != nil {
 		<-s.drained
 		return

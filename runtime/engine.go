@@ -6,13 +6,27 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/agent-on-demand/aod/fault"
 )
+
+// ErrUnreachable says that the engine was not reached, or that the connection to it broke or
+// stayed silent before it had answered. Whether it did what it was asked for isn't known: it is
+// found by its labels. What runs there goes on.
+var ErrUnreachable = errors.New("the engine was not reached")
+
+// Silent returns the ErrUnreachable fault of an engine that is there and has not answered for so
+// long. It is the cause of a context that bounds a call.
+func Silent(waited time.Duration) error {
+	return fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine has not answered for %s", waited).
+		WithHint("it may be overloaded, or hang: `aod doctor` shows whether it answers; if it goes on like that, restart it: `sudo systemctl restart docker`")
+}
 
 // Engine is what AOD needs of a container engine. Functions ask for the role that
 // they use, not for the whole.
 //
 // Every method returns a *fault.Error: NotFound for a missing image or container,
-// Conflict for a name that is taken, Unavailable when the engine doesn't answer,
+// Conflict for a name that is taken, Unavailable with ErrUnreachable when the engine doesn't answer,
 // Unsupported for what it can't do, Build for a failed build. The context bounds the call alone, never the life of
 // what the call made.
 type Engine interface {

@@ -14,6 +14,7 @@ type ends struct {
 	line string            // with which both end; "": the report isn't there
 	held map[string][]byte // the newest line of a stream, if it has the form
 	over map[string]bool   // the streams of which all is read
+	cut  bool              // one of them ended without the line: it broke, or its init died
 	done chan struct{}     // closed when that is so of both
 }
 
@@ -84,7 +85,18 @@ func (l *Log) settle(stream string) {
 // is the init's, whose report an adopted container need not have told.
 func (l *Log) endOfStream(stream string) {
 	held := l.unhold(stream)
+	l.mu.Lock()
+	l.ends.cut = l.ends.cut || held == nil && !l.ends.over[stream]
+	l.mu.Unlock()
 	l.end(stream, held[:max(len(held)-endLineBytes, 0)])
+}
+
+// Broke reports whether the log has ended without the line of an init: the connection to the engine
+// broke, or the container.
+func (l *Log) Broke() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ends.cut && len(l.ends.over) == 2
 }
 
 // end adds what a stream has left, and notes that this is all.

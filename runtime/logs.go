@@ -38,12 +38,14 @@ type Log struct {
 	truncated bool
 	share     share
 	ends      ends
+	rest      map[string][]byte // what came behind the last line's end, of each stream that has ended
+	finished  bool              // nothing follows: the rest is a line
 }
 
 // NewLog returns a Log that emits at most limit bytes of lines, counted as they were written.
 // emit is called by one goroutine at a time. The program waits while emit doesn't return.
 func NewLog(limit int64, emit func(LogLine)) *Log {
-	return &Log{limit: limit, emit: emit, pace: newPace(), ends: newEnds()}
+	return &Log{limit: limit, emit: emit, pace: newPace(), ends: newEnds(), rest: map[string][]byte{}}
 }
 
 // Skip leaves out the first lines of each stream, which an earlier process has emitted: they
@@ -85,9 +87,34 @@ func (l *Log) read(stream string, r io.Reader) {
 	lines.Buffer(make([]byte, maxLine), maxLine)
 	lines.Split(splitLine)
 	for lines.Scan() {
-		l.pace.dropped(l.take(stream, lines.Bytes()))
+		if line := lines.Bytes(); !l.holds(stream, line) {
+			l.pace.dropped(l.take(stream, line))
+		}
 	}
 	l.endOfStream(stream)
+}
+
+// holds reports whether it holds a line back: one without an end may go on where the stream was
+// cut off, and whoever reads the log again gets all of it.
+func (l *Log) holds(stream string, line []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.finished || line[len(line)-1] == '\n' || isCut(line) {
+		return false
+	}
+	l.rest[stream] = bytes.Clone(line)
+	return true
+}
+
+// finish takes what was held back as lines: their program has ended.
+func (l *Log) finish() {
+	l.mu.Lock()
+	rest := l.rest
+	l.finished, l.rest = true, map[string][]byte{}
+	l.mu.Unlock()
+	for stream, line := range rest {
+		l.add(stream, line)
+	}
 }
 
 // splitLine is a bufio.SplitFunc that keeps the line's end, which counts, and cuts a line that

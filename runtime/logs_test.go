@@ -18,7 +18,21 @@ import (
 func logged(limit int64, r io.Reader) (texts []string, log *Log) {
 	log = NewLog(limit, func(l LogLine) { texts = append(texts, l.Text) })
 	log.drain(&Streams{Stdout: r, Stderr: strings.NewReader("")})
+	log.finish()
 	return texts, log
+}
+
+func TestALineThatWasCutOffIsTakenWhole(t *testing.T) {
+	var got []string
+	log := NewLog(1<<20, func(l LogLine) { got = append(got, l.Text) })
+	log.drain(&Streams{Stdout: strings.NewReader("one\ntw"), Stderr: strings.NewReader("")}) // its connection broke
+	again := NewLog(1<<20, func(l LogLine) { got = append(got, l.Text) })
+	again.Skip(1, 0)
+	again.drain(&Streams{Stdout: strings.NewReader("one\ntwo\nthree"), Stderr: strings.NewReader("")})
+	again.finish()
+	if diff := cmp.Diff([]string{"one", "two", "three"}, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestLogTakesAStreamApartIntoLines(t *testing.T) {

@@ -48,8 +48,8 @@ type Timings struct {
 }
 
 // Start makes a sandbox from the spec and starts it. After an error it has removed what it
-// made, except where ctx ended with ErrDetach: the next process adopts the container then.
-// ctx bounds the start only, not the run.
+// made, except where ctx ended with ErrDetach, or the engine is ErrUnreachable: whoever finds
+// the container by its labels adopts or removes it then. ctx bounds the start only, not the run.
 func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
 	s := newSandbox(engine, spec, layout)
 	if err := s.create(ctx, spec); err != nil {
@@ -62,6 +62,9 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 	case detached(ctx):
 		s.Release()
 		return nil, fmt.Errorf("%w: %w", ErrDetach, err)
+	case errors.Is(err, ErrUnreachable): // the program may run
+		s.Release()
+		return nil, err
 	}
 	return nil, errors.Join(err, s.Remove(ctx))
 }
@@ -103,8 +106,8 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 
 // removeLost removes the container of a creation whose answer got lost.
 func (s *Sandbox) removeLost(ctx context.Context, spec Spec, lost error) error {
-	if !fault.Is(lost, fault.Unavailable) && !fault.Is(lost, fault.Deadline) {
-		return nil // the engine refused: there is no container
+	if errors.Is(lost, ErrUnreachable) || !fault.Is(lost, fault.Unavailable) && !fault.Is(lost, fault.Deadline) {
+		return nil // see Start; or the engine refused: there is no container
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -274,7 +277,7 @@ func (s *Sandbox) stop(ctx context.Context) (Exit, error) {
 	case exit := <-s.exit:
 		return exit, nil
 	case <-ctx.Done():
-		return Exit{}, fault.New(fault.Unavailable, "the engine did not say that the container %.12s has ended", s.id)
+		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine did not say that the container %.12s has ended", s.id)
 	}
 }
 
@@ -309,5 +312,5 @@ func (s *Sandbox) Release() {
 
 // cleanup returns a context for work that must be done also after ctx's end.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), cleanupTime, Silent(cleanupTime))
 }

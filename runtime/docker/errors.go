@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 // call names what was asked of the engine, for the public side of an error. The
@@ -86,6 +87,8 @@ func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(context.Cause(ctx), runtime.ErrUnreachable): // see runtime.Silent
+		return fmt.Errorf("%s %s: %w", c.verb, c, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s %s: %w", c.verb, c, ctx.Err())
 	case errors.As(err, &known):
@@ -117,6 +120,7 @@ func isConnection(err error) bool {
 // unavailable says why the engine doesn't answer and what to do about it.
 func (e *Engine) unavailable(err error) error {
 	at := e.endpoint
+	err = fmt.Errorf("%w: %w", runtime.ErrUnreachable, err)
 	if at.local() && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")) {
 		return fault.Wrap(fault.Unavailable, err, "no permission to use the Docker engine at %s", at).
 			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use rootless Docker")

@@ -41,6 +41,9 @@ type Fake struct {
 	// Hook is asked first in every method, by the method's name; its error is the
 	// method's.
 	Hook func(ctx context.Context, method string) error
+	// Lost is asked when a method has done what it was asked for, by its name; its error takes the
+	// place of the answer.
+	Lost func(method string) error
 	// CPU is what CPUTime returns of a container; nil: none has used any.
 	CPU func(spec runtime.ContainerSpec) time.Duration
 	// Info is what Probe returns.
@@ -90,6 +93,24 @@ func (f *Fake) Spec(id string) (runtime.ContainerSpec, bool) {
 	return c.spec, true
 }
 
+// lost returns the error that takes the place of an answer, or err.
+func (f *Fake) lost(method string, err error) error {
+	if f.Lost == nil || err != nil {
+		return err
+	}
+	return f.Lost(method)
+}
+
+// Cut breaks all connections: streams end, and who waits for an exit hears err instead. The
+// containers go on.
+func (f *Fake) Cut(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.containers {
+		c.cut(err)
+	}
+}
+
 func (f *Fake) call(ctx context.Context, method string) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, method)
@@ -105,7 +126,7 @@ func (f *Fake) call(ctx context.Context, method string) error {
 
 // Probe returns f.Info.
 func (f *Fake) Probe(ctx context.Context) (runtime.EngineInfo, error) {
-	return f.Info, f.call(ctx, "Probe")
+	return f.Info, f.lost("Probe", f.call(ctx, "Probe"))
 }
 
 // Create makes a container of an image that the fake has. Mount sources must exist
@@ -131,7 +152,7 @@ func (f *Fake) Create(ctx context.Context, spec runtime.ContainerSpec) (string, 
 	}
 	id := f.newID()
 	f.containers[id] = newFakeContainer(spec)
-	return id, nil
+	return id, f.lost("Create", nil)
 }
 
 // newID returns an id as long as an engine's.
@@ -159,7 +180,7 @@ func (f *Fake) Attach(ctx context.Context, id string) (*runtime.Streams, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.attach(), nil
+	return c.attach(), f.lost("Attach", nil)
 }
 
 // Logs returns what the container has written since its start.
@@ -171,7 +192,7 @@ func (f *Fake) Logs(ctx context.Context, id string) (*runtime.Streams, error) {
 	if c.spec.LogBytes == 0 {
 		return nil, fault.New(fault.Unsupported, "the engine has not kept the container's output")
 	}
-	return c.log.follow(), nil
+	return c.follow(), f.lost("Logs", nil)
 }
 
 // NextExit subscribes to the container's next exit.
@@ -180,7 +201,7 @@ func (f *Fake) NextExit(ctx context.Context, id string) (<-chan runtime.Exit, er
 	if err != nil {
 		return nil, err
 	}
-	return c.subscribe(), nil
+	return c.subscribe(), f.lost("NextExit", nil)
 }
 
 // Start runs the program on a goroutine that ends with it.
@@ -189,7 +210,7 @@ func (f *Fake) Start(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.start(f.Program)
+	return f.lost("Start", c.start(f.Program))
 }
 
 // Stop tells the program and, after the grace time, kills it.
@@ -208,7 +229,7 @@ func (f *Fake) Stop(ctx context.Context, id string, grace time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return nil
+	return f.lost("Stop", nil)
 }
 
 // Kill ends the container.
@@ -218,7 +239,7 @@ func (f *Fake) Kill(ctx context.Context, id string) error {
 		return ignoreNotFound(err)
 	}
 	c.exit(137, false)
-	return nil
+	return f.lost("Kill", nil)
 }
 
 // Inspect returns the container's state.
@@ -227,7 +248,7 @@ func (f *Fake) Inspect(ctx context.Context, id string) (runtime.ContainerState, 
 	if err != nil {
 		return runtime.ContainerState{}, err
 	}
-	return c.inspect(), nil
+	return c.inspect(), f.lost("Inspect", nil)
 }
 
 // CPUTime returns what f.CPU says.
@@ -249,7 +270,7 @@ func (f *Fake) Remove(ctx context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.containers, id)
-	return nil
+	return f.lost("Remove", nil)
 }
 
 // ContainersByLabel lists the containers that carry all the labels, by id.
@@ -266,7 +287,7 @@ func (f *Fake) ContainersByLabel(ctx context.Context, labels map[string]string) 
 			refs = append(refs, runtime.ContainerRef{ID: id, Labels: maps.Clone(c.spec.Labels), State: c.inspect().Status})
 		}
 	}
-	return refs, nil
+	return refs, f.lost("ContainersByLabel", nil)
 }
 
 // carries reports that all the labels are there; an empty value matches any.

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ type fakeContainer struct {
 	gone    chan struct{} // closed when the program does nothing more; nil before there is one
 	outputs []*fakeOutput
 	waiting []chan runtime.Exit
-	log     *fakeLog // kept where the spec says so
+	logs    []*runtime.Streams // that are followed
+	log     *fakeLog           // kept where the spec says so
 }
 
 func newFakeContainer(spec runtime.ContainerSpec) *fakeContainer {
@@ -55,6 +57,31 @@ func (c *fakeContainer) attach() *runtime.Streams {
 		out.close()
 	}
 	return &runtime.Streams{Stdout: stdout, Stderr: stderr, Close: out.close}
+}
+
+// follow returns the log, for as long as nobody cuts it off.
+func (c *fakeContainer) follow() *runtime.Streams {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	streams := c.log.follow()
+	c.logs = append(c.logs, streams)
+	return streams
+}
+
+// cut breaks the connections of those who watch.
+func (c *fakeContainer) cut(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.outputs {
+		_ = o.close() // as it always is
+	}
+	for _, streams := range c.logs {
+		_ = streams.Close() // nobody reads them any more
+	}
+	for _, exits := range c.waiting {
+		exits <- runtime.Exit{Err: err}
+	}
+	c.waiting, c.logs = nil, nil
 }
 
 func (c *fakeContainer) subscribe() <-chan runtime.Exit {
@@ -91,11 +118,7 @@ func (c *fakeContainer) start(program Program) error {
 }
 
 func (c *fakeContainer) writers() (stdout, stderr io.Writer) {
-	var outs, errs []io.Writer
-	for _, o := range c.outputs {
-		outs = append(outs, untilClosed{o.stdout})
-		errs = append(errs, untilClosed{o.stderr})
-	}
+	outs, errs := []io.Writer{attached{c, false}}, []io.Writer{attached{c, true}}
 	if c.spec.LogBytes > 0 {
 		outs = append(outs, c.log.writer(false))
 		errs = append(errs, c.log.writer(true))
@@ -103,11 +126,24 @@ func (c *fakeContainer) writers() (stdout, stderr io.Writer) {
 	return io.MultiWriter(outs...), io.MultiWriter(errs...)
 }
 
-// untilClosed goes on without its reader, as a container does.
-type untilClosed struct{ w *io.PipeWriter }
+// attached writes to everybody who is attached at the time. It goes on without its readers, as a
+// container does.
+type attached struct {
+	c      *fakeContainer
+	stderr bool
+}
 
-func (u untilClosed) Write(p []byte) (int, error) {
-	_, _ = u.w.Write(p) // it fails when nobody reads any more
+func (a attached) Write(p []byte) (int, error) {
+	a.c.mu.Lock()
+	outputs := slices.Clone(a.c.outputs)
+	a.c.mu.Unlock()
+	for _, o := range outputs {
+		w := o.stdout
+		if a.stderr {
+			w = o.stderr
+		}
+		_, _ = w.Write(p) // it fails when nobody reads any more
+	}
 	return len(p), nil
 }
 

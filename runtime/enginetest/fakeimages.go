@@ -53,7 +53,7 @@ func (f *Fake) Image(ctx context.Context, ref string) (runtime.Image, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if img := f.find(ref); img != nil {
-		return *img, nil
+		return *img, f.lost("Image", nil)
 	}
 	return runtime.Image{}, fault.New(fault.NotFound, "the engine has no image %s", ref)
 }
@@ -116,13 +116,15 @@ func (f *Fake) Build(ctx context.Context, spec runtime.BuildSpec, progress func(
 			id: fmt.Sprint(i + 1), name: fmt.Sprintf("[%d/%d] %s", i+1, len(instructions), instruction), progress: progress,
 		}
 		if from, ok := strings.CutPrefix(instruction, "FROM "); ok {
-			found, err := f.Image(ctx, strings.TrimSpace(from))
-			if err != nil {
+			f.mu.Lock()
+			found := f.find(strings.TrimSpace(from))
+			f.mu.Unlock()
+			if found == nil {
 				step.emit(runtime.StepFailed, "")
 				return "", fault.New(fault.Build, "the base image %s is not on the engine and no registry could be reached for it", from).
 					WithHint("build or load %s on this engine first", from)
 			}
-			base = found
+			base = *found
 		}
 		if err := f.buildStep(ctx, step, instruction, content, spec.NoCache); err != nil {
 			return "", err
@@ -131,7 +133,7 @@ func (f *Fake) Build(ctx context.Context, spec runtime.BuildSpec, progress func(
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	base.ID, base.Tags, base.Labels = fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(content, spec.Labels))), slices.Clone(spec.Tags), maps.Clone(spec.Labels)
-	return f.addImage(base), nil
+	return f.addImage(base), f.lost("Build", nil)
 }
 
 func (f *Fake) buildStep(ctx context.Context, step fakeStep, instruction string, content []byte, noCache bool) error {
