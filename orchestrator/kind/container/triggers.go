@@ -2,10 +2,12 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/unit"
 )
 
@@ -20,6 +22,9 @@ func (c *Containers) checkTriggers(ctx context.Context, u *unit.Unit, dir *capsu
 		base, err := c.engine.Image(ctx, name)
 		if fault.Is(err, fault.NotFound) && !dir.IsStage(name) && c.engine.Pull(ctx, name) == nil {
 			base, err = c.engine.Image(ctx, name)
+		}
+		if errors.Is(err, runtime.ErrUnreachable) {
+			return err
 		}
 		if err != nil {
 			continue // the builder says what is wrong with it
