@@ -157,6 +157,10 @@ loop-soak: base build ## 2,000 runs of agents (RUNS) that ask a model, every ten
 kill: base ## kill a server 20 times while it has runs, flows, handoffs and conversations: nothing may be lost or done twice
 	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent|TestAKilledBackup' ./cmd/aod
 
+.PHONY: cuts
+cuts: base ## cut a server off from its engine 50 times while it has runs, flows, handoffs, a session: none may fail or begin again
+	AOD_TEST_DOCKER=require AOD_CUTS=50 AOD_CUT=10 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoCut|TestRunsOutlive' ./cmd/aod
+
 .PHONY: long
 long: base ## the long forms of tests: each broken unit in its sandboxes, each example on a server, loads, a backup of 10,000 runs
 	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \

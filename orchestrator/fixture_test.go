@@ -105,6 +105,8 @@ type fixture struct {
 	started map[string]int           // programs, by mark
 	gates   map[string]chan struct{} // by name
 	broken  map[string]error         // by the engine's method
+	absence absence
+	hung    map[string]chan struct{} // by the engine's method: closed when that goes on
 	answers map[string][]string      // to the handoffs of a caller, by its mark
 
 	load   func(context.Context, loading) (exit int) // what the program of "asker" does before it asks; not 0 ends it
@@ -117,7 +119,14 @@ func newFixture(t *testing.T, change ...func(*settings)) *fixture {
 	w := &fixture{t: t, started: map[string]int{}, gates: map[string]chan struct{}{}, broken: map[string]error{}, answers: map[string][]string{}, known: map[string]*pool.Sandbox{}}
 	w.engine = enginetest.NewFake(w.ended(enginetest.WithInit(w.program)))
 	w.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
-	w.engine.Hook = func(_ context.Context, method string) error {
+	w.engine.Lost = func(method string) error { return w.meets(method, true) }
+	w.engine.Hook = func(ctx context.Context, method string) error {
+		if err := w.hangs(ctx, method); err != nil {
+			return err
+		}
+		if err := w.meets(method, false); err != nil {
+			return err
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		err := w.broken[method]
@@ -259,6 +268,29 @@ func (w *fixture) breaks(method string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken[method] = err
+}
+
+// hang has a method of the engine answer nothing until the channel is closed.
+func (w *fixture) hang(method string, until chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hung = map[string]chan struct{}{method: until}
+}
+
+// hangs returns when a method doesn't hang any more, or an error when ctx ends.
+func (w *fixture) hangs(ctx context.Context, method string) error {
+	w.mu.Lock()
+	until := w.hung[method]
+	w.mu.Unlock()
+	if until == nil {
+		return nil
+	}
+	select {
+	case <-until:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // submit has a run accepted.

@@ -65,6 +65,9 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 func (s *Sandbox) earlyEnd() End {
 	s.hurryLog()
 	s.log.endsWith(s.control.report.LogEnd)
+	if s.control.report.LogEnd == "" { // the init of an older AOD: its own end is that of the streams
+		s.control.dismiss()
+	}
 	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true, Refused: s.refusedWrite()}
 }
 

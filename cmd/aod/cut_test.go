@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -9,11 +12,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/programtest"
@@ -28,31 +30,15 @@ func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 	t.Parallel()
 	cut := time.Duration(number(t, "AOD_CUT", usualCut)) * time.Second
 	line := newEngineLine(t, "unix") // which is needed until the server has ended
-	s := newServer(t, "--concurrency", "4", "--retry-delay", "100ms")
+	s := newServer(t, "--concurrency", "4", "--retries", "0")
 	s.env = []string{"DOCKER_HOST=" + line.host()}
 	s.addWorker("worker", "")
 	s.start()
-	retries := 0
-	for range 5 { // on a busy machine all runs may be over before the cut
-		if retries = s.outlive(line, cut); retries > 0 {
-			break
-		}
-	}
-	if retries == 0 {
-		t.Error("no run was tried again: has the engine been away?")
-	}
-	t.Logf("%d attempts were made again", retries)
-}
-
-// outlive has runs made while the engine is away for a time, and returns how often they were tried again.
-func (s *server) outlive(line *engineLine, cut time.Duration) (retries int) {
-	t := s.t
-	t.Helper()
 	var ids []string
 	for i := range 12 { // some are running, some are being started, some wait
 		ids = append(ids, s.mustSubmit("worker", work{Mark: i, Ticks: []int{20, 1, 5}[i%3]}))
 	}
-	s.until(ids[0], "runs or is over", func(r api.Record) bool { return running(r) || over(r) })
+	s.until(ids[0], "runs", running)
 
 	line.cut()
 	testkit.Eventually(t, "the server has noticed", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
@@ -61,66 +47,118 @@ func (s *server) outlive(line *engineLine, cut time.Duration) (retries int) {
 			t.Fatalf("without an engine, healthz says %d and readyz %d", alive, ready)
 		}
 	}
-	late := s.mustSubmit("worker", work{Mark: 12}) // what is asked for meanwhile is done later
+	ids = append(ids, s.mustSubmit("worker", work{Mark: 12})) // what is asked for meanwhile is done later
 	line.join()
 	testkit.Eventually(t, "the server is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
-
-	for i, id := range append(ids, late) {
-		record := s.await(id)
-		retries += record.Retries
-		s.checkAttempts(record)
-		if want := string(work{Mark: i}.input()); record.Outcome != api.Success || string(record.Output) != want {
-			t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
-		}
+	for i, id := range ids {
+		s.judgeUndisturbed(id, work{Mark: i})
 	}
-	return retries
 }
 
-// AOD_CUTS is how often the way to the engine is cut at a random moment. The long form is:
-// AOD_CUTS=40 go test -race -run TestACutAtAnyMoment ./cmd/aod
+// AOD_CUTS is how often the way to the engine is cut at a random moment, AOD_SEED what the moments
+// are made of. The long form is: AOD_CUTS=50 go test -race -run TestNoCut ./cmd/aod
 const usualCuts = 4
 
-func TestACutAtAnyMomentIsTriedAgain(t *testing.T) {
+func TestNoCutOfTheWayToTheEngineFailsOrRepeatsARun(t *testing.T) {
 	t.Parallel()
+	seed, cuts := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9)), number(t, "AOD_CUTS", usualCuts)
+	t.Logf("to be repeated with AOD_SEED=%d AOD_CUTS=%d", seed, cuts)
+	dice := rand.New(rand.NewPCG(uint64(seed), 0))
 	line := newEngineLine(t, "unix") // which is needed until the server has ended
-	s := newServer(t, "--concurrency", "4", "--retry-delay", "10ms", "--retries", "20")
-	s.env = []string{"DOCKER_HOST=" + line.host()}
-	s.addWorker("worker", "")
-	s.start()
-	for range number(t, "AOD_CUTS", usualCuts) {
-		var ids []string
-		for i := range 6 {
-			ids = append(ids, s.mustSubmit("worker", work{Mark: i, Ticks: []int{2, 1, 3}[i%3]}))
-		}
-		time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
+	c := &cutting{server: newServer(t, "--concurrency", "6", "--retries", "0", "--pool", "1")}
+	c.env = []string{"DOCKER_HOST=" + line.host()}
+	c.addWorker("worker", "")
+	c.addWarmWorker("warmed", 1)
+	c.addSizer()
+	c.addCaller("link", strings.ReplaceAll(linkScript, "persist", "ask")) // which asks once
+	c.addStamps()
+	c.addTalker("talker", keptAlive)
+	c.start()
+	c.session = c.converse("talker")
+	for i := range cuts {
+		c.begin(i)
+		time.Sleep(time.Duration(dice.IntN(1000)) * time.Millisecond)
 		line.cut()
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Duration(50+dice.IntN(450)) * time.Millisecond)
 		line.join()
-		for i, id := range ids {
-			record := s.await(id)
-			s.checkAttempts(record)
-			if want := string(work{Mark: i}.input()); record.Outcome != api.Success || string(record.Output) != want {
-				t.Errorf("run %d: %s %s %+v", i, record.Outcome, record.Output, record.Error)
-			}
+	}
+	c.judge()
+	t.Logf("%d cuts; %d workers, %d units, %d chains, %d flows, %d turns, %d entries anew",
+		cuts, len(c.workers), c.sized, len(c.chains), len(c.flows), len(c.turns), strings.Count(c.log(), "engine away"))
+}
+
+// cutting is a server whose way to the engine is cut again and again while it has runs.
+type cutting struct {
+	*server
+	session string
+
+	workers, chains, flows, turns []string
+	sized                         int
+	sizing                        sync.WaitGroup
+}
+
+// begin has runs made of all kinds in turn.
+func (c *cutting) begin(i int) {
+	c.workers = append(c.workers, c.mustSubmit([]string{"worker", "warmed"}[i%2], work{Mark: i, Ticks: []int{2, 9, 0, 5}[i%4]}))
+	switch i % 4 {
+	case 1:
+		c.sized++
+		c.sizing.Go(func() { c.size(1 << 10) })
+	case 3:
+		c.chains = append(c.chains, c.call("link", fmt.Sprintf(`{"n":%d,"ticks":2}`, chainLinks)))
+	default:
+		c.turns = append(c.turns, c.say(c.session, fmt.Sprint("nap ", len(c.turns))))
+	}
+	if i%25 == 0 {
+		c.flows = append(c.flows, c.call("stamps", `{}`))
+	}
+}
+
+func (c *cutting) judge() {
+	for i, id := range c.workers {
+		c.judgeUndisturbed(id, work{Mark: i})
+	}
+	for i, id := range c.turns {
+		c.replied(c.await(id), fmt.Sprintf("heard %d, told %d: nap %d", i+1, i+1, i))
+	}
+	for _, id := range c.chains {
+		c.judgeChain(id)
+	}
+	for _, id := range c.flows {
+		c.approve(c.question(id))
+		c.judgeStamps(c.await(id))
+	}
+	c.sizing.Wait()
+	c.endSession(c.session)
+	for run, err := range c.client.Runs(context.Background(), api.Filter{}) {
+		if err != nil || run.Outcome != api.Success {
+			c.t.Errorf("run %s of %s is %s: %v", run.ID, run.Unit, run.Outcome, err)
 		}
 	}
 }
 
-// checkAttempts wants every attempt that failed to have done so for the engine's absence,
-// and a program that was started once in each of those in which it was.
-func (s *server) checkAttempts(record api.Record) {
+// judgeUndisturbed wants a worker to have been started once, to have ended well in its first
+// attempt, and all of its log to be there once.
+func (s *server) judgeUndisturbed(id string, w work) {
 	s.t.Helper()
-	for _, attempt := range record.Attempts {
-		got := []any{attempt.Outcome, attempt.Error.Category, attempt.Error.Kind}
-		if diff := cmp.Diff([]any{api.SystemError, api.CategoryTransient, "unavailable"}, got); diff != "" {
-			s.t.Errorf("run %s, attempt %d: %s", record.ID, attempt.Number, diff)
-		}
+	record := s.await(id)
+	starts, err := s.startsOf(id)
+	if record.Outcome != api.Success || record.Retries != 0 || string(record.Output) != string(work{Mark: w.Mark}.input()) {
+		s.t.Errorf("run %d, %s: %s %s after %d retries: %+v", w.Mark, id, record.Outcome, record.Output, record.Retries, record.Error)
 	}
-	if starts, err := s.startsOf(record.ID); err != nil || starts < 1 || starts > record.Retries+1 {
-		s.t.Errorf("run %s: the program was started %d times in %d attempts: %v", record.ID, starts, record.Retries+1, err)
+	if file, unread := s.file(record, "starts"); starts != 1 || err != nil || string(file) != "x" {
+		s.t.Errorf("run %d, %s: the program was started %d times, and wrote %q: %v", w.Mark, id, starts, file, errors.Join(err, unread))
 	}
-	if starts, err := s.file(record, "starts"); err != nil || string(starts) != "x" {
-		s.t.Errorf("run %s: its last attempt has %q: %v", record.ID, starts, err)
+	var asked work
+	if err := json.Unmarshal(record.Input, &asked); err != nil {
+		s.t.Error(err)
+	}
+	lines := 0
+	for range s.client.Log(context.Background(), id, false) {
+		lines++
+	}
+	if lines != 1+asked.Ticks {
+		s.t.Errorf("run %d, %s: the log has %d lines of %d", w.Mark, id, lines, 1+asked.Ticks)
 	}
 }
 
@@ -132,7 +170,8 @@ type engineLine struct {
 	engine  string // its socket
 
 	mu    sync.Mutex
-	entry net.Listener // nil while it is cut
+	hung  chan struct{} // closed when the engine answers again; nil: it does
+	entry net.Listener  // nil while it is cut
 	conns map[net.Conn]bool
 	work  sync.WaitGroup
 }
@@ -197,13 +236,35 @@ func (l *engineLine) cut() {
 		_ = l.entry.Close()
 	}
 	l.entry = nil
+	if l.hung != nil {
+		close(l.hung)
+		l.hung = nil
+	}
 	for conn := range l.conns {
 		_ = conn.Close()
 	}
 }
 
+// hang takes connections and has nothing answered on them, until it is cut.
+func (l *engineLine) hang() {
+	l.t.Helper()
+	l.cut()
+	l.mu.Lock()
+	l.hung = make(chan struct{})
+	l.mu.Unlock()
+	l.join()
+}
+
 // carry passes bytes on in both directions until one of them ends.
 func (l *engineLine) carry(client net.Conn) {
+	l.mu.Lock()
+	hung := l.hung
+	l.mu.Unlock()
+	if hung != nil {
+		<-hung
+		_ = client.Close()
+		return
+	}
 	engine, err := net.Dial("unix", l.engine)
 	if err != nil {
 		_ = client.Close()

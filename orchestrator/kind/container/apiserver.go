@@ -25,8 +25,11 @@ type apiServer struct {
 }
 
 // openAPI listens on the socket in the attempt's directory. A container that is there
-// already finds it at the same place.
+// already finds it at the same place. One that was kept goes on.
 func (x *execution) openAPI(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
+	if kept := x.takeKept(); kept != nil {
+		return kept, nil
+	}
 	a, err := x.newAPI(layout, limits)
 	if err != nil {
 		return nil, err

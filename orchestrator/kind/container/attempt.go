@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -26,6 +27,7 @@ type attempt struct {
 	ending  ending
 	shared  *pool.Sandbox // what it was, where it may serve another run; else nil
 	removal *removal      // nil: it has not begun
+	exit    *exit         // nil: it has not been told
 }
 
 // origin says how the attempt got its sandbox.
@@ -75,7 +77,7 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 		err = x.begin(ctx, a.sandbox, spec, secrets)
 	}
 	if err != nil {
-		a.api.close(run.ErrCallerEnded)
+		x.leave(ctx, a.api, err)
 		return nil, err
 	}
 	timings := a.sandbox.Timings()
@@ -123,7 +125,7 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 	}
 	sandbox, err := runtime.Adopt(ctx, x.containers.engine, container, spec, layout, log)
 	if err != nil {
-		server.close(run.ErrCallerEnded)
+		x.leave(ctx, server, err)
 		return nil, err
 	}
 	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
@@ -163,6 +165,12 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	a.lending(func() { end, err = a.sandbox.WaitOrPosted(limited, a.api.done()) })
 	a.ending = endingOf(end)
 	x.Record.Timings.Run = run.Milliseconds(time.Since(began))
+	if x.entersAgain(ctx, err) {
+		return end, err
+	}
+	if x.talk != nil && errors.Is(err, runtime.ErrUnreachable) {
+		x.talk.session.End(fault.Wrap(fault.Unavailable, err, "%s", connectionBroke).WithHint("begin a new session"))
+	}
 	if a.ending == exited {
 		a.x.noteLog(a.log)
 	}
@@ -232,29 +240,41 @@ const logTime = 5 * time.Second
 // awaitLog returns when all is read that the run wrote, and records it: whoever waits for the run is
 // told with its end what the record says later. What another process of the container writes after
 // that isn't the run's.
-func (a *attempt) awaitLog() {
-	over := a.log.Ended()
-	switch a.ending {
-	case exited: // its end was read
+func (a *attempt) awaitLog(ctx context.Context) {
+	if a.ending == exited { // its end was read
 		return
-	case posted:
+	}
+	whole := a.logEnds()
+	for left := entries; left > 0 && !whole && a.isLost(ctx) && a.rejoin(ctx) == nil; left-- {
+		whole = a.logEnds()
+	}
+	a.x.noteLog(a.log)
+}
+
+// logEnds waits for the end of what the run wrote, and reports whether it came.
+func (a *attempt) logEnds() bool {
+	over := a.log.Ended()
+	if a.ending == posted {
 		over = a.log.ShareEnded()
 	}
 	late := time.NewTimer(logTime)
 	defer late.Stop()
 	select {
 	case <-over:
-	case <-a.log.Ended(): // a container that broke off
+	case <-a.log.Ended(): // the container broke off, or the connection to the engine
 	case <-late.C:
 		a.x.Warn("the log may lack its end, the engine didn't pass it on in time")
 	}
-	a.x.noteLog(a.log)
+	if a.ending == posted {
+		return pause.Over(over)
+	}
+	return !a.log.Broke()
 }
 
 // settle waits for what follows an early end. The result counts, whatever the container did
 // afterwards: that is the operator's.
 func (a *attempt) settle(ctx context.Context) {
-	exit, err := a.settled(ctx)
+	exit, err := a.settled(context.WithoutCancel(ctx))
 	if err = errors.Join(err, exit.Err); err != nil || exit.Code != 0 {
 		a.x.containers.logger.Warn("container ended otherwise than its program", "run", a.x.ID, "container", a.sandbox.ID(), "exit_code", exit.Code, fault.LogAttr(err))
 	}

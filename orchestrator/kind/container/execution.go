@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/agent-on-demand/aod/au"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -29,12 +27,14 @@ type execution struct {
 	uncertain bool          // the engine may hold something of it that this process doesn't know
 	cold      bool          // no warm sandbox is taken any more
 	released  *pool.Sandbox // waits for another run, when it has been stored that it isn't this one's
+	absence                 // of the engine
 	surprises surprises
 	lastLine  atomic.Pointer[string] // of a wrapped agent's log, cut
 }
 
 // Log takes a line of the attempt's program.
 func (x *execution) Log(line runtime.LogLine) {
+	x.count(line)
 	x.surprises.note(x.surpriseIn(line.Text))
 	x.noteLastLine(line.Text)
 	x.Run.Log(line)
@@ -53,7 +53,8 @@ type saved struct {
 
 // Attempt implements run.Execution.
 func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
-	result, err := x.carryOut(ctx)
+	x.surprises.forget()
+	result, err := x.outlast(ctx, x.carryOut)
 	if err != nil && !errors.Is(err, runtime.ErrDetach) {
 		x.uncertain = x.begun
 	}
@@ -64,7 +65,7 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 // with that.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if _, talks := x.program.(mcpServer); talks {
-		return cutOff(), nil
+		return cutOff("the session was cut off when the server process ended"), nil // its client is gone
 	}
 	return x.Attempt(ctx)
 }
@@ -72,7 +73,6 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 // carryOut starts the attempt's container or adopts an existing one, waits for its end and
 // takes the result.
 func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
-	x.surprises.forget()
 	end, err := x.openAndWait(ctx)
 	if err == nil && x.attempt.neverStarted(end) {
 		if err = x.refuseWarm(ctx); err == nil {
@@ -95,7 +95,7 @@ func (x *execution) carryOut(ctx context.Context) (run.Result, error) {
 			return run.Result{}, err
 		}
 	}
-	defer x.attempt.awaitLog() // meanwhile it has come
+	defer x.attempt.awaitLog(ctx) // meanwhile it has come
 	result, err := x.classify(ctx, end)
 	if err != nil {
 		return result, err
@@ -107,9 +107,16 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 	if err := x.open(ctx); err != nil {
 		return runtime.End{}, err
 	}
+	if x.attempt.sandbox.Running() {
+		x.waits = time.Now()
+	}
 	ctx, span := startSpan(ctx, "wait")
 	defer span.End()
 	end, err := x.attempt.wait(ctx)
+	if x.entersAgain(ctx, err) {
+		x.keepAPI(x.attempt.api)
+		return end, err
+	}
 	x.attempt.leaveAPI(whyCallsEnd(err))
 	if !errors.Is(err, runtime.ErrDetach) {
 		x.noteCalls(x.attempt.api)
@@ -186,22 +193,4 @@ func (x *execution) forget() {
 	for _, id := range x.saved.Sandboxes {
 		x.containers.pool.Forget(id)
 	}
-}
-
-// probeTime bounds one check of whether the engine answers.
-const probeTime = 5 * time.Second
-
-// awaitEngine returns what the engine says of itself when it answers, or the cause when ctx ends.
-func (c *Containers) awaitEngine(ctx context.Context) (runtime.EngineInfo, error) {
-	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval, delays.RandomizationFactor = lookAgain, time.Second, 0
-	info, err := backoff.Retry(ctx, func() (runtime.EngineInfo, error) {
-		probe, cancel := context.WithTimeout(ctx, probeTime)
-		defer cancel()
-		return c.probe(probe)
-	}, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0))
-	if ctx.Err() != nil {
-		return info, context.Cause(ctx)
-	}
-	return info, err
 }

@@ -124,10 +124,10 @@ func serverFailed(exit int, cause error) run.Result {
 	return run.Failed(api.CapsuleError, max(exit, exitContract), failure)
 }
 
-// cutOff is the result of a session that an earlier process had: its client is gone.
-func cutOff() run.Result {
+// cutOff is the result of a session whose server can't be talked with any more.
+func cutOff(why string) run.Result {
 	return run.Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
 		Category: api.CategoryPermanent, Kind: "cut_off",
-		Message: "the session was cut off when the server process ended", Hint: "begin a new session",
+		Message: why, Hint: "begin a new session",
 	}}
 }

@@ -55,6 +55,7 @@ func (x *execution) adopt(ctx context.Context, container string) (err error) {
 
 // launch gives the attempt a warm container, or else a new one.
 func (x *execution) launch(ctx context.Context) error {
+	x.beginsAnew()
 	x.saved.Slot = pool.ReuseSlot{}
 	var waiting *pool.Sandbox
 	if !x.cold && !x.Project && x.Session == nil && x.Start.Dir == "" && canWait(x.Unit) {
@@ -145,24 +146,21 @@ func (x *execution) launchNew(ctx context.Context) error {
 // and the engine has yet to finish it.
 func (x *execution) awaitNamed(ctx context.Context) (container string, err error) {
 	const wait = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	for {
+	for end := time.Now().Add(wait); ; {
 		if container, err = x.reconcile(ctx); err != nil || container != "" {
 			return container, err
 		}
-		if pause.For(ctx, lookAgain) != nil {
+		if time.Now().After(end) {
 			return "", fault.New(fault.Unavailable, "the engine has a container of the run's name and doesn't show it")
 		}
+		_ = pause.For(ctx, lookAgain) // an end is seen above
 	}
 }
 
 // reconcile waits for the engine, returns the container of this attempt if there is one, and
 // removes those of earlier attempts.
 func (x *execution) reconcile(ctx context.Context) (container string, err error) {
-	waiting, stop := x.Waiting(ctx)
-	defer stop()
-	if _, err := x.containers.awaitEngine(waiting); err != nil {
+	if err := x.awaitEngine(ctx); err != nil {
 		return "", err
 	}
 	refs, err := runtime.Find(ctx, x.containers.engine, x.ID, x.containers.home.Owner)

@@ -35,13 +35,24 @@ func (a *attempt) removeAhead(ctx context.Context) {
 	}()
 }
 
-// settled returns the container's own end, after that of its program was reported.
+// exit is a container's own end, or why it isn't known.
+type exit struct {
+	runtime.Exit
+	err error
+}
+
+// settled returns the container's own end, after that of its program was reported. The engine tells
+// it once.
 func (a *attempt) settled(ctx context.Context) (runtime.Exit, error) {
-	if a.removal == nil {
-		return a.sandbox.AwaitExit(ctx)
+	if a.removal != nil {
+		<-a.removal.over
+		return a.removal.exit, a.removal.unsettled
 	}
-	<-a.removal.over
-	return a.removal.exit, a.removal.unsettled
+	if a.exit == nil {
+		end, err := a.sandbox.AwaitExit(ctx)
+		a.exit = &exit{end, err}
+	}
+	return a.exit.Exit, a.exit.err
 }
 
 // remove removes the container, or returns when that is done.

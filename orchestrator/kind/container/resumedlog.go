@@ -12,12 +12,18 @@ import (
 // lastLinesTime bounds the wait for log lines of a run that has its outcome already.
 const lastLinesTime = 10 * time.Second
 
-// resumedLog returns the log of an attempt of which an earlier process may have kept lines.
+// resumedLog returns the log of an attempt of which lines were taken, by this process before the
+// engine was away, or by an earlier one.
 func (x *execution) resumedLog(limit int64) *runtime.Log {
+	if x.log != nil {
+		return x.log
+	}
 	log := runtime.NewLog(limit, x.Log)
-	lines := x.Logged().Minus(x.saved.Refused)
-	log.Skip(lines.Stdout, lines.Stderr)
-	log.OnSkipped(x.LogAgain)
+	if !x.again {
+		x.lines = x.Logged().Minus(x.saved.Refused)
+		log.OnSkipped(x.LogAgain)
+	}
+	log.Skip(x.lines.Stdout, x.lines.Stderr)
 	slot := x.saved.Slot
 	slot.Share(log, x.ID)
 	if slot.Behind != "" {

@@ -34,7 +34,7 @@ func (x *execution) Settle(ctx context.Context) {
 	switch a.ending {
 	case reported:
 		x.containers.pool.AwaitLull(ctx)
-		a.settle(context.WithoutCancel(ctx))
+		a.settle(ctx)
 	case posted:
 		x.settlePosted(ctx)
 	}

@@ -48,8 +48,7 @@ func (t *turn) Attempt(ctx context.Context) (run.Result, error) {
 	if t.talk, err = t.savedTalk(); err != nil { // what was kept of the session
 		return run.Result{}, err
 	}
-	t.ctx = ctx
-	return t.carryOut(ctx)
+	return t.outlast(ctx, t.carryOut)
 }
 
 // Resume implements run.Execution: what the session has kept says how far the turn is.
@@ -59,6 +58,7 @@ func (t *turn) Resume(ctx context.Context) (run.Result, error) { return t.Attemp
 func (t *turn) keep(told ...api.AgentEvent) error { return t.KeepSession(t.talk, told...) }
 
 func (t *turn) carryOut(ctx context.Context) (run.Result, error) {
+	t.ctx = ctx
 	if err := t.start(); err != nil {
 		return run.Result{}, err
 	}
@@ -109,7 +109,7 @@ func (t *turn) converse(ctx context.Context, v *living, server *apiServer) (run.
 		}
 	}
 	began := time.Now()
-	bytesBefore, _ := v.log.Bytes()
+	bytesBefore, _ := v.logged()
 	limited, stop := context.WithTimeoutCause(ctx, t.limits().Timeout-time.Since(*t.Record.StartedAt), run.ErrTimeout)
 	defer stop()
 	defer server.endCallsWith(limited)()
@@ -123,7 +123,7 @@ func (t *turn) converse(ctx context.Context, v *living, server *apiServer) (run.
 	if errors.Is(err, runtime.ErrDetach) {
 		return run.Result{}, err
 	}
-	kept, truncated := v.log.Bytes()
+	kept, truncated := v.logged()
 	t.Record.Log.Bytes, t.Record.Log.Truncated = kept-bytesBefore, truncated
 	t.noteCalls(server)
 	return t.end(ctx, limited, v, reply, err)

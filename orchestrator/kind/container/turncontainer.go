@@ -52,7 +52,7 @@ func (t *turn) open(ctx context.Context) (v *living, over run.Result, err error)
 // brief gives the living program the files of this turn, and takes away what is left of those of
 // the turn before.
 func (t *turn) brief(v *living) error {
-	t.Record.Container = &api.Container{ID: v.sandbox.ID(), Served: t.Session.Turn}
+	t.Record.Container = &api.Container{ID: v.id, Served: t.Session.Turn}
 	if t.talk.Told != t.Session.Turn {
 		if err := v.layout.DropOutput(); err != nil {
 			return err
@@ -122,14 +122,15 @@ func (t *turn) begin(ctx context.Context) (*living, error) {
 	if err := t.keep(); err != nil {
 		return nil, err
 	}
-	v := &living{layout: layout}
-	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
+	v := &living{layout: layout, logBytes: spec.Limits.LogBytes}
+	v.log = runtime.NewLog(v.logBytes, v.note)
 	v.hearBy(t)
 	if v.sandbox, err = t.containers.startSandbox(ctx, spec, layout, v.log); err != nil {
 		return nil, err
 	}
+	v.adoptsAs(t.containers, v.sandbox.ID(), spec)
 	timings := v.sandbox.Timings()
-	t.Record.Container = &api.Container{ID: v.sandbox.ID()}
+	t.Record.Container = &api.Container{ID: v.id}
 	t.Record.Timings.Create, t.Record.Timings.Start = run.Milliseconds(timings.Create), run.Milliseconds(timings.Start)
 	return v, t.connect(v)
 }
@@ -188,13 +189,14 @@ func (t *turn) takeOver(ctx context.Context, id string) (*living, error) {
 	}
 	spec.Attempt = t.talk.Container
 	layout := t.withSession(runtime.OpenLayout(t.dir(), ""))
-	v := &living{layout: layout, lines: t.talk.Logged.Plus(t.Logged())}
-	v.log = runtime.NewLog(spec.Limits.LogBytes, v.note)
+	v := &living{layout: layout, lines: t.talk.Logged.Plus(t.Logged()), logBytes: spec.Limits.LogBytes}
+	v.adoptsAs(t.containers, id, spec)
+	v.log = runtime.NewLog(v.logBytes, v.note)
 	v.log.Skip(v.lines.Stdout, v.lines.Stderr)
 	v.log.OnSkipped(t.LogAgain)
 	v.hearBy(t)
 	t.containers.logger.Info("adopting container", "session", t.Session.ID, "run", t.ID, "container", id)
-	if v.sandbox, err = runtime.Adopt(ctx, t.containers.engine, id, spec, layout, v.log); err != nil {
+	if v.sandbox, err = v.adopt(ctx, v.log); err != nil {
 		return nil, err
 	}
 	if err := t.connect(v); err != nil {
@@ -215,7 +217,7 @@ func (t *turn) connect(v *living) error {
 			return errors.Join(err, feed.Close())
 		}
 	}
-	v.watch()
+	v.watch(t.containers)
 	tail, err := v.layout.OpenTail(t.talk.Agent.Since, v.ended)
 	if err != nil {
 		return errors.Join(err, feed.Close())
