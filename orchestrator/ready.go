@@ -1,12 +1,13 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 const (
@@ -34,7 +35,7 @@ func (s *Service) probe(answered func(error)) bool {
 		return false
 	}
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.life, probeTime)
+		ctx, cancel := context.WithTimeoutCause(s.life, probeTime, runtime.Silent(probeTime))
 		defer cancel()
 		answered(s.askKinds(ctx))
 	})
@@ -45,7 +46,7 @@ func (s *Service) askKinds(ctx context.Context) error {
 	for kind := range s.kinds.Each() {
 		if sweeper, ok := kind.(run.Sweeper); ok {
 			if err := sweeper.Ready(ctx); err != nil {
-				return err
+				return cmp.Or(context.Cause(ctx), err)
 			}
 		}
 	}
@@ -108,8 +109,7 @@ func (r *readiness) last() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.counts() {
-		return fault.New(fault.Unavailable, "the engine has not answered for %s", probeCounts).
-			WithHint("it may be overloaded; `aod doctor` shows whether it answers")
+		return runtime.Silent(probeTime)
 	}
 	return r.err
 }

@@ -1,7 +1,9 @@
 package orchestrator
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 var errGone = errors.New("gone")
@@ -91,4 +94,17 @@ func TestARefusalCountsAtOnce(t *testing.T) {
 			t.Errorf("it is back: %v", err)
 		}
 	})
+}
+
+func TestAnEngineThatHangsIsToldAsOneThatIsSilent(t *testing.T) {
+	w := newFixture(t)
+	hung := make(chan struct{})
+	w.hang("Probe", hung)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, runtime.Silent(probeTime))
+	defer cancel()
+	err := w.service.askKinds(ctx) // the probe's time is over
+	close(hung)
+	if said := fault.Public(err); said.Kind != fault.Unavailable || !strings.Contains(said.Msg, "has not answered") || !strings.Contains(said.Hint, "restart") {
+		t.Errorf("%+v", said)
+	}
 }

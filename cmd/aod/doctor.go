@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +80,7 @@ func examineEngine(ctx context.Context, data string) []checkup {
 		return []checkup{sick("engine", err), examineInit(goruntime.GOARCH)}
 	}
 	defer func() { _ = engine.Close() }() // nothing is lost
-	info, err := engine.Probe(ctx)
+	info, err := probeEngine(ctx, engine)
 	if err != nil {
 		return []checkup{sick("engine", err), examineInit(goruntime.GOARCH)}
 	}
@@ -98,6 +99,15 @@ func examineEngine(ctx context.Context, data string) []checkup {
 		examineSpace("engine's disk", info),
 		examineInit(info.Arch),
 	}
+}
+
+// doctorPatience bounds the wait for an engine that may hang.
+const doctorPatience = 10 * time.Second
+
+func probeEngine(ctx context.Context, engine runtime.Prober) (runtime.EngineInfo, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, doctorPatience, runtime.Silent(doctorPatience))
+	defer cancel()
+	return engine.Probe(ctx)
 }
 
 func sick(name string, err error) checkup {
