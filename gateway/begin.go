@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -54,7 +55,7 @@ func (c *call) readPlain(request context.Context, r route, u *upstream, from io.
 	body, err := io.ReadAll(io.LimitReader(from, smallAnswer))
 	if err == nil && len(body) == smallAnswer {
 		var rest []byte
-		if u.extra, err = httpwire.Hold(request, maxBody); err == nil {
+		if u.extra, err = bytegate.Hold(request, maxBody); err == nil {
 			rest, err = io.ReadAll(httpwire.NewBody(from, maxBody-smallAnswer))
 		}
 		body = append(body, rest...)

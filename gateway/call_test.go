@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/cassette"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/secrets"
 	"github.com/agent-on-demand/aod/testkit"
 )
@@ -349,7 +349,7 @@ func TestWhatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
 	for name, body := range map[string]string{"a request": `{"model":"m","x":"` + strings.Repeat("x", 5<<20) + `"}`, "an answer": bodies["/chat/completions"]} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, provider.URL)
-			b.memory = httpwire.NewGate(8 << 20)
+			b.memory = bytegate.New(8 << 20)
 			a := b.serve().ask("POST", "/chat/completions", body)
 			if a.status != 503 || a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" || !strings.Contains(a.body, RuleBusy) {
 				t.Errorf("%d %v %s", a.status, a.header, a.body)

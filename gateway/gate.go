@@ -78,7 +78,7 @@ func (g *gate) enter(ctx context.Context, run string, tokens int64) (leave func(
 		}
 	}
 	var once sync.Once
-	return func(unused int64) { once.Do(func() { g.leave(t, unused) }) }, nil
+	return func(unused int64) { once.Do(func() { g.leave(unused) }) }, nil
 }
 
 // giveUp takes a ticket out, and reports whether it has passed instead.
@@ -97,7 +97,7 @@ func (g *gate) giveUp(t *ticket) (passed bool) {
 	return true
 }
 
-func (g *gate) leave(t *ticket, unused int64) {
+func (g *gate) leave(unused int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--

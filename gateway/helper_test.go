@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/gateway/ledger"
@@ -43,7 +44,7 @@ type bench struct {
 	gw      *Gateway
 	server  *httptest.Server
 	told    told
-	memory  *httpwire.Gate
+	memory  *bytegate.Gate
 }
 
 // told remembers exchanges.
@@ -75,7 +76,7 @@ func (r *told) last(t testing.TB, n int) Exchange {
 
 // newBench has a model m of one provider p, a compatible one at the address.
 func newBench(t testing.TB, address string) *bench {
-	b := &bench{t: t, memory: httpwire.NewGate(0), catalog: catalog.Catalog{
+	b := &bench{t: t, memory: bytegate.New(0), catalog: catalog.Catalog{
 		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, BaseURL: address, Key: "k", AnyField: true, Dialects: catalog.Dialects()}},
 		Models: map[string]catalog.Model{"m": {
 			Use: []catalog.Use{{Provider: "p", Model: "up"}}, MaxOutput: 100,

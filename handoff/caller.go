@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Caller is the run that asks. Over the capsule API its identity is the socket: one handler
@@ -65,12 +65,12 @@ type Limits struct {
 	Files       int   // of one call; 1000
 	ResultBytes int64 // of a result that is posted; 16 MiB
 	// Memory is the gate of what all runs send and hold; nil: each has one of its own.
-	Memory *httpwire.Gate
+	Memory *bytegate.Gate
 }
 
 func (l Limits) withDefaults() Limits {
 	if l.Memory == nil {
-		l.Memory = httpwire.NewGate(0)
+		l.Memory = bytegate.New(0)
 	}
 	return Limits{
 		Depth:       cmp.Or(max(l.Depth, 0), 16),

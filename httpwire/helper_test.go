@@ -14,3 +14,5 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+const mib = 1 << 20

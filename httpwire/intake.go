@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/agent-on-demand/aod/bytegate"
 )
 
 // The pace of a body: while it is waited for, so many bytes have to come in each PaceTime.
@@ -20,12 +22,11 @@ const (
 // moment when it comes until the request is over, and a MiB has 30 seconds to come. What is
 // passed on as it comes is read through Streamed. It is safe for concurrent use.
 type Intake struct {
-	body io.ReadCloser
-	conn *http.ResponseController
+	body    io.ReadCloser
+	conn    *http.ResponseController
+	account bytegate.Account
 
 	mu       sync.Mutex
-	gate     *Gate // nil: nothing counts
-	holder   string
 	held     int64 // bytes that are taken at the gate
 	reserved int64 // of those, for bytes that have not come yet
 	came     int64 // bytes of the pace's present MiB
@@ -41,7 +42,7 @@ type intakeKey struct{}
 // when the request is over.
 func Receive(w http.ResponseWriter, r *http.Request) (*Intake, *http.Request) {
 	in := &Intake{body: r.Body, conn: http.NewResponseController(w), ended: r.Body == nil || r.Body == http.NoBody}
-	r = r.WithContext(context.WithValue(r.Context(), intakeKey{}, in))
+	r = r.WithContext(bytegate.With(context.WithValue(r.Context(), intakeKey{}, in), &in.account))
 	if !in.ended {
 		in.begin() // also where no handler reads it: the server reads what is left
 		r.Body = in
@@ -56,32 +57,7 @@ func intakeOf(ctx context.Context) *Intake {
 
 // Count has the request's bytes count at a gate from now on, for a holder. It may be called only
 // before anything is read.
-func (in *Intake) Count(g *Gate, holder string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.gate, in.holder = g, holder
-}
-
-// CountAt is Intake.Count for the intake of a context, if there is one.
-func CountAt(ctx context.Context, g *Gate, holder string) {
-	if in := intakeOf(ctx); in != nil {
-		in.Count(g, holder)
-	}
-}
-
-// HolderOf returns for whom the bytes of a context's request count; "" where nothing counts.
-func HolderOf(ctx context.Context) string {
-	if in := intakeOf(ctx); in != nil {
-		return in.holder
-	}
-	return ""
-}
-
-// CountingFor returns a context whose Hold and HolderOf count for a holder. It is for requests that
-// have no Intake, since they don't come over HTTP.
-func CountingFor(ctx context.Context, g *Gate, holder string) context.Context {
-	return context.WithValue(ctx, intakeKey{}, &Intake{gate: g, holder: holder, ended: true})
-}
+func (in *Intake) Count(g *bytegate.Gate, holder string) { in.account.CountAt(g, holder) }
 
 // Done gives back what the request has taken.
 func (in *Intake) Done() {
@@ -149,10 +125,11 @@ func (in *Intake) receive(n int, waited time.Duration, whole bool) error {
 func (in *Intake) take(n int64) error {
 	ahead := min(n, in.reserved)
 	in.reserved -= ahead
-	if n -= ahead; n == 0 || in.gate == nil || in.streamed {
+	gate, holder := in.account.At()
+	if n -= ahead; n == 0 || gate == nil || in.streamed {
 		return nil
 	}
-	if err := in.gate.Acquire(in.holder, n); err != nil {
+	if err := gate.Acquire(holder, n); err != nil {
 		return err
 	}
 	in.held += n
@@ -162,7 +139,8 @@ func (in *Intake) take(n int64) error {
 // free gives back bytes that are held. The caller holds the lock.
 func (in *Intake) free(n int64) {
 	if n > 0 {
-		in.gate.Release(in.holder, n)
+		gate, holder := in.account.At()
+		gate.Release(holder, n)
 		in.held -= n
 	}
 }
@@ -206,10 +184,14 @@ func Unpaced(r *http.Request) io.ReadCloser {
 // come. The error is an Unavailable fault where that can't be, or the cause of ctx's end.
 func Reserve(ctx context.Context, n int64) error {
 	in := intakeOf(ctx)
-	if in == nil || in.gate == nil {
+	if in == nil {
 		return nil
 	}
-	if err := in.gate.wait(ctx, in.holder, n); err != nil {
+	gate, holder := in.account.At()
+	if gate == nil {
+		return nil
+	}
+	if err := gate.Wait(ctx, holder, n); err != nil {
 		return err
 	}
 	in.mu.Lock()
@@ -217,14 +199,4 @@ func Reserve(ctx context.Context, n int64) error {
 	in.held += n
 	in.reserved += n
 	return nil
-}
-
-// Hold takes n bytes more for whoever made a request, such as for its answer, until release is
-// called. The error is an Unavailable fault: there is no room.
-func Hold(ctx context.Context, n int64) (release func(), err error) {
-	in := intakeOf(ctx)
-	if in == nil || in.gate == nil {
-		return func() {}, nil
-	}
-	return in.gate.Take(in.holder, n)
 }

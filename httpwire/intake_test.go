@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -43,7 +44,7 @@ func arrive(t *testing.T, pipe func(net.Conn)) (*Intake, *http.Request) {
 }
 
 // receive is arrive with a body that is there.
-func receive(t *testing.T, body int, g *Gate, holder string) (*Intake, *http.Request) {
+func receive(t *testing.T, body int, g *bytegate.Gate, holder string) (*Intake, *http.Request) {
 	t.Helper()
 	in, r := Receive(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(make([]byte, body))))
 	in.Count(g, holder)
@@ -51,7 +52,7 @@ func receive(t *testing.T, body int, g *Gate, holder string) (*Intake, *http.Req
 }
 
 func TestABodyCountsFromWhenItComesUntilItsRequestIsOver(t *testing.T) {
-	g := NewGate(4 * mib)
+	g := bytegate.New(4 * mib)
 	in, r := receive(t, mib, g, "run")
 	if g.Held() != 0 {
 		t.Errorf("%d bytes are held for a declaration", g.Held())
@@ -76,7 +77,7 @@ func TestABodyCountsFromWhenItComesUntilItsRequestIsOver(t *testing.T) {
 }
 
 func TestABodyWithoutRoomIsRefused(t *testing.T) {
-	g := NewGate(4 * mib)
+	g := bytegate.New(4 * mib)
 	in, r := receive(t, 3*mib, g, "run")
 	body, err := io.ReadAll(BodyOf(r, 4*mib))
 	if !fault.Is(err, fault.Unavailable) || len(body) > 2*mib {
@@ -89,7 +90,7 @@ func TestABodyWithoutRoomIsRefused(t *testing.T) {
 }
 
 func TestWhatIsStreamedIsNotHeld(t *testing.T) {
-	g := NewGate(mib)
+	g := bytegate.New(mib)
 	in, r := receive(t, 8*mib, g, "run")
 	defer in.Done()
 	n, err := io.Copy(io.Discard, Streamed(r.Context(), r.Body))
@@ -100,7 +101,7 @@ func TestWhatIsStreamedIsNotHeld(t *testing.T) {
 }
 
 func TestAReserveIsForTheBodyThatComes(t *testing.T) {
-	g := NewGate(8 * mib)
+	g := bytegate.New(8 * mib)
 	in, r := receive(t, mib, g, "run")
 	must(t, Reserve(r.Context(), 2*mib))
 	if g.Held() != 2*mib {
@@ -111,7 +112,7 @@ func TestAReserveIsForTheBodyThatComes(t *testing.T) {
 	if g.Held() != mib {
 		t.Errorf("%d bytes are held when it has come", g.Held())
 	}
-	release, err := Hold(r.Context(), mib)
+	release, err := bytegate.Hold(r.Context(), mib)
 	must(t, err)
 	in.Done()
 	if g.Held() != mib {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 )
 
@@ -39,7 +40,7 @@ func WithStreams(ctx context.Context, s *Streams, client string) context.Context
 // holds in memory. The error is a Busy fault where the client has too many, and an Unavailable fault
 // where there is no memory for another.
 func OpenStream(ctx context.Context) (end func(), err error) {
-	free, err := Hold(ctx, streamBytes)
+	free, err := bytegate.Hold(ctx, streamBytes)
 	if err != nil {
 		return nil, err
 	}

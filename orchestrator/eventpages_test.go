@@ -17,7 +17,7 @@ func heapBytes() int64 {
 	goruntime.GC() // what pools keep goes with the second
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // it is small
+	return int64(m.HeapAlloc)
 }
 
 // TestFollowersOfARunHoldItsEventsOnce isn't parallel: it measures the heap.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/store"
@@ -204,7 +204,7 @@ func (s *Service) readPage(ctx context.Context, at eventPlace) (events []api.Eve
 		size += int64(len(row.Data))
 		events = append(events, eventOf(row))
 	}
-	if free, err = httpwire.Hold(ctx, size); err != nil {
+	if free, err = bytegate.Hold(ctx, size); err != nil {
 		return nil, nil, err
 	}
 	return events, free, nil

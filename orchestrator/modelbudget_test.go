@@ -168,12 +168,12 @@ func TestTheRecordsOfATreeHaveItsTotals(t *testing.T) {
 
 // Of three at once only one has room, and the others take their turns.
 func TestWhatHasRoomWhenOthersAreDoneWaitsForThem(t *testing.T) {
-	w := newModelWorld(t, "budgets: {tokens: 300}\n")
+	w := newModelWorld(t, "budgets: {tokens: 2000}\n")
 	release := w.double.holds()
 	defer release()
 	id := w.submitScript(script{Mark: "a", AtOnce: true, Asks: asks(3)})
 	within(t, func() bool { return w.double.now() == 1 }, func() string { return "nobody asks" })
-	if spent, reserved := w.service.ledger.Spent(id); spent != (ledger.Amount{}) || reserved.Tokens <= 150 {
+	if spent, reserved := w.service.ledger.Spent(id); spent != (ledger.Amount{}) || reserved.Tokens <= 1000 {
 		t.Errorf("%+v %+v: the test has no point", spent, reserved)
 	}
 	release()

@@ -5,10 +5,10 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/scheduler"
@@ -93,7 +93,7 @@ func (o Options) withDefaults() Options {
 		o.Pushes.Door = egress.New(egress.Options{})
 	}
 	if o.Handoffs.Memory == nil {
-		o.Handoffs.Memory = httpwire.NewGate(0)
+		o.Handoffs.Memory = bytegate.New(0)
 	}
 	o.Limits = o.Limits.Or(runtime.DefaultLimits())
 	return o

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -18,7 +18,7 @@ import (
 func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
 
 // Memory returns the gate of what all requests hold in memory, those of runs included.
-func (s *Service) Memory() *httpwire.Gate { return s.opts.Handoffs.Memory }
+func (s *Service) Memory() *bytegate.Gate { return s.opts.Handoffs.Memory }
 
 // collectors are the metrics of the kinds.
 func (s *Service) collectors() (all []prometheus.Collector) {

@@ -77,7 +77,7 @@ sub api {
 			my $answer = do { local $/; <$s> };
 			return $answer if $answer =~ m{^HTTP/1.\d 2};
 		}
-		select undef, undef, undef, 0.05;
+		select((undef) x 3, 0.05);
 	}
 	exit 9;
 }

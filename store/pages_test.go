@@ -91,15 +91,18 @@ func TestADatabaseOfAnOlderVersionIsCompactedOnce(t *testing.T) {
 }
 
 func TestADatabaseStaysAsItIsWhereItCannotBeCompacted(t *testing.T) {
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
 	for name, c := range map[string]struct {
-		ctx  context.Context
+		over bool
 		free int64
-	}{"without room for a copy": {t.Context(), 500_000}, "when that is broken off": {over, 1 << 40}} {
+	}{"without room for a copy": {false, 500_000}, "when that is broken off": {true, 1 << 40}} {
 		t.Run(name, func(t *testing.T) {
 			s, log, ids := older(t)
-			s.Compact(c.ctx, c.free)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.over {
+				cancel()
+			}
+			s.Compact(ctx, c.free)
 			if usedBy(t, s).mode != 0 || !strings.Contains(log.String(), "not compacted") {
 				t.Error(log)
 			}

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/gateway"
 	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/protocol/mcp/relay"
 	"github.com/agent-on-demand/aod/testkit"
 )
@@ -45,7 +45,7 @@ func (m memoryServers) Start(_ context.Context, _ string, s *relay.Session) erro
 }
 
 // capsuleAPI serves the capsule API of a run with all that is mounted there, and returns its socket.
-func capsuleAPI(t *testing.T, run string, memory *httpwire.Gate) (socket string) {
+func capsuleAPI(t *testing.T, run string, memory *bytegate.Gate) (socket string) {
 	t.Helper()
 	gw, err := gateway.New(catalog.Catalog{}, gateway.Options{})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestHalfBodiesOfACapsuleAreBounded(t *testing.T) {
 		"/v1/chat/completions": {waits: true},
 	} {
 		t.Run(path, func(t *testing.T) {
-			memory := httpwire.NewGate(limit)
+			memory := bytegate.New(limit)
 			hostile, neighbour := capsuleAPI(t, "hostile", memory), capsuleAPI(t, "neighbour", memory)
 			if c.opens {
 				opened := answerOver(t, postOver(t, hostile, path, len(hello), "", []byte(hello)))
@@ -148,7 +148,9 @@ func TestHalfBodiesOfACapsuleAreBounded(t *testing.T) {
 					}
 				}()
 			}
-			testkit.Eventually(t, "the run has its share", func() bool { return memory.Held() > limit/4 && (c.waits || len(refused) > conns/2 || memory.Held() > limit) })
+			testkit.Eventually(t, "the run has its share", func() bool {
+				return memory.Held() > limit/4 && (c.waits || len(refused) > conns/2 || memory.Held() > limit)
+			})
 			if held, grown := memory.Held(), heap()-before; held > limit/2 || grown > 3*limit {
 				t.Errorf("%d MiB count, the heap has grown by %d MiB", held>>20, grown>>20)
 			}

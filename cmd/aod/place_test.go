@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/safefs"
 )
 
 // asking are the commands that ask the server that is named, or say themselves why they can't.
@@ -75,6 +78,11 @@ func TestWhatIsAskedOfTheServerHereIsDoneHere(t *testing.T) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	lock, err := safefs.Lock(filepath.Join(home, layout.Lock)) // as its server has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
 	t.Setenv("AOD_SERVER", s.URL)
 	add := []string{"token", "add", "--scope", "run"}
 	for name, c := range map[string]struct {

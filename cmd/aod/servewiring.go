@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/config"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -39,7 +39,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
 		Sessions:     c.Sessions,
-		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit, Memory: httpwire.NewGate(c.RequestMemory)},
+		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit, Memory: bytegate.New(c.RequestMemory)},
 		MCPSessions:  c.MCPSessions,
 		Mounts:       []handoff.Mount{mcpMount(logger)},
 		Egress:       egress.New(egress.Options{Private: c.EgressExceptions()}),

@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -142,5 +143,5 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 
 // counting has what a call holds that doesn't come over HTTP count for its token.
 func (a *API) counting(ctx context.Context, name string) context.Context {
-	return httpwire.CountingFor(ctx, a.opts.Memory, holderOf(name))
+	return bytegate.Counting(ctx, a.opts.Memory, holderOf(name))
 }

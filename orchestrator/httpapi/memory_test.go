@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
 )
 
@@ -45,7 +45,7 @@ func TestHalfBodiesAreBounded(t *testing.T) {
 		"/agents/run/sync": nil,
 	} {
 		t.Run(path, func(t *testing.T) {
-			memory := httpwire.NewGate(limit)
+			memory := bytegate.New(limit)
 			s := newServer(t, func(o *Options) { o.Memory, o.PayloadBytes = memory, 16<<20 })
 			for range 12 {
 				s.half(path, 1<<20, headers...)
@@ -68,7 +68,7 @@ func TestHalfBodiesAreBounded(t *testing.T) {
 
 // What goes into files holds no memory, however much it is.
 func TestUploadsHoldNoMemory(t *testing.T) {
-	memory := httpwire.NewGate(1 << 20)
+	memory := bytegate.New(1 << 20)
 	s := newServer(t, func(o *Options) { o.Memory = memory })
 	form := "--x\r\nContent-Disposition: form-data; name=\"unit\"\r\n\r\nactor\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n" +
 		strings.Repeat("a", 8<<20) + "\r\n--x--\r\n"
@@ -82,15 +82,15 @@ func TestUploadsHoldNoMemory(t *testing.T) {
 }
 
 func TestATokenCountsForItself(t *testing.T) {
-	memory := httpwire.NewGate(0)
+	memory := bytegate.New(0)
 	a, err := New(nil, Options{Token: token, Memory: memory})
 	must(t, err)
 	ctx, err := a.Authorize(access.WithClient(t.Context(), "other"), token)
 	must(t, err)
-	if holder := httpwire.HolderOf(ctx); holder != "token " {
+	if holder := bytegate.HolderOf(ctx); holder != "token " {
 		t.Errorf("it counts for %q", holder)
 	}
-	if _, err := httpwire.Hold(ctx, httpwire.DefaultMemory); !fault.Is(err, fault.Unavailable) {
+	if _, err := bytegate.Hold(ctx, bytegate.DefaultBytes); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("there is no bound: %v", err)
 	}
 }

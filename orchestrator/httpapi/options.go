@@ -9,9 +9,9 @@ import (
 
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
 )
 
 // Options configure the API, beside the Service.
@@ -27,7 +27,7 @@ type Options struct {
 	UploadBytes  int64 // of one request as a whole; 0 is 256 MiB
 	PayloadBytes int64 // of an input's JSON; 0 is contract.DefaultMaxBytes
 
-	Memory *httpwire.Gate // of what all requests hold in memory; nil: one of the API's own
+	Memory *bytegate.Gate // of what all requests hold in memory; nil: one of the API's own
 
 	FileRoots []string // directories of this host that POST /execute may take files from
 	// ExecuteProblems has POST /execute answer what is wrong with a run with problems and
@@ -62,7 +62,7 @@ func (o Options) check() error {
 func (o Options) withDefaults() Options {
 	o.UploadBytes = cmp.Or(o.UploadBytes, defaultUploadBytes)
 	if o.Memory == nil {
-		o.Memory = httpwire.NewGate(0)
+		o.Memory = bytegate.New(0)
 	}
 	o.PayloadBytes = cmp.Or(o.PayloadBytes, contract.DefaultMaxBytes)
 	if o.Logger == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -35,7 +36,7 @@ func (a *API) counted(next echo.HandlerFunc) echo.HandlerFunc {
 		if r, _ := a.route(c); r.traits&open != 0 {
 			holder = "anybody"
 		}
-		httpwire.CountAt(ctx, a.opts.Memory, holder)
+		bytegate.Of(ctx).CountAt(a.opts.Memory, holder)
 		return next(c)
 	}
 }

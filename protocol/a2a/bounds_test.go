@@ -3,6 +3,7 @@ package a2a
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +18,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
 )
 
-// makes makes a task that has shown so many artifacts of a MiB each, and goes on.
+// makes adds a task that has shown so many artifacts of a MiB each, and goes on.
 func (w *world) makes(artifacts int) (id string) {
 	w.t.Helper()
 	w.hold = true
@@ -36,8 +38,8 @@ func (w *world) makes(artifacts int) (id string) {
 }
 
 // counted serves the world's units anew, with a bound of memory and of streams of all clients together.
-func (w *world) counted(memory int64, streams int) *httpwire.Gate {
-	gate, bound := httpwire.NewGate(memory), httpwire.NewStreams(streams)
+func (w *world) counted(memory int64, streams int) *bytegate.Gate {
+	gate, bound := bytegate.New(memory), httpwire.NewStreams(streams)
 	agents := New(w.fakeService, w.opts)
 	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		in, r := httpwire.Receive(to, r)
@@ -48,7 +50,7 @@ func (w *world) counted(memory int64, streams int) *httpwire.Gate {
 	w.t.Cleanup(server.Close)
 	w.url = server.URL
 	w.opts.Authorize = func(ctx context.Context, _ string) (context.Context, error) {
-		return httpwire.CountingFor(httpwire.WithStreams(ctx, bound, "token"), gate, "token"), nil
+		return bytegate.Counting(httpwire.WithStreams(ctx, bound, "token"), gate, "token"), nil
 	}
 	return gate
 }
@@ -148,7 +150,7 @@ func TestSubscribersHoldNothingOfWhatTheyWereTold(t *testing.T) {
 		lines := bufio.NewReader(stream.Body)
 		for size := 0; size < artifacts<<20; {
 			line, err := lines.ReadSlice('\n')
-			if err != nil && err != bufio.ErrBufferFull {
+			if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 				t.Fatal(err)
 			}
 			size += len(line)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/bytegate"
 )
 
 // call is a request that is being answered.
@@ -80,7 +80,7 @@ func (c *call) tells(run, resend string) {
 // hold counts bytes of what the call is about to tell. The error is an Unavailable fault: there is no
 // memory for them.
 func (c *call) hold(ctx context.Context, n int64) error {
-	free, err := httpwire.Hold(ctx, n)
+	free, err := bytegate.Hold(ctx, n)
 	if err != nil {
 		return err
 	}

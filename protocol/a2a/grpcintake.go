@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/tap"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -29,7 +30,7 @@ func (g *grpcEntrance) tap(ctx context.Context, info *tap.Info) (context.Context
 		}
 	}
 	if c := grpcConnOf(ctx); c != nil {
-		c.claim(httpwire.HolderOf(ctx))
+		c.claim(bytegate.HolderOf(ctx))
 	}
 	return ctx, nil
 }
@@ -37,7 +38,7 @@ func (g *grpcEntrance) tap(ctx context.Context, info *tap.Info) (context.Context
 // grpcListener has what its connections bring count at a gate.
 type grpcListener struct {
 	net.Listener
-	gate *httpwire.Gate
+	gate *bytegate.Gate
 }
 
 // Accept returns the next connection.
@@ -53,7 +54,7 @@ func (l grpcListener) Accept() (net.Conn, error) {
 // before anybody sees it, so that a client with too many, or a slow one, loses the connection.
 type grpcConn struct {
 	net.Conn
-	gate *httpwire.Gate
+	gate *bytegate.Gate
 
 	mu        sync.Mutex
 	claimed   bool

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
@@ -56,13 +57,13 @@ func (s *stalling) Close() error {
 // stalled begins a call whose message of 8 MiB stops after so many bytes. stop ends it.
 func stalled(t *testing.T, address string, after int64, token string) (ended <-chan error, stop func()) {
 	t.Helper()
-	dialed := make(chan *stalling, 100)
+	dialled := make(chan *stalling, 100)
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
 			s := &stalling{Conn: conn, closed: make(chan struct{})}
 			s.left.Store(after)
-			dialed <- s
+			dialled <- s
 			return s, err
 		}))
 	must(t, err)
@@ -73,21 +74,21 @@ func stalled(t *testing.T, address string, after int64, token string) (ended <-c
 		done <- err
 	}()
 	return done, func() {
-		_ = (<-dialed).Close() // gRPC would wait for it
+		_ = (<-dialled).Close() // gRPC would wait for it
 		_ = conn.Close()
 	}
 }
 
 func TestWhatComesOverGRPCCounts(t *testing.T) {
 	w := newWorld(t, nil)
-	g := httpwire.NewGate(16 << 20)
+	g := bytegate.New(16 << 20)
 	v1 := dial(t, w, func(o *Options) {
 		o.Memory, o.NoAuth = g, false
 		o.Authorize = func(ctx context.Context, token string) (context.Context, error) {
 			if token == "bad" {
 				return ctx, fault.New(fault.Unauthorized, "the token is not this server's")
 			}
-			return httpwire.CountingFor(ctx, g, token), nil
+			return bytegate.Counting(ctx, g, token), nil
 		}
 	})
 	address := v1.Target()
@@ -138,7 +139,7 @@ func (d *deadlined) Close() error { return errors.ErrUnsupported }
 
 func TestAMessageOverGRPCHasToComeAtAPace(t *testing.T) {
 	inner := &deadlined{}
-	g := httpwire.NewGate(0)
+	g := bytegate.New(0)
 	c := &grpcConn{Conn: inner, gate: g}
 	c.expect()
 	first := inner.read

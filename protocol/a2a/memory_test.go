@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -13,7 +14,7 @@ func TestABodyThatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
 	w := newWorld(t, nil)
 	server := New(w.fakeService, w.opts)
 	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send"} {
-		g := httpwire.NewGate(1 << 20)
+		g := bytegate.New(1 << 20)
 		body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"x":"` + strings.Repeat("x", 600<<10) + `"}}`
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/bytegate"
 )
 
 // Service makes the runs. Errors are faults, or the cause of ctx's end.
@@ -133,7 +133,7 @@ type Options struct {
 	GRPC      string         // HOST:PORT at which clients reach gRPC; "": it is off
 	Push      Push           // nil: there is none
 	MaxBytes  int64          // of one request; 0 is 32 MiB
-	Memory    *httpwire.Gate // of what gRPC receives; nil: one of its own
+	Memory    *bytegate.Gate // of what gRPC receives; nil: one of its own
 	// Authorize is for gRPC: it takes the token of a call, and returns a context that knows whose
 	// it is. Its errors are faults.
 	Authorize func(ctx context.Context, token string) (context.Context, error)
@@ -147,7 +147,7 @@ func (o Options) withDefaults() Options {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
 	if o.Memory == nil {
-		o.Memory = httpwire.NewGate(0)
+		o.Memory = bytegate.New(0)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/httpwire"
@@ -24,7 +25,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (result
 	if t == nil {
 		return nil, invalid("there is no tool %s", fault.Quote(req.Params.Name))
 	}
-	release, err := httpwire.Hold(ctx, int64(len(req.Params.Arguments))) // the call may outlive its HTTP request
+	release, err := bytegate.Hold(ctx, int64(len(req.Params.Arguments))) // the call may outlive its HTTP request
 	if err != nil {
 		return s.refused(ctx, err, "")
 	}

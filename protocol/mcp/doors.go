@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -142,7 +143,7 @@ func (d *doors) open(w http.ResponseWriter, r *http.Request) error {
 func (d *doors) opened(answer *answer, r *http.Request) error {
 	d.opening.Lock()
 	defer d.opening.Unlock()
-	holder, owner := httpwire.HolderOf(r.Context()), httpwire.OwnerOf(r.Context())
+	holder, owner := bytegate.HolderOf(r.Context()), httpwire.OwnerOf(r.Context())
 	if err := d.visits.makeRoom(holder); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/httpwire"
 )
 
@@ -39,7 +40,7 @@ const (
 )
 
 // asClient has a server's requests count for a client.
-func asClient(s *Server, g *httpwire.Gate, name string) http.Handler {
+func asClient(s *Server, g *bytegate.Gate, name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in, r := httpwire.Receive(w, r)
 		defer in.Done()
@@ -51,7 +52,7 @@ func asClient(s *Server, g *httpwire.Gate, name string) http.Handler {
 func TestTheSessionThatIsIdleForLongestEndsForAFurtherOne(t *testing.T) {
 	s := New(newFake("hello"), Options{Sessions: 3})
 	defer endAll(s)
-	g := httpwire.NewGate(0)
+	g := bytegate.New(0)
 	mine, others := asClient(s, g, "me"), asClient(s, g, "another")
 	open := func(client http.Handler) string {
 		w := ask(t, client, "POST", hello)
@@ -120,7 +121,7 @@ func TestABodyIsReadForASessionThatIsThereOnly(t *testing.T) {
 func TestACallThatThereIsNoMemoryForIsRefused(t *testing.T) {
 	s := New(newFake("hello"), Options{})
 	defer endAll(s)
-	g := httpwire.NewGate(1 << 20)
+	g := bytegate.New(1 << 20)
 	client := asClient(s, g, "me")
 	session := sessionHeader + ": " + ask(t, client, "POST", hello).Header().Get(sessionHeader)
 	large := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"hello","arguments":{"x":"` + strings.Repeat("a", 600<<10) + `"},` + fmt.Sprintf(meta, Stateless) + `}}`

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 )
@@ -181,7 +182,7 @@ func (d *Door) open(r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newVisit(rand.Text(), unit, httpwire.HolderOf(r.Context()), rules)
+	v := newVisit(rand.Text(), unit, bytegate.HolderOf(r.Context()), rules)
 	v.owner = httpwire.OwnerOf(r.Context())
 	if err := d.enter(v); err != nil {
 		v.session.End(ErrClientLeft)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/testkit"
@@ -312,7 +313,7 @@ func listen(t *testing.T, url, session string) (end func()) {
 // as sends a request for a client.
 type as struct {
 	door *Door
-	gate *httpwire.Gate
+	gate *bytegate.Gate
 }
 
 func (a as) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -325,7 +326,7 @@ func (a as) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestTheSessionThatIsIdleForLongestEndsForAFurtherOne(t *testing.T) {
 	h := &host{serve: askingServer}
 	d, _ := newDoor(t, h, 2)
-	g := httpwire.NewGate(0)
+	g := bytegate.New(0)
 	server := httptest.NewServer(as{d, g})
 	defer server.Close()
 	url := server.URL + Prefix + "memory"
@@ -362,7 +363,7 @@ func TestAMessageCountsUntilItsServerHasReadIt(t *testing.T) {
 		_, _ = io.Copy(io.Discard, stdin)
 	}}
 	d, _ := newDoor(t, h, 2)
-	g := httpwire.NewGate(0)
+	g := bytegate.New(0)
 	server := httptest.NewServer(as{d, g})
 	defer server.Close()
 	url := server.URL + Prefix + "memory"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
 	"github.com/agent-on-demand/aod/pause"
 )
 
@@ -278,7 +278,7 @@ func (s *Session) pass(ctx context.Context, over <-chan struct{}, message []byte
 	if err := s.Err(); err != nil {
 		return err
 	}
-	release, err := httpwire.Hold(ctx, int64(len(message)))
+	release, err := bytegate.Hold(ctx, int64(len(message)))
 	if err != nil {
 		return err
 	}

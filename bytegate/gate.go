@@ -1,4 +1,4 @@
-package httpwire
+package bytegate
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/agent-on-demand/aod/fault"
 )
 
-// DefaultMemory is the limit of a Gate where nobody sets one, in bytes.
-const DefaultMemory = 256 << 20
+// DefaultBytes is the limit of a Gate where nobody sets one.
+const DefaultBytes = 256 << 20
 
 // Gate bounds what all requests together hold in memory, in bytes: bodies that are read whole,
 // and whatever else is taken. A holder is for whom bytes are held: a run or a client.
@@ -25,10 +25,10 @@ type Gate struct {
 	freed chan struct{}    // closed when something is given back; nil: nobody waits
 }
 
-// NewGate returns a Gate for so many bytes; 0 is DefaultMemory.
-func NewGate(limit int64) *Gate {
+// New returns a Gate for so many bytes; 0 is DefaultBytes.
+func New(limit int64) *Gate {
 	if limit == 0 {
-		limit = DefaultMemory
+		limit = DefaultBytes
 	}
 	return &Gate{limit: limit, by: map[string]int64{}}
 }
@@ -71,9 +71,9 @@ func noRoom() error {
 		WithHint("ask again later, or send less at a time; whoever runs this server can raise request_memory")
 }
 
-// wait takes n bytes as soon as they fit. The error is a fault where they never do, or the cause
+// Wait is Acquire that takes the bytes as soon as they fit. The error is a fault where they never do, or the cause
 // of ctx's end.
-func (g *Gate) wait(ctx context.Context, holder string, n int64) error {
+func (g *Gate) Wait(ctx context.Context, holder string, n int64) error {
 	for g.Acquire(holder, n) != nil {
 		freed := g.nextFreed()
 		if g.Acquire(holder, n) == nil { // it was given back in between

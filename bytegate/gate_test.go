@@ -1,4 +1,4 @@
-package httpwire
+package bytegate
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func fill(g *Gate, holder string) (took int64) {
 }
 
 func TestAHolderHasAtMostWhatItLeavesFree(t *testing.T) {
-	g := NewGate(120 * mib)
+	g := New(120 * mib)
 	for n, want := range []int64{60, 30, 15} { // of what is free each time
 		if took := fill(g, fmt.Sprint("run ", n)); took != want*mib {
 			t.Errorf("the holder %d took %d bytes", n, took)
@@ -35,7 +35,7 @@ func TestAHolderHasAtMostWhatItLeavesFree(t *testing.T) {
 }
 
 func TestHoldersThatFillAGateTogetherHaveTheSame(t *testing.T) {
-	g := NewGate(120 * mib)
+	g := New(120 * mib)
 	took := map[string]int64{}
 	for refused := 0; refused < 5; {
 		refused = 0
@@ -58,12 +58,12 @@ func TestHoldersThatFillAGateTogetherHaveTheSame(t *testing.T) {
 }
 
 func TestAGateRefusesWithWhatToDo(t *testing.T) {
-	g := NewGate(10)
+	g := New(10)
 	release, err := g.Take("run", 5)
 	must(t, err)
 	_, err = g.Take("run", 1)
-	if p := ProblemOf(err); p.Status != 503 || !p.MayRetry() || p.Hint == "" {
-		t.Errorf("%+v", p)
+	if !fault.Is(err, fault.Unavailable) || fault.Public(err).Hint == "" {
+		t.Error(err)
 	}
 	release()
 	release()
@@ -74,13 +74,13 @@ func TestAGateRefusesWithWhatToDo(t *testing.T) {
 
 func TestWhoWaitsAtAGateGetsWhatIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(10)
+		g := New(10)
 		release, err := g.Take("run", 5)
 		must(t, err)
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				must(t, g.wait(t.Context(), "run", 4))
+				must(t, g.Wait(t.Context(), "run", 4))
 				time.Sleep(time.Second)
 				g.Release("run", 4)
 			})
@@ -98,21 +98,21 @@ func TestWhoWaitsAtAGateGetsWhatIsGivenBack(t *testing.T) {
 }
 
 func TestAWaitAtAGateEnds(t *testing.T) {
-	g := NewGate(10)
+	g := New(10)
 	must(t, g.Acquire("run", 5))
 	cause := errors.New("the run is over")
 	ctx, end := context.WithCancelCause(t.Context())
 	end(cause)
-	if err := g.wait(ctx, "run", 1); !errors.Is(err, cause) {
+	if err := g.Wait(ctx, "run", 1); !errors.Is(err, cause) {
 		t.Errorf("%v", err)
 	}
-	if err := g.wait(t.Context(), "other", 6); !fault.Is(err, fault.Unavailable) {
+	if err := g.Wait(t.Context(), "other", 6); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("it waits for what never comes: %v", err)
 	}
 }
 
 func TestAGateIsSafeForConcurrentUse(t *testing.T) {
-	g := NewGate(1000)
+	g := New(1000)
 	var all sync.WaitGroup
 	for holder := range 8 {
 		all.Go(func() {
@@ -120,7 +120,7 @@ func TestAGateIsSafeForConcurrentUse(t *testing.T) {
 				if release, err := g.Take(fmt.Sprint(holder), 60); err == nil {
 					release()
 				}
-				if g.wait(t.Context(), fmt.Sprint(holder), 60) == nil {
+				if g.Wait(t.Context(), fmt.Sprint(holder), 60) == nil {
 					g.Release(fmt.Sprint(holder), 60)
 				}
 			}
@@ -129,5 +129,12 @@ func TestAGateIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 	if g.Held() != 0 || len(g.by) != 0 {
 		t.Errorf("%d bytes are held, by %v", g.Held(), g.by)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
