@@ -65,6 +65,8 @@ func TestWhoWaitsIsToldTheWholeRecord(t *testing.T) {
 }
 
 // perlWorker writes 2000 bytes of log in each run, and serves several.
+//
+//nolint:dupword // Perl waits so
 const perlWorker = `
 use IO::Socket::INET;
 $| = 1;
@@ -77,7 +79,7 @@ sub api {
 			my $answer = do { local $/; <$s> };
 			return $answer if $answer =~ m{^HTTP/1.\d 2};
 		}
-		select((undef) x 3, 0.05);
+		select undef, undef, undef, 0.05;
 	}
 	exit 9;
 }
