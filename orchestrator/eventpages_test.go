@@ -2,23 +2,14 @@ package orchestrator
 
 import (
 	"context"
-	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/testkit"
 )
-
-// heapBytes is what the heap holds.
-func heapBytes() int64 {
-	goruntime.GC()
-	goruntime.GC() // what pools keep goes with the second
-	var m goruntime.MemStats
-	goruntime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // TestFollowersOfARunHoldItsEventsOnce isn't parallel: it measures the heap.
 func TestFollowersOfARunHoldItsEventsOnce(t *testing.T) {
@@ -40,9 +31,9 @@ func TestFollowersOfARunHoldItsEventsOnce(t *testing.T) {
 			}, gate))
 			id := p.submit()
 			<-shown
-			before := heapBytes()
+			before := testkit.HeapBytes()
 			f := followAll(p, id, c.followers)
-			if more := heapBytes() - before; more > most {
+			if more := testkit.HeapBytes() - before; more > most {
 				t.Errorf("%d followers that don't read hold %d KiB", c.followers, more>>10)
 			}
 			close(gate)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -136,7 +135,7 @@ func TestHalfBodiesOfACapsuleAreBounded(t *testing.T) {
 				opened := answerOver(t, postOver(t, hostile, path, len(hello), "", []byte(hello)))
 				c.headers = "Mcp-Session-Id: " + opened.Header.Get("Mcp-Session-Id") + "\r\n"
 			}
-			before := heap()
+			before := testkit.HeapBytes()
 			refused := make(chan *http.Response, conns)
 			var open []net.Conn
 			for range conns {
@@ -151,7 +150,7 @@ func TestHalfBodiesOfACapsuleAreBounded(t *testing.T) {
 			testkit.Eventually(t, "the run has its share", func() bool {
 				return memory.Held() > limit/4 && (c.waits || len(refused) > conns/2 || memory.Held() > limit)
 			})
-			if held, grown := memory.Held(), heap()-before; held > limit/2 || grown > 3*limit {
+			if held, grown := memory.Held(), testkit.HeapBytes()-before; held > limit/2 || grown > 3*limit {
 				t.Errorf("%d MiB count, the heap has grown by %d MiB", held>>20, grown>>20)
 			}
 			for range len(refused) {
@@ -172,11 +171,4 @@ func TestHalfBodiesOfACapsuleAreBounded(t *testing.T) {
 			testkit.Eventually(t, "all memory is given back", func() bool { return memory.Held() == 0 })
 		})
 	}
-}
-
-func heap() int64 {
-	goruntime.GC()
-	var m goruntime.MemStats
-	goruntime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -3,12 +3,12 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/testkit"
 )
 
 // reluctant is a connection whose client doesn't read what is long, until it is let go.
@@ -31,7 +31,7 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	const followers, artifacts, most = 25, 16, 12 << 20
 	s := newServer(t, nil)
 	id := s.run(`{"do":"show","say":"16"}`).ID
-	before := heapBytes()
+	before := testkit.HeapBytes()
 	var came, done sync.WaitGroup
 	going := make(chan struct{})
 	came.Add(followers)
@@ -45,7 +45,7 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 		})
 	}
 	came.Wait()
-	if more := heapBytes() - before; more > most {
+	if more := testkit.HeapBytes() - before; more > most {
 		t.Errorf("%d followers of %d MiB of artifacts hold %d KiB", followers, artifacts, more>>10)
 	}
 	if held := s.api.opts.Memory.Held(); held < followers<<16+1<<19 || held > most {
@@ -56,14 +56,6 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	if held := s.api.opts.Memory.Held(); held != 0 {
 		t.Errorf("%d bytes stay counted", held)
 	}
-}
-
-func heapBytes() int64 {
-	runtime.GC()
-	runtime.GC() // what pools keep goes with the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 func TestATokenHasOnlySoManyStreams(t *testing.T) {
