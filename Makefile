@@ -129,7 +129,7 @@ schedules: init ## measure 10,000 schedules that idle, and 1,000 that are due in
 	AOD_CROWD=1 $(GO) test ./orchestrator -run TestACrowdOfSchedules -v -count=1 -timeout 20m
 
 .PHONY: count
-count: ## count lines, sizes of files and functions, tests and comments
+count: ## count lines, sizes of files, functions and types, tests and comments; fails above a bound
 	@$(GO) run ./tools/count
 
 .PHONY: soak

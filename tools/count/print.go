@@ -29,8 +29,12 @@ func (t *tally) String() string {
 	for i, f := range t.functions {
 		sizes[i] = f.lines
 	}
+	lines := make([]int, len(t.files))
+	for i, f := range t.files {
+		lines[i] = f.lines
+	}
 	fmt.Fprintf(w, "\nproduct code\t%d lines, tests %d (%s)\n", total.prod, total.test, ratio(total))
-	fmt.Fprintf(w, "files\t%d, %s\n", len(t.files), spread(t.files))
+	fmt.Fprintf(w, "files\t%d, %s\n", len(t.files), spread(lines))
 	fmt.Fprintf(w, "functions\t%d, %s\n", len(sizes), spread(sizes))
 	fmt.Fprintf(w, "interfaces\t%d, %s\n", len(t.interfaces), spread(t.interfaces))
 	fmt.Fprintf(w, "comments\t%d %% of lines\n", percent(t.comments, total.prod))
@@ -65,10 +69,17 @@ func percent(part, whole int) int { return (200*part + whole) / max(2*whole, 1) 
 
 // spread tells the median, the 90th and 99th percentile and the largest of some numbers.
 func spread(numbers []int) string {
-	sorted := slices.Sorted(slices.Values(numbers))
-	if len(sorted) == 0 {
+	if len(numbers) == 0 {
 		return "none"
 	}
-	at := func(p int) int { return sorted[(len(sorted)-1)*p/100] }
+	at := func(p int) int { return percentile(numbers, p) }
 	return fmt.Sprintf("median %d, p90 %d, p99 %d, max %d", at(50), at(90), at(99), at(100))
+}
+
+// percentile returns 0 of no numbers.
+func percentile(numbers []int, p int) int {
+	if len(numbers) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(numbers))[(len(numbers)-1)*p/100]
 }

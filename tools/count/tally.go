@@ -7,11 +7,18 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
 // pkg is a package's lines.
 type pkg struct{ prod, test int }
+
+// file is a file of product code, and its lines.
+type file struct {
+	name  string
+	lines int
+}
 
 // function is a function or method with a body, and its size in lines.
 type function struct {
@@ -23,7 +30,9 @@ type function struct {
 type tally struct {
 	set        *token.FileSet
 	packages   map[string]*pkg
-	files      []int
+	types      map[string]*typ // by directory and name
+	files      []file
+	wide       []string // lines that are too long
 	functions  []function
 	interfaces []int
 	comments   int
@@ -32,7 +41,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{set: token.NewFileSet(), packages: map[string]*pkg{}}
+	return &tally{set: token.NewFileSet(), packages: map[string]*pkg{}, types: map[string]*typ{}}
 }
 
 func (t *tally) tree(tree fs.FS) error {
@@ -66,7 +75,8 @@ func (t *tally) file(name string, text []byte) error {
 		return nil
 	}
 	p.prod += lines
-	t.files = append(t.files, lines)
+	t.files = append(t.files, file{name, lines})
+	t.wideLines(name, text)
 	parsed, err := parser.ParseFile(t.set, name, text, parser.ParseComments)
 	if err != nil {
 		return err
@@ -82,8 +92,14 @@ func (t *tally) pkg(dir string) *pkg {
 	return t.packages[dir]
 }
 
+// isTest reports whether a file is one of a test, or lies in or below a directory that is a library of tests.
 func isTest(file string) bool {
-	return strings.HasSuffix(file, "_test.go") || strings.HasSuffix(path.Dir(file), "test")
+	return strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(strings.Split(path.Dir(file), "/"), isForTests)
+}
+
+// isForTests reports whether a directory's name is that of a library of tests.
+func isForTests(dir string) bool {
+	return strings.HasSuffix(dir, "test") || slices.Contains([]string{"testing", "testkit", "fuzzbound"}, dir)
 }
 
 func (t *tally) syntax(name string, file *ast.File) {
@@ -94,7 +110,9 @@ func (t *tally) syntax(name string, file *ast.File) {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			t.function(name, n)
+			t.method(name, n)
 		case *ast.TypeSpec:
+			t.declare(name, n)
 			if i, ok := n.Type.(*ast.InterfaceType); ok {
 				t.interfaces = append(t.interfaces, i.Methods.NumFields())
 			}
