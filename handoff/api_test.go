@@ -12,6 +12,7 @@ import (
 )
 
 func TestCapsulesListsWhatIsGrantedAndExists(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.add("secret", callee)
 	w.caller.Grants = []string{"callee", "missing"}
@@ -26,6 +27,7 @@ func TestCapsulesListsWhatIsGrantedAndExists(t *testing.T) {
 }
 
 func TestCapsulesShowsPlainJSONSchemaWhereItIsAskedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.caller.Grants = []string{"callee"}
 	w.runs.add("callee", `{"input":{"type":"dict","properties":{"a":{"$ref":"#/definitions/x"}}},"output":{"type":"object"},"definitions":{"x":{"type":"int"}}}`)
@@ -41,6 +43,7 @@ func TestCapsulesShowsPlainJSONSchemaWhereItIsAskedFor(t *testing.T) {
 }
 
 func TestASchemaIsShownAsItIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if rec := w.do("GET", "/capsules/callee/schema", ""); rec.Code != 200 || rec.Body.String() != callee {
 		t.Errorf("%d %s", rec.Code, rec.Body)
@@ -53,6 +56,7 @@ func TestASchemaIsShownAsItIs(t *testing.T) {
 }
 
 func TestARunSeesItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const root = `{"run":"00000000-0000-7000-8000-000000000001","root":"00000000-0000-7000-8000-000000000001","parent":null,"unit":"caller","depth":0,"deadline":null}` + "\n"
 	if rec := w.do("GET", "/run", ""); rec.Body.String() != root {
@@ -71,6 +75,7 @@ func TestARunSeesItself(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		half := 50.5
@@ -104,6 +109,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestAddressesAndMethods(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, path := range []string{"/", "/x", "/handoff/", "/handoff/a/b", "//handoff", "/handoff/../run", "/capsules/callee", "/capsules//schema", "/Run"} {
 		if p := answered[problem](t, w.do("GET", path, ""), 404); p.Code != "not_found" {
@@ -122,6 +128,7 @@ func TestAddressesAndMethods(t *testing.T) {
 }
 
 func TestABodyHasToBeJSON(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "", "application/json; x"} {
 		rec := w.do("POST", "/handoff", `{"target":"callee"}`, "Content-Type: "+media)
@@ -137,6 +144,7 @@ func TestABodyHasToBeJSON(t *testing.T) {
 }
 
 func TestAPanicIsAProblemThatShowsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.h.broker.runs = panicking{w.runs}
 	rec := w.do("POST", "/handoff", `{"target":"callee"}`)
@@ -154,6 +162,7 @@ type panicking struct{ *fakeRuns }
 func (panicking) Start(context.Context, Call) (string, error) { panic("s3cret") }
 
 func TestAnOutputThatIsNoJSONIsAProblem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.outcome = func(id string, _ Call) Result {
 		return Result{ID: id, Ended: true, Success: true, Output: []byte("{")}

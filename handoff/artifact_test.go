@@ -22,6 +22,7 @@ func withOutput(t testing.TB) *world {
 }
 
 func TestWhatAProgramShows(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		body string
 		want api.ArtifactEvent
@@ -55,6 +56,7 @@ func TestWhatAProgramShows(t *testing.T) {
 }
 
 func TestWhatCannotBeShown(t *testing.T) {
+	t.Parallel()
 	w := withOutput(t)
 	write(t, w.path("secret"), "s3cret")
 	write(t, w.path("io/output/f"), "x")
@@ -92,6 +94,7 @@ func TestWhatCannotBeShown(t *testing.T) {
 var long = strings.Repeat("x", api.MaxNameBytes+1)
 
 func TestAReplacedOutputDirectoryShowsNothing(t *testing.T) {
+	t.Parallel()
 	w := withOutput(t)
 	write(t, w.path("elsewhere/f"), "s3cret")
 	must(t, os.RemoveAll(w.path("io/output")))
@@ -102,6 +105,7 @@ func TestAReplacedOutputDirectoryShowsNothing(t *testing.T) {
 }
 
 func TestAFileOfAnEngineElsewhereIsNotShown(t *testing.T) {
+	t.Parallel()
 	w := withOutput(t)
 	w.caller.Output = ""
 	w.renew()

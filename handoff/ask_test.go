@@ -12,6 +12,7 @@ import (
 )
 
 func TestWhatPeopleAreAsked(t *testing.T) {
+	t.Parallel()
 	const form = `{"type":"object","properties":{"n":{"type":"integer"}}}`
 	cases := map[string]struct {
 		body string
@@ -45,6 +46,7 @@ func TestWhatPeopleAreAsked(t *testing.T) {
 }
 
 func TestAQuestionIsOpenNoLongerThanItsRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.caller.Deadline = time.Now().Add(time.Minute).UTC()
 	w.renew()
@@ -57,6 +59,7 @@ func TestAQuestionIsOpenNoLongerThanItsRun(t *testing.T) {
 }
 
 func TestWhatAProgramIsAnswered(t *testing.T) {
+	t.Parallel()
 	const form = `,"schema":{"type":"object"}`
 	cases := map[string]struct {
 		more   string
@@ -87,6 +90,7 @@ func TestWhatAProgramIsAnswered(t *testing.T) {
 }
 
 func TestWhatIsNoQuestion(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		body   string
 		status int

@@ -48,6 +48,7 @@ func opened(t *testing.T, content string) *os.File {
 }
 
 func TestACallerWithoutASandboxCalls(t *testing.T) {
+	t.Parallel()
 	deadline := time.Now().Add(time.Hour)
 	b, runs := withoutDirectories(t, func(c *Caller, _ *Limits) { c.Deadline = deadline })
 	id, err := b.Start(t.Context(), Request{Target: "callee", Args: []byte(`{"n":1}`), Timeout: time.Minute})
@@ -64,6 +65,7 @@ func TestACallerWithoutASandboxCalls(t *testing.T) {
 }
 
 func TestACallWithoutArgumentsHasNone(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	_, err := b.Start(t.Context(), Request{Target: "callee"})
 	must(t, err)
@@ -73,6 +75,7 @@ func TestACallWithoutArgumentsHasNone(t *testing.T) {
 }
 
 func TestEachRuleHoldsWithoutHTTP(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change func(*Caller, *Limits)
 		asked  Request
@@ -112,6 +115,7 @@ func TestEachRuleHoldsWithoutHTTP(t *testing.T) {
 }
 
 func TestFilesThatTheCallerHasOpenedAreHandedOver(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	first, second := opened(t, "first"), opened(t, "second")
 	_, err := b.Start(t.Context(), Request{
@@ -133,6 +137,7 @@ func TestFilesThatTheCallerHasOpenedAreHandedOver(t *testing.T) {
 }
 
 func TestFilesThatCanNotBeHandedOver(t *testing.T) {
+	t.Parallel()
 	directory, err := os.Open(t.TempDir())
 	must(t, err)
 	defer directory.Close()
@@ -179,6 +184,7 @@ func wantFinding(t *testing.T, err error, want string) {
 }
 
 func TestACallerWithDirectoriesMayGiveOpenedFilesToo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("a", "of outgoing")
 	_, err := w.h.broker.Start(t.Context(), Request{
@@ -191,6 +197,7 @@ func TestACallerWithDirectoriesMayGiveOpenedFilesToo(t *testing.T) {
 }
 
 func TestFilesOfAResultStayWhereTheyLie(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	made := []Output{{Name: "d/a", Path: "/elsewhere/d/a", SizeBytes: 3, SHA256: "00", Field: "f"}}
 	runs.outcome = func(id string, _ Call) Result { return Result{ID: id, Ended: true, Success: true, Files: made} }
@@ -209,6 +216,7 @@ func TestFilesOfAResultStayWhereTheyLie(t *testing.T) {
 }
 
 func TestFilesOfAResultAreDeliveredIntoADirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("a")
 	id, err := w.h.broker.Start(t.Context(), Request{Target: "callee"})
@@ -241,6 +249,7 @@ func (f *transfer) Send(_ context.Context, names []string) error {
 }
 
 func TestFilesTravelToACallerElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	way := &transfer{dir: w.path("fetched/io/handoff/outgoing")}
 	write(t, way.dir+"/d/a", "fetched")
@@ -264,6 +273,7 @@ func TestFilesTravelToACallerElsewhere(t *testing.T) {
 }
 
 func TestAWayToACallerThatIsBroken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	way := &transfer{dir: w.path("nowhere"), broken: fault.New(fault.Unavailable, "it is gone")}
 	w.caller.Transfer = way
@@ -285,6 +295,7 @@ func TestAWayToACallerThatIsBroken(t *testing.T) {
 }
 
 func TestTheUnitsThatMayBeCalled(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	runs.add("secret", callee)
 	units, err := b.Units(t.Context())
@@ -302,6 +313,7 @@ func TestTheUnitsThatMayBeCalled(t *testing.T) {
 }
 
 func TestAKeyJoinsTheCallThatItMade(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t, func(c *Caller, _ *Limits) { c.Path[0].Budgets = capsule.Budgets{Calls: 1} })
 	first, err := b.Start(t.Context(), Request{Target: "callee", Key: "k"})
 	must(t, err)
@@ -313,6 +325,7 @@ func TestAKeyJoinsTheCallThatItMade(t *testing.T) {
 }
 
 func TestAwaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	runs.hold = make(chan struct{})
 	id, err := b.Start(t.Context(), Request{Target: "callee"})
@@ -328,6 +341,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 }
 
 func TestCancelReturnsAtOnce(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	runs.hold = make(chan struct{})
 	id, err := b.Start(t.Context(), Request{Target: "callee"})
@@ -348,6 +362,7 @@ func TestCancelReturnsAtOnce(t *testing.T) {
 }
 
 func TestFewCallsAreReadAtATime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, runs := withoutDirectories(t)
 		release := make(chan struct{})
@@ -386,6 +401,7 @@ func TestFewCallsAreReadAtATime(t *testing.T) {
 }
 
 func TestARequestThatCanNotBeReadIsNoCall(t *testing.T) {
+	t.Parallel()
 	b, runs := withoutDirectories(t)
 	broken := errors.New("broken")
 	if _, err := b.StartRead(t.Context(), func() (Request, error) { return Request{}, broken }); !errors.Is(err, broken) || runs.started() != 0 {
@@ -398,6 +414,7 @@ func TestARequestThatCanNotBeReadIsNoCall(t *testing.T) {
 
 // The broker may be used by code that serves no HTTP.
 func TestTheBrokerKnowsNoHTTP(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	must(t, err)
 	found := 0

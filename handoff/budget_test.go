@@ -42,6 +42,7 @@ func wantSpent(t *testing.T, b *Broker, calls, tokens int64) {
 }
 
 func TestABrokerSpendsABudgetThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	b, runs := spending(t, 40, capsule.Budgets{Tokens: 100})
 	for range 2 {
 		_, err := b.Start(t.Context(), Request{Target: "callee"})
@@ -60,6 +61,7 @@ func TestABrokerSpendsABudgetThatItDoesNotKnow(t *testing.T) {
 }
 
 func TestACallThatIsNotMadeIsRefundedInEveryBudget(t *testing.T) {
+	t.Parallel()
 	b, runs := spending(t, 40, capsule.Budgets{})
 	runs.refuse = fault.New(fault.Busy, "the queue is full")
 	if _, err := b.Start(t.Context(), Request{Target: "callee"}); !errors.Is(err, runs.refuse) {
@@ -69,6 +71,7 @@ func TestACallThatIsNotMadeIsRefundedInEveryBudget(t *testing.T) {
 }
 
 func TestABudgetOfWhichACallCostsNothingEndsCallsWhenItIsOverspent(t *testing.T) {
+	t.Parallel()
 	b, _ := spending(t, 0, capsule.Budgets{Tokens: 100})
 	b.caller.Tree.Restore("tokens", b.caller.Path[0].Run, 100)
 	_, err := b.Start(t.Context(), Request{Target: "callee"})
@@ -80,6 +83,7 @@ func TestABudgetOfWhichACallCostsNothingEndsCallsWhenItIsOverspent(t *testing.T)
 }
 
 func TestEachBudgetIsRestoredByItself(t *testing.T) {
+	t.Parallel()
 	b, _ := spending(t, 40, capsule.Budgets{Calls: 3, Tokens: 1000})
 	root := b.caller.Path[0].Run
 	b.caller.Tree.Restore("tokens", root, 500)
@@ -97,6 +101,7 @@ func TestEachBudgetIsRestoredByItself(t *testing.T) {
 }
 
 func TestManyCallsAtOnceKeepEveryBudget(t *testing.T) {
+	t.Parallel()
 	tree := NewTree(tokens{10})
 	path := []Step{{Run: "a", Budgets: capsule.Budgets{Tokens: 250}}}
 	var calls sync.WaitGroup
@@ -110,6 +115,7 @@ func TestManyCallsAtOnceKeepEveryBudget(t *testing.T) {
 }
 
 func TestTheOperatorsLimitHoldsWhereARunSaysNone(t *testing.T) {
+	t.Parallel()
 	for limit, most := range map[int]int64{0: 200, 7: 7} {
 		if err := (calls{}).Check(Step{}, Limits{Calls: limit}, most); err != nil {
 			t.Errorf("%d: %v", limit, err)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestACallAnswersWithItsResult(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.caller.Deadline = time.Now().Add(time.Hour)
 	w.renew()
@@ -31,6 +32,7 @@ func TestACallAnswersWithItsResult(t *testing.T) {
 }
 
 func TestACalleeThatFailsIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.outcome = func(id string, _ Call) Result {
 		return Result{
@@ -49,6 +51,7 @@ func TestACalleeThatFailsIsAnAnswer(t *testing.T) {
 }
 
 func TestWithoutArgumentsTheyAreEmpty(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{`{"target":"callee"}`, `{"target":"callee","args":null}`} {
 		w := newWorld(t)
 		answered[finished](t, w.do("POST", "/handoff", body), 200)
@@ -59,6 +62,7 @@ func TestWithoutArgumentsTheyAreEmpty(t *testing.T) {
 }
 
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.hold = make(chan struct{})
 	rec := w.do("POST", "/handoff?wait=false", `{"target":"callee"}`)
@@ -84,6 +88,7 @@ func TestWaiting(t *testing.T) {
 }
 
 func TestAHandoffOfSomebodyElseIsNotThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []string{idOf(999), "x", "..%2f..%2fetc", strings.Repeat("0", 36)} {
 		for _, method := range []string{"GET", "DELETE"} {
@@ -96,6 +101,7 @@ func TestAHandoffOfSomebodyElseIsNotThere(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.hold = make(chan struct{})
 	answered[unfinished](t, w.do("POST", "/handoff?wait=0s", `{"target":"callee"}`), 202)
@@ -110,6 +116,7 @@ func TestCancelling(t *testing.T) {
 }
 
 func TestAKeyThatWasSeenIsNotCountedAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.call(200, `{"n":1}`, "Idempotency-Key: k")
 	second := w.call(200, `{"n":1}`, "Idempotency-Key: k")
@@ -123,6 +130,7 @@ func TestAKeyThatWasSeenIsNotCountedAgain(t *testing.T) {
 }
 
 func TestAKeyOfAnEarlierProcessJoinsWithASpentBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.call(200, `{}`, "Idempotency-Key: k")
 	w.limits.Calls = 1
@@ -137,6 +145,7 @@ func TestAKeyOfAnEarlierProcessJoinsWithASpentBudget(t *testing.T) {
 }
 
 func TestACallThatIsRefusedCountsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.refuse = fault.New(fault.Busy, "the queue is full")
 	w.call(429, `{}`, "Idempotency-Key: k")
@@ -152,6 +161,7 @@ func TestACallThatIsRefusedCountsNothing(t *testing.T) {
 }
 
 func TestOneKeyManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.limits.Calls = 1
 	w.renew()
@@ -170,6 +180,7 @@ func TestOneKeyManyTimesAtOnce(t *testing.T) {
 }
 
 func TestBadKeys(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, headers := range [][]string{{"Idempotency-Key: "}, {"Idempotency-Key: a b"}, {"Idempotency-Key: é"}, {"Idempotency-Key: " + strings.Repeat("k", 256)}, {"Idempotency-Key: a", "Idempotency-Key: b"}} {
 		w.call(400, `{}`, headers...)
@@ -178,6 +189,7 @@ func TestBadKeys(t *testing.T) {
 }
 
 func TestAWaiterOfAKeyGivesUpWithItsRequest(t *testing.T) {
+	t.Parallel()
 	k := keys{known: map[string]*key{}}
 	e, err := k.enter(t.Context(), "k")
 	must(t, err)
@@ -193,6 +205,7 @@ func TestAWaiterOfAKeyGivesUpWithItsRequest(t *testing.T) {
 }
 
 func TestAClientThatGoesAwayLeavesTheCallGoing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.runs.hold = make(chan struct{})
@@ -216,6 +229,7 @@ func TestAClientThatGoesAwayLeavesTheCallGoing(t *testing.T) {
 }
 
 func TestTooManyRequestsAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.limits.Calls = maxRequests + 1

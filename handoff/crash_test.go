@@ -13,6 +13,7 @@ import (
 
 // TestACrashAtEachStep leaves what a process would that dies at a step, and asks again.
 func TestACrashAtEachStep(t *testing.T) {
+	t.Parallel()
 	begun := `{"id":"` + idOf(100) + `","names":["a","d/b"]}`
 	cases := []struct {
 		name  string
@@ -61,6 +62,7 @@ func TestACrashAtEachStep(t *testing.T) {
 }
 
 func TestACrashAfterTheRecordPlacesNothingTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("a")
 	first := w.call(200, `{}`)
@@ -77,6 +79,7 @@ func TestACrashAfterTheRecordPlacesNothingTwice(t *testing.T) {
 }
 
 func TestAFailureLeavesNothingAndMayBeTriedAgain(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct{ breakIt, mend func(w *world) }{
 		"a file that isn't there": {
 			func(w *world) { must(t, os.Rename(w.path("results/"+idOf(100)+"/z"), w.path("z"))) },

@@ -64,6 +64,7 @@ func (p *unassigned) waiting(n int) {
 }
 
 func TestAProgramWaitsForItsRun(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	if p.dispatcher.Live() {
 		t.Error("nobody has asked")
@@ -86,6 +87,7 @@ func TestAProgramWaitsForItsRun(t *testing.T) {
 }
 
 func TestAfterItsRunHasComeEverythingIsTheRuns(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	first, second := p.ask(), p.ask()
 	p.waiting(2)
@@ -101,6 +103,7 @@ func TestAfterItsRunHasComeEverythingIsTheRuns(t *testing.T) {
 }
 
 func TestBeforeItsRunHasComeEverythingElseIsRefused(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	if status, body := p.raw("GET /health HTTP/1.1\r\nHost: aod\r\n\r\n"); status != 200 || !strings.Contains(body, "healthy") {
 		t.Errorf("%d %s", status, body)
@@ -130,6 +133,7 @@ func TestBeforeItsRunHasComeEverythingElseIsRefused(t *testing.T) {
 }
 
 func TestWorkIsNotGivenToAProgramThatHasGone(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	conn, other := p.ask(), p.ask()
 	p.waiting(2)
@@ -146,6 +150,7 @@ func TestWorkIsNotGivenToAProgramThatHasGone(t *testing.T) {
 }
 
 func TestARequestThatCouldHideItsEndDoesNotWait(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	for _, rest := range []string{"Content-Length: 1\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"} {
 		status, body := p.raw("GET /invocation HTTP/1.1\r\nHost: aod\r\n" + rest)
@@ -156,6 +161,7 @@ func TestARequestThatCouldHideItsEndDoesNotWait(t *testing.T) {
 }
 
 func TestTheRequestsThatWaitAreBounded(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	var waiting []net.Conn
 	for range maxWaiting {
@@ -176,6 +182,7 @@ func TestTheRequestsThatWaitAreBounded(t *testing.T) {
 }
 
 func TestAServerThatEndsTellsAWaitingProgramToComeAgain(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	conn := p.ask()
 	p.waiting(1)

@@ -14,6 +14,7 @@ import (
 const asProblem = "Accept: text/html, application/problem+json;q=0.9"
 
 func TestExecute(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("tmp123", "T")
 	w.out("g.txt", "G")
@@ -37,6 +38,7 @@ func TestExecute(t *testing.T) {
 }
 
 func TestFilesOfASecondCallAreNamedAsTheyLie(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("r.pdf")
 	w.do("POST", "/execute", `{"capsule":"callee","input":{}}`)
@@ -48,6 +50,7 @@ func TestFilesOfASecondCallAreNamedAsTheyLie(t *testing.T) {
 }
 
 func TestExecuteThatFailsIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.words = "Traceback\x1b[31m\n\tKeyError: 'x'"
 	exit := 3
@@ -68,6 +71,7 @@ func TestExecuteThatFailsIsAnAnswer(t *testing.T) {
 }
 
 func TestExecuteIsUnderTheSameRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("a", "A")
 	w.out("b", "B")
@@ -118,6 +122,7 @@ func TestExecuteIsUnderTheSameRules(t *testing.T) {
 }
 
 func TestAServerThatCantIsNoAnswerOfARun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.refuse = fault.New(fault.Busy, "the queue is full")
 	answered[problem](t, w.do("POST", "/execute", `{"capsule":"callee","input":{}}`), 429)
@@ -127,6 +132,7 @@ func TestAServerThatCantIsNoAnswerOfARun(t *testing.T) {
 }
 
 func TestSpentBudgetIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.limits.Calls = 1
 	w.renew()

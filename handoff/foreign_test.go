@@ -11,6 +11,7 @@ import (
 )
 
 func TestAHandoffInTheStandardsForm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("r.pdf")
 	const body = `{"target":"callee","args":{"n":1},"session_id":"s-1","caller":"x","a\u001bb":0}`
@@ -30,6 +31,7 @@ func TestAHandoffInTheStandardsForm(t *testing.T) {
 }
 
 func TestARefusedHandoffInTheStandardsForm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const body = `{"target":"other","args":{},"session_id":null}`
 	got := answered[httpwire.Executed](t, w.do("POST", "/handoff", body), 200)
@@ -43,6 +45,7 @@ func TestARefusedHandoffInTheStandardsForm(t *testing.T) {
 }
 
 func TestTheStandardsFormIsOursForWhoAsksForProblems(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rec := w.do("POST", "/handoff", `{"target":"callee","args":{},"session_id":"s"}`, asProblem)
 	if got := answered[finished](t, rec, 200); got.ID != idOf(100) || !got.Success {
@@ -51,6 +54,7 @@ func TestTheStandardsFormIsOursForWhoAsksForProblems(t *testing.T) {
 }
 
 func TestWhenEveryCallWasRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if w.h.Warnings() != nil {
 		t.Error("no call was made")
@@ -68,6 +72,7 @@ func TestWhenEveryCallWasRefused(t *testing.T) {
 }
 
 func TestCallsOfAnEarlierProcessWereNotRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.h.Remember("a key")
 	w.do("POST", "/handoff", `{"target":"other"}`)
@@ -79,6 +84,7 @@ func TestCallsOfAnEarlierProcessWereNotRefused(t *testing.T) {
 const open = `{"input":{"type":"object","properties":{"file":{"type":"string","maxLength":8},"other":{"type":"string"}}},"output":{"type":"object"}}`
 
 func TestFilesThatTheContractDoesNotDeclare(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.add("callee", open)
 	w.out("a.txt", "A")
@@ -116,6 +122,7 @@ func TestFilesThatTheContractDoesNotDeclare(t *testing.T) {
 }
 
 func TestManyTextsThatAreNoFilesAreTaken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.add("callee", open)
 	w.limits.Files = 2

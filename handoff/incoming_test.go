@@ -48,6 +48,7 @@ func (w *world) hostPath(path string) string {
 }
 
 func TestTheCalleesFilesArrive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("a.txt", "d/e/b.txt")
 	answer := w.call(200, `{}`)
@@ -77,6 +78,7 @@ func TestTheCalleesFilesArrive(t *testing.T) {
 }
 
 func TestANameThatIsTakenGivesAllFilesADirectory(t *testing.T) {
+	t.Parallel()
 	own := idOf(101)
 	cases := []struct {
 		name          string
@@ -113,6 +115,7 @@ func TestANameThatIsTakenGivesAllFilesADirectory(t *testing.T) {
 }
 
 func TestAskedAgainItAnswersTheSame(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("a", "d/b")
 	first := w.call(200, `{}`)
@@ -130,6 +133,7 @@ func TestAskedAgainItAnswersTheSame(t *testing.T) {
 }
 
 func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
+	t.Parallel()
 	for _, names := range [][]string{{"../x"}, {"/x"}, {"a/../../x"}, {""}, {"."}, {"a\x00"}, {"x", "x"}, {"x", "x/y"}, {"x/y", "x"}, {"a//b"}} {
 		in := newWorld(t)
 		var files []Output
@@ -147,6 +151,7 @@ func TestHostileNamesOfACalleeArePlacedNowhere(t *testing.T) {
 }
 
 func TestAnIDIsNoPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []string{"", "..", "../x", "placing", strings.ToUpper(idOf(0xa)) + "A"} {
 		if _, err := w.h.broker.incoming.deliver(id, []Output{w.made("x", "y", "z")}); !fault.Is(err, fault.Internal) {
@@ -156,6 +161,7 @@ func TestAnIDIsNoPath(t *testing.T) {
 }
 
 func TestACopyIsPlacedWhereALinkIsNotPossible(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	source := w.made(idOf(5), "x", "content")
 	root, err := os.OpenRoot(w.path("io/handoff/incoming"))
@@ -175,6 +181,7 @@ func TestACopyIsPlacedWhereALinkIsNotPossible(t *testing.T) {
 }
 
 func TestManyHandoffsOfOneNameAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.makes("same")
 	var wg sync.WaitGroup

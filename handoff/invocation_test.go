@@ -12,6 +12,7 @@ import (
 )
 
 func TestAColdProgramGetsItsInvocationAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.caller.Deadline, w.caller.Input = time.Unix(1, 0), []byte(`{"text": "<é>", "n": 1.0}`)
 	w.renew()
@@ -49,6 +50,7 @@ func (w *world) post(status int, result string) {
 }
 
 func TestThePostedResultThatCountsIsTheFirst(t *testing.T) {
+	t.Parallel()
 	w := posting(t)
 	w.post(204, `{"n": 1.0, "t": "<é>"}`)
 	w.post(204, `{"n": 1.0, "t": "<é>"}`)
@@ -65,6 +67,7 @@ func TestThePostedResultThatCountsIsTheFirst(t *testing.T) {
 }
 
 func TestOfResultsPostedAtOnceOneIsKeptWhole(t *testing.T) {
+	t.Parallel()
 	w := posting(t)
 	var posts sync.WaitGroup
 	taken := make([]int, 8)
@@ -88,6 +91,7 @@ func TestOfResultsPostedAtOnceOneIsKeptWhole(t *testing.T) {
 }
 
 func TestAPostedResultHasToBeOneBoundedObject(t *testing.T) {
+	t.Parallel()
 	w := posting(t)
 	w.limits.ResultBytes = 100
 	w.renew()
@@ -105,6 +109,7 @@ func TestAPostedResultHasToBeOneBoundedObject(t *testing.T) {
 }
 
 func TestWhereNoResultIsTakenThereIsAnotherWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := answered[problem](t, w.do("POST", "/invocation/result", `{}`), 404)
 	if !strings.Contains(p.Hint, "/io/output.json") {
@@ -113,6 +118,7 @@ func TestWhereNoResultIsTakenThereIsAnotherWay(t *testing.T) {
 }
 
 func TestAResultThatCanNotBeKeptIsNotTaken(t *testing.T) {
+	t.Parallel()
 	w := posting(t)
 	w.caller.Result = w.path("nowhere/posted.json")
 	w.renew()
@@ -123,6 +129,7 @@ func TestAResultThatCanNotBeKeptIsNotTaken(t *testing.T) {
 }
 
 func TestAPostThatWaitsForItsTurnEndsWithTheServer(t *testing.T) {
+	t.Parallel()
 	w := posting(t)
 	leave, err := w.h.result.lock(t.Context())
 	must(t, err)

@@ -16,6 +16,7 @@ func heardAs(n int64, text string) api.HeardMessage {
 }
 
 func TestMessagesAreReadFromANumberOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.messages = []api.HeardMessage{heardAs(2, "a"), heardAs(5, "b")}
 	for query, want := range map[string][]api.HeardMessage{
@@ -32,6 +33,7 @@ func TestMessagesAreReadFromANumberOn(t *testing.T) {
 }
 
 func TestAMessageIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.news = make(chan struct{})
 	told := make(chan struct{})
@@ -50,6 +52,7 @@ func TestAMessageIsWaitedFor(t *testing.T) {
 }
 
 func TestWhatIsNoQuestionForMessages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, query := range []string{"?after=x", "?after=-1", "?wait=31s", "?wait=true", "?wait=-1s", "?more=1", "?after=1&after=2"} {
 		if got := w.do(http.MethodGet, "/messages"+query, ""); got.Code != http.StatusBadRequest {
@@ -59,6 +62,7 @@ func TestWhatIsNoQuestionForMessages(t *testing.T) {
 }
 
 func TestAMountHasTheOtherMethodsOfMessages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if got := w.do(http.MethodPost, "/messages", `{}`); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != http.MethodGet {
 		t.Errorf("without a mount: %d %s", got.Code, got.Header())

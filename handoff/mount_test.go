@@ -34,6 +34,7 @@ func (w *world) mounted(protocols map[string]func(*Broker) http.Handler) *world 
 }
 
 func TestAProtocolIsServedBelowItsPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{"/v1/": echoing, "/mcp": echoing})
 	for _, path := range []string{"/v1/models", "/v1/chat/completions", "/v1", "/v1/", "/mcp", "/mcp/", "/mcp/a/"} {
 		rec := w.do("PATCH", path, "")
@@ -51,6 +52,7 @@ func TestAProtocolIsServedBelowItsPath(t *testing.T) {
 }
 
 func TestWithoutAProtocolThereIsNothingAtItsPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, path := range []string{"/v1/models", "/v1/", "/mcp", "/health/", "/handoff/", "/"} {
 		if p := answered[problem](t, w.do("GET", path, ""), 404); p.Code != "not_found" {
@@ -60,6 +62,7 @@ func TestWithoutAProtocolThereIsNothingAtItsPath(t *testing.T) {
 }
 
 func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dispatcher := NewDispatcher(nil)
 	mount := Mount{Path: "/mcp", New: echoing}
@@ -81,6 +84,7 @@ func TestAProtocolKnowsWhichRunAsks(t *testing.T) {
 }
 
 func TestAProxyGetsWhatIsForOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mount := Mount{Path: ProxyPath, New: func(*Broker) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "for "+r.URL.Host) })
@@ -123,6 +127,7 @@ func must2[T any](v T, err error) T {
 }
 
 func TestAProtocolMakesCallsUnderTheRulesOfItsRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.limits.Calls = 2
 	var met error
@@ -145,6 +150,7 @@ func TestAProtocolMakesCallsUnderTheRulesOfItsRun(t *testing.T) {
 }
 
 func TestAProtocolThatPanics(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{
 		"/before": func(*Broker) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("canary") })
@@ -169,6 +175,7 @@ func TestAProtocolThatPanics(t *testing.T) {
 }
 
 func TestAProtocolMayStreamForLongerThanAnAnswerTakes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).mounted(map[string]func(*Broker) http.Handler{"/mcp": func(*Broker) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for range 2 {
@@ -204,6 +211,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 var _ http.Flusher = httpwire.Watch(nil) // protocols of others look for it
 
 func TestCloseWaitsForRequestsUnderWay(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ request, closed time.Duration }{
 		"no request":                {0, 0},
 		"one that ends":             {3 * time.Second, 3 * time.Second},

@@ -13,6 +13,7 @@ import (
 )
 
 func TestFilesAreCarriedUnderTheirCleanNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("a.txt", "A")
 	w.out("d/b.txt", "B")
@@ -32,6 +33,7 @@ func TestFilesAreCarriedUnderTheirCleanNames(t *testing.T) {
 }
 
 func TestArgumentsStayAsTheyWereGiven(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("a", "A")
 	const args = `{"n":1.0,"fs":["a"],"f":"a"}`
@@ -71,6 +73,7 @@ var hostile = []struct {
 }
 
 func TestNothingButARegularFileIsCarried(t *testing.T) {
+	t.Parallel()
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -88,6 +91,7 @@ func TestNothingButARegularFileIsCarried(t *testing.T) {
 }
 
 func TestALinkOnTheWayIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("real/f", "x")
 	must(t, os.Symlink("real", w.path("io/handoff/outgoing/d")))
@@ -98,6 +102,7 @@ func TestALinkOnTheWayIsNamed(t *testing.T) {
 }
 
 func TestNoLinkOnTheWayIsFollowed(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(t *testing.T, w *world){
 		"a directory of outgoing": func(t *testing.T, w *world) {
 			w.out("real/f", "x")
@@ -127,6 +132,7 @@ func TestNoLinkOnTheWayIsFollowed(t *testing.T) {
 }
 
 func TestAFileThatGrowsIsCopiedUpToItsSize(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("f", "0123456789")
 	w.out("g", "0123456789")
@@ -147,6 +153,7 @@ func TestAFileThatGrowsIsCopiedUpToItsSize(t *testing.T) {
 }
 
 func TestManyNamesAreRefusedBeforeAnythingIsOpened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var names strings.Builder
 	for i := range 100_000 {
@@ -159,6 +166,7 @@ func TestManyNamesAreRefusedBeforeAnythingIsOpened(t *testing.T) {
 }
 
 func TestOneNameInManyPlacesIsCarriedOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("x", "1")
 	w.call(200, `{"fs":["x"`+strings.Repeat(`,"./x"`, 5000)+`]}`)
@@ -168,6 +176,7 @@ func TestOneNameInManyPlacesIsCarriedOnce(t *testing.T) {
 }
 
 func TestAFileInAFieldWithALongNameIsCarried(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.runs.add("callee", `{"input":{"additionalProperties":{"additionalProperties":{"type":"string","format":"file_path"}}},"output":{}}`)
 	w.out("x", "1")
@@ -179,6 +188,7 @@ func TestAFileInAFieldWithALongNameIsCarried(t *testing.T) {
 }
 
 func TestAFileOfTheLargestSizeIsCarried(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.limits.FileBytes = 10
 	w.renew()

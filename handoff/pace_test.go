@@ -13,23 +13,24 @@ import (
 )
 
 func TestManyRequestsTakeTheirTime(t *testing.T) {
+	t.Parallel()
 	const requests = paceBurst + paceRate // the last of them has its turn after a second
-	w := newWorld(t)
 	for name, c := range map[string]struct {
-		handler http.Handler
-		path    string
-		reuse   bool
+		path  string
+		reuse bool
 	}{
-		"over one connection":               {w.h, "/run", true},
-		"each over a connection of its own": {w.h, "/run", false},
-		"of a sandbox that waits for a run": {NewDispatcher(nil), "/health", true},
+		"over one connection":               {"/run", true},
+		"each over a connection of its own": {"/run", false},
+		"of a sandbox that waits for a run": {"/health", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.renew()
-			if c.path == "/run" {
-				c.handler = w.h
+			t.Parallel()
+			w := newWorld(t)
+			var handler http.Handler = w.h
+			if c.path == "/health" {
+				handler = NewDispatcher(nil)
 			}
-			s := serveAs(t, w, c.handler)
+			s := serveAs(t, w, handler)
 			began := time.Now()
 			conn, answers := s.connect(t)
 			for range requests {
@@ -70,6 +71,7 @@ func (s *served) ask(t *testing.T, conn net.Conn, answers *bufio.Reader, path st
 
 // Refusals cost as much as answers: who is refused again and again has ever fewer turns.
 func TestRefusedRequestsTakeMoreTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	synctest.Test(t, func(t *testing.T) {
 		w.t = t
@@ -103,6 +105,7 @@ func TestRefusedRequestsTakeMoreTime(t *testing.T) {
 // A refusal that came at once would let a flood go on as it was. Those that have their turn at
 // once come one after the other: together they may be more than maxRequests.
 func TestRequestsBeyondAllPaceAreRefusedSlowly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	synctest.Test(t, func(t *testing.T) {
 		w.t = t
@@ -152,6 +155,7 @@ func (endless) Accept() (net.Conn, error) {
 }
 
 func TestConnectionsAloneTakeTheirTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounded{Listener: endless{}, slots: make(chan struct{}, 1), pace: newPace()}
 		began := time.Now()

@@ -8,6 +8,7 @@ import (
 )
 
 func TestAnybodysProgressIsMadeToFit(t *testing.T) {
+	t.Parallel()
 	half, over, long := 50.0, 100.1, strings.Repeat("é", 1000)
 	for _, c := range []struct{ given, want Progress }{
 		{Progress{Percent: &half, Step: "a", Message: "b"}, Progress{Percent: &half, Step: "a", Message: "b"}},

@@ -9,6 +9,7 @@ import (
 const recallBody = `{"target":"callee","args":{"n":1}}`
 
 func TestACallIsRecalledUncountedWithItsFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	earlier := w.runs.outcome(idOf(50), Call{})
 	earlier.Files = []Output{w.made("r", "a.txt", "as before")}
@@ -33,6 +34,7 @@ func TestACallIsRecalledUncountedWithItsFiles(t *testing.T) {
 }
 
 func TestTheKeyOfThisAttemptComesFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	answered[finished](t, w.do("POST", "/handoff?recall=true", recallBody, "Idempotency-Key: k"), 200)
 	w.runs.recalled = map[string]string{"k": idOf(50)}
@@ -45,6 +47,7 @@ func TestTheKeyOfThisAttemptComesFirst(t *testing.T) {
 }
 
 func TestRecallIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for query, headers := range map[string][]string{
 		"recall=true": nil, "recall=yes": {"Idempotency-Key: k"}, "recall=true&recall=true": {"Idempotency-Key: k"}, "recal=true": nil,

@@ -79,6 +79,7 @@ var refusals = []struct {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -120,6 +121,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestNoGoldenFileIsLeftOver(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/refusals/*.json")
 	must(t, err)
 	if len(files) != len(refusals) {
@@ -128,6 +130,7 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 }
 
 func TestTheChecksHaveTheirOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.limits = Limits{Depth: 1, ArgsBytes: 40, Files: 1}
 	w.caller.Grants = nil
@@ -166,6 +169,7 @@ func TestTheChecksHaveTheirOrder(t *testing.T) {
 }
 
 func TestASecretOrANameIsNotLogged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.out("s3cret-name", "s3cret-content")
 	w.call(200, `{"f":"s3cret-name"}`)
@@ -178,6 +182,7 @@ func TestASecretOrANameIsNotLogged(t *testing.T) {
 }
 
 func TestARefusalKeepsItsKind(t *testing.T) {
+	t.Parallel()
 	err := refuse(RuleDepth, fault.New(fault.Conflict, "x"))
 	if !fault.Is(err, fault.Conflict) || err.Error() != "x" {
 		t.Errorf("%v", err)
@@ -185,6 +190,7 @@ func TestARefusalKeepsItsKind(t *testing.T) {
 }
 
 func TestQuoteIsBounded(t *testing.T) {
+	t.Parallel()
 	if got := quote(strings.Repeat("é", 1000) + "\x1b"); len(got) > maxShown+10 || bytes.ContainsRune([]byte(got), '\x1b') {
 		t.Error(got)
 	}

@@ -50,6 +50,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 func TestAProgramServesOneRunAfterTheOther(t *testing.T) {
+	t.Parallel()
 	p := reused(t, 1)
 	p.dispatcher.Assign(p.h)
 	resp, _ := p.reply(p.ask())
@@ -82,6 +83,7 @@ func TestAProgramServesOneRunAfterTheOther(t *testing.T) {
 }
 
 func TestAProgramThatMayNotServeOthersGetsTheSameRunAgain(t *testing.T) {
+	t.Parallel()
 	p := serveUnassigned(t)
 	p.caller.Result = p.path("results/posted.json")
 	p.renew()
@@ -98,6 +100,7 @@ func TestAProgramThatMayNotServeOthersGetsTheSameRunAgain(t *testing.T) {
 }
 
 func TestAResultThatIsOfTheRunBeforeIsNotTaken(t *testing.T) {
+	t.Parallel()
 	p := reused(t, 1)
 	p.dispatcher.Assign(p.h)
 	if status, body := p.raw(postResult); status != 409 || isClosed(p.h.Posted()) {
@@ -106,6 +109,7 @@ func TestAResultThatIsOfTheRunBeforeIsNotTaken(t *testing.T) {
 }
 
 func TestAfterARestartAProgramThatHasPostedIsGivenNothing(t *testing.T) {
+	t.Parallel()
 	p := reused(t, 0)
 	write(t, p.caller.Result, `{}`)
 	p.renew()
@@ -118,6 +122,7 @@ func TestAfterARestartAProgramThatHasPostedIsGivenNothing(t *testing.T) {
 }
 
 func TestARunIsReleasedWithAllOfItsRequests(t *testing.T) {
+	t.Parallel()
 	p := reused(t, 1)
 	p.runs.hold = make(chan struct{})
 	p.dispatcher.Assign(p.h)
@@ -135,6 +140,7 @@ func TestARunIsReleasedWithAllOfItsRequests(t *testing.T) {
 }
 
 func TestARequestThatDoesNotEndKeepsARunFromBeingReleased(t *testing.T) {
+	t.Parallel()
 	p := reused(t, 1)
 	p.dispatcher.Assign(p.h)
 	run, _ := p.dispatcher.enter(false)

@@ -81,6 +81,7 @@ func post(body string) string {
 }
 
 func TestHostileHTTP(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	cases := []struct {
 		name, request string
@@ -109,6 +110,7 @@ func TestHostileHTTP(t *testing.T) {
 }
 
 func TestAClientThatHangsUpEndsItsWait(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.runs.hold = make(chan struct{})
 	conn := s.dial()
@@ -120,6 +122,7 @@ func TestAClientThatHangsUpEndsItsWait(t *testing.T) {
 }
 
 func TestAServerThatEndsAnswersThoseWhoWait(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.runs.hold = make(chan struct{})
 	conn := s.dial()
@@ -138,6 +141,7 @@ func TestAServerThatEndsAnswersThoseWhoWait(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	var held []net.Conn
 	for range maxConnections {
@@ -165,6 +169,7 @@ func (s *served) until(ok func() bool) {
 
 // The capsule asks again after a 503, and takes anything else for its answer.
 func TestWhateverTheServerEndsForIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	h := NewHandler(Caller{Run: "r"}, &fakeRuns{}, Limits{}, nil)
 	ctx, end := context.WithCancelCause(t.Context())
 	cause := errors.New("handed over")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestACallCountsBelowEveryRunOfThePath(t *testing.T) {
+	t.Parallel()
 	tree := NewTree()
 	path := []Step{{Run: "a", Unit: "a", Budgets: capsule.Budgets{Calls: 3}}, {Run: "b", Unit: "b", Budgets: capsule.Budgets{Calls: 2}}}
 	must(t, tree.Spend(path, Limits{}))
@@ -23,6 +24,7 @@ func TestACallCountsBelowEveryRunOfThePath(t *testing.T) {
 }
 
 func TestManyCallsAtOnceKeepTheLimit(t *testing.T) {
+	t.Parallel()
 	tree := NewTree()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -43,6 +45,7 @@ func TestManyCallsAtOnceKeepTheLimit(t *testing.T) {
 }
 
 func TestARunWithoutAPathHasOneOfItsOwn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.caller.Path, w.caller.Tree, w.limits.Calls = nil, nil, 1
 	w.renew()
