@@ -105,6 +105,16 @@ func (l Layout) WriteInput(payload []byte) error {
 	return unwritable(safefs.Replace(l.path("io/input.json"), payload, safefs.ReplaceOptions{Mode: 0o666}))
 }
 
+// MakePipe makes a pipe in /io/input, which a filter can have as its stdin. It doesn't work with a
+// remote engine.
+func (l Layout) MakePipe(name string) error {
+	path := filepath.Join(l.input(), filepath.FromSlash(name))
+	if err := makePipe(path); err != nil {
+		return unwritable(fmt.Errorf("pipe: %w", err))
+	}
+	return unwritable(os.Chmod(path, 0o644)) // whatever the umask is
+}
+
 func (l Layout) makeReport() error {
 	return errors.Join(writeFile(l.path("aod/report"), nil, 0o666), writeFile(l.path("aod/"+stdoutName), nil, 0o666))
 }

@@ -37,7 +37,7 @@ by an image (registry/agx-ocr:1), or by its name in a directory of --units.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.auDescribeCommand(), a.auRunCommand(), a.auPipeCommand(), a.auCheckCommand())
+	cmd.AddCommand(a.auDescribeCommand(), a.auRunCommand(), a.auCheckCommand())
 	return cmd
 }
 
@@ -189,11 +189,13 @@ func (a *app) runAU(ctx context.Context, target string, args []string, flags auR
 			return fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory of ours
-		stdin, err := a.receiveOnce(flags, filepath.Join(dir, "stdin"))
+		stdin, err := a.receiveStdin(flags, filepath.Join(dir, "stdin"))
 		if err != nil {
 			return err
 		}
-		req.Files = stdinFiles(stdin)
+		if stdin != "" {
+			req.Files = []run.InputFile{{Field: "stdin", Path: stdin, Name: "stdin"}}
+		}
 		return a.runRequest(ctx, l, req, runFlags{json: flags.json})
 	})
 }
@@ -213,14 +215,6 @@ func (f auRunFlags) request(c *capsule.Capsule, args []string, a *app) (req orch
 	}
 	req.Extra = extra
 	return req, nil
-}
-
-// stdinFiles are the file that a unit reads; "" is none.
-func stdinFiles(path string) []run.InputFile {
-	if path == "" {
-		return nil
-	}
-	return []run.InputFile{{Field: "stdin", Path: path, Name: "stdin"}}
 }
 
 // stdinBytes is the largest stdin of a unit.
@@ -258,9 +252,9 @@ func (f auRunFlags) call(args []string) (contract.Payload, error) {
 	return contract.NewPayload(call)
 }
 
-// receiveOnce stores our own stdin in a file, which several units may read: more than they accept is
-// refused before they start. It returns the file that is read; "" is none.
-func (a *app) receiveOnce(flags auRunFlags, name string) (string, error) {
+// receiveStdin stores our own stdin in a file: more than the unit accepts is refused before it
+// starts. It returns the file that is read; "" is none.
+func (a *app) receiveStdin(flags auRunFlags, name string) (string, error) {
 	if flags.stdin != "-" {
 		return flags.stdin, nil
 	}

@@ -108,7 +108,7 @@ func (x *execution) entersAgain(ctx context.Context, err error) bool {
 // isTalkedWith reports whether the program's streams are somebody's, not files.
 func (x *execution) isTalkedWith() bool {
 	_, shell := x.program.(shell)
-	return shell || x.talk != nil || x.containers.extra(x.Extra, x.Unit.Name).Stream != nil
+	return shell || x.talk != nil
 }
 
 // letGo gives up what this process holds of the attempt, and nothing of what the engine has.

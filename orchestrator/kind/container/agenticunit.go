@@ -32,8 +32,6 @@ type Extra struct {
 	ModelPath string
 	// StdinBytes is the most that the unit gets on stdin; 0 is au.DefaultStdinBytes.
 	StdinBytes int64
-	// Stream connects the unit with others while they run; nil: with none.
-	Stream *Stream
 }
 
 // extra returns the Extra of a request, or the operator's settings if it has none.
@@ -99,12 +97,7 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 	if err != nil {
 		return err
 	}
-	if extra.Stream.feeds() {
-		call.Stdin, err = streamName, extra.Stream.prepare(card, layout)
-	} else {
-		err = accepts(card, call.Stdin, layout)
-	}
-	if err != nil {
+	if err := accepts(card, call.Stdin, layout); err != nil {
 		return err
 	}
 	given := au.Call{Args: call.Args, Prompt: call.Prompt, Env: call.Env}
@@ -135,10 +128,6 @@ func stdinFrom(name string) *runtime.Stdio {
 		return &runtime.Stdio{}
 	}
 	return &runtime.Stdio{Stdin: runtime.InputFile(name)}
-}
-
-func (agenticUnit) join(ctx context.Context, x *execution, layout runtime.Layout) (end func()) {
-	return x.containers.extra(x.Extra, x.Unit.Name).Stream.join(ctx, layout)
 }
 
 // auCall reads the input, which keeps the contract that all Agentic Units have.

@@ -159,7 +159,6 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	defer a.api.endCallsWith(limited)()
 	limited, left := x.whileTalking(limited)
 	defer left()
-	defer x.program.join(limited, x, a.layout)()
 	var end runtime.End
 	var err error
 	a.lending(func() { end, err = a.sandbox.WaitOrPosted(limited, a.api.done()) })

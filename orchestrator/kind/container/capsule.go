@@ -29,10 +29,6 @@ func (capsuleProgram) prepare(context.Context, *execution, *runtime.Spec, runtim
 
 func (capsuleProgram) adopt(*execution, *runtime.Spec) {}
 
-func (capsuleProgram) join(context.Context, *execution, runtime.Layout) (end func()) {
-	return func() {}
-}
-
 func (capsuleProgram) collect(ctx context.Context, x *execution, end runtime.End) (run.Result, error) {
 	a := x.attempt
 	if end.ExitCode != 0 {

@@ -81,10 +81,6 @@ func talkInstead(spec *runtime.Spec, u *unit.Unit, t *talk) {
 	}
 }
 
-func (mcpServer) join(ctx context.Context, x *execution, _ runtime.Layout) (end func()) {
-	return x.talk.begin(ctx, x.attempt.log)
-}
-
 // collect says how the session went. The program has not been stopped, or the session was over.
 func (mcpServer) collect(_ context.Context, x *execution, end runtime.End) (run.Result, error) {
 	s := x.talk.session

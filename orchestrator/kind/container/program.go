@@ -25,8 +25,6 @@ type program interface {
 	prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error
 	// adopt completes the spec of a sandbox that an earlier process started.
 	adopt(x *execution, spec *runtime.Spec)
-	// join copies the program's streams while it runs, until end is called.
-	join(ctx context.Context, x *execution, layout runtime.Layout) (end func())
 	// collect takes the result of a program that was not stopped.
 	collect(ctx context.Context, x *execution, end runtime.End) (run.Result, error)
 	// wroteTooMuch returns the limit of a program that was stopped because it wrote too much.

@@ -46,9 +46,6 @@ func (s shell) prepare(ctx context.Context, x *execution, spec *runtime.Spec, la
 	return nil
 }
 
-// join connects nothing: the shell has the streams.
-func (shell) join(context.Context, *execution, runtime.Layout) (end func()) { return func() {} }
-
 // collect takes the shell's exit code. What it left in /io is gone with the sandbox.
 func (shell) collect(_ context.Context, _ *execution, end runtime.End) (run.Result, error) {
 	if end.ExitCode == 0 {

@@ -62,8 +62,9 @@ func (t *talk) close() {
 // errSessionOver is why a container is stopped whose session is over.
 var errSessionOver = errors.New("the session is over")
 
-// whileTalking returns a context that also ends with the session.
-func (x *execution) whileTalking(ctx context.Context) (context.Context, func()) {
+// whileTalking passes the messages of a session on until end is called, and returns a context that
+// also ends with the session.
+func (x *execution) whileTalking(ctx context.Context) (during context.Context, end func()) {
 	if x.talk == nil {
 		return ctx, func() {}
 	}
@@ -75,7 +76,11 @@ func (x *execution) whileTalking(ctx context.Context) (context.Context, func()) 
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	left := x.talk.begin(ctx, x.attempt.log)
+	return ctx, func() {
+		left()
+		cancel(nil)
+	}
 }
 
 // lending calls wait, and gives the run's slot to others meanwhile if a session goes on: it

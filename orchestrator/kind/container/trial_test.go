@@ -199,3 +199,10 @@ func TestALogThatWasCutHasMoreBytesThanItsLimit(t *testing.T) {
 		}
 	}
 }
+
+// broken can't be read.
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Read([]byte) (int, error) { return 0, errBroken }
