@@ -23,7 +23,7 @@ often each node was done, has failed and is under way.`,
 		Args:    exactly(1, "one directory or name of a flow, or the id of a run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowShow(cmd.Context(), args[0], format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "tree", "tree, mermaid or dot")
+	cmd.Flags().StringVar(&format, "format", "tree", "tree or mermaid")
 	return cmd
 }
 
@@ -37,10 +37,8 @@ func (a *app) flowShow(ctx context.Context, what, format string) error {
 		return a.print(graph.Tree(steps))
 	case "mermaid":
 		return a.print(graph.Mermaid(steps))
-	case "dot":
-		return a.print(graph.DOT(steps))
 	}
-	return fault.New(fault.Input, "there is no format %q", format).WithHint("it is tree, mermaid or dot; aod flow export writes it as YAML or JSON")
+	return fault.New(fault.Input, "there is no format %q", format).WithHint("it is tree or mermaid; aod flow export writes it as YAML or JSON")
 }
 
 func (a *app) print(text string) error {
