@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -213,52 +212,6 @@ func TestWhatIsNoListOfChanges(t *testing.T) {
 		f.Known = knownStates
 		_, err := s.Changed(t.Context(), f)
 		wantKind(t, err, fault.Input)
-	}
-}
-
-func TestAnOldDatabaseHasTheTimesOfItsChanges(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "aod.db")
-	makeVersion(t, path, 7)
-	s := openAt(t, path)
-	list := func() []string {
-		page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates})
-		must(t, err)
-		var ids []string
-		for _, r := range page.Runs {
-			ids = append(ids, r.ID)
-		}
-		return ids
-	}
-	if got := list(); !slices.Equal(got, []string{"r1"}) { // the other one was called
-		t.Errorf("it lists %v", got)
-	}
-	r := aRun(-100) // its clock is far behind
-	e := event("state")
-	e.At = r.CreatedAt
-	must(t, s.Insert(t.Context(), r, Key{}, e))
-	if got := list(); !slices.Equal(got, []string{r.ID, "r1"}) {
-		t.Errorf("after another run it lists %v", got)
-	}
-}
-
-// The name of its token stood in a run's record alone.
-func TestAnOldDatabaseKnowsWhoseTokensMadeItsRuns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "aod.db")
-	makeVersion(t, path, 9)
-	rawExec(t, path, `UPDATE runs SET record = CAST('{"id":"r1","by":"ci"}' AS BLOB), session = 's1' WHERE id = 'r1';
-		UPDATE runs SET record = CAST('{"by":"torn' AS BLOB) WHERE id = 'r2'`)
-	s := openAt(t, path)
-	for id, want := range map[string]string{"r1": "ci", "r2": ""} {
-		got, err := s.Run(t.Context(), id)
-		must(t, err)
-		if got.MadeBy != want {
-			t.Errorf("%s was made by %q, want %q", id, got.MadeBy, want)
-		}
-	}
-	session, err := s.Session(t.Context(), "s1")
-	must(t, err)
-	if session.MadeBy != "ci" {
-		t.Errorf("its session was made by %q", session.MadeBy)
 	}
 }
 

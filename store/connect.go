@@ -52,8 +52,8 @@ func makeFile(path string) error {
 	return errors.Join(safefs.Sync(dir), safefs.Sync(filepath.Dir(dir)))
 }
 
-// prepare returns the writer's database. Without an error it is checked, and migrated to this
-// version.
+// prepare returns the writer's database. Without an error it is checked, and has the
+// schema of this version.
 func prepare(path string, logger *slog.Logger) (*sql.DB, error) {
 	how := inspectionOf(path, logger)
 	db, err := connect(path, 1, "rw")
@@ -94,7 +94,7 @@ func bringUp(ctx context.Context, db *sql.DB, how inspection) error {
 	if err := useWAL(ctx, db); err != nil {
 		return err
 	}
-	return migrate(ctx, db, how.logger)
+	return makeSchema(ctx, db, how.logger)
 }
 
 // useWAL lets readers and the writer work side by side. The file keeps this mode.

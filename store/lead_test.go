@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var newest = position{math.MaxInt64, math.MaxInt64}
@@ -74,18 +72,5 @@ func TestMetadataGoesWithItsRun(t *testing.T) {
 	must(t, raw(t, path).QueryRow("SELECT count(*) FROM metadata").Scan(&left))
 	if left != 0 {
 		t.Errorf("%d rows are left", left)
-	}
-}
-
-func TestTheMetadataOfAnOlderDatabaseIsFound(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "aod.db")
-	makeVersion(t, path, 2)
-	s := openAt(t, path)
-	var found []string
-	for _, r := range pages(t, s, Filter{Metadata: map[string]string{"user_id": "bob"}, Limit: 5}) {
-		found = append(found, r.ID)
-	}
-	if diff := cmp.Diff([]string{"r2"}, found); diff != "" {
-		t.Error(diff)
 	}
 }

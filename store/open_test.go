@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -64,6 +65,10 @@ func TestOpenRefuses(t *testing.T) {
 			must(t, openAt(t, path).Close())
 			rawExec(t, path, "PRAGMA user_version = 1000")
 		}, fault.Unsupported, "newer AOD"},
+		{"a database of an older version", func(t *testing.T, path string) {
+			makeTen(t, path)
+			rawExec(t, path, "PRAGMA user_version = 9")
+		}, fault.Unsupported, "version 10 with an earlier AOD"},
 		{"a database of something else", func(t *testing.T, path string) {
 			rawExec(t, path, "CREATE TABLE runs (x)")
 		}, fault.Conflict, "file of AOD's own"},
@@ -94,6 +99,24 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("the hint is %q", hint)
 			}
 		})
+	}
+}
+
+func TestAnOlderDatabaseIsRefusedByItsNameAndVersion(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path)
+	rawExec(t, path, "PRAGMA user_version = 7")
+	before, err := os.ReadFile(path)
+	must(t, err)
+	_, err = Open(path, Options{})
+	if said := fault.Public(err).Msg; said != "aod.db is a database of version 7, and this AOD needs version 10" {
+		t.Errorf("it says %q", said)
+	}
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !slices.Equal(before, after) {
+		t.Error("it was changed")
 	}
 }
 
@@ -153,62 +176,81 @@ func TestManyMayOpenANewFileAtOnce(t *testing.T) {
 	}
 }
 
-// makeVersion makes a database as the AOD of that version left it: testdata/vN.sql is
-// what was in it.
-func makeVersion(t *testing.T, path string, version int) {
+// readTestdata returns a file of testdata.
+func readTestdata(t *testing.T, name string) string {
 	t.Helper()
-	steps, err := migrationFiles()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
 	must(t, err)
-	var text strings.Builder
-	for _, step := range steps[:version] {
-		step, err := migrations.ReadFile(step)
-		must(t, err)
-		text.Write(step)
-	}
-	content, err := os.ReadFile(fmt.Sprintf("testdata/v%d.sql", version))
-	must(t, err)
-	text.Write(content)
-	fmt.Fprintf(&text, "PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
-	rawExec(t, path, text.String())
+	return string(text)
 }
 
-func TestADatabaseOfEachVersionOpens(t *testing.T) {
-	steps, err := migrationFiles()
+// makeTen makes a database of version 10 as it was made by ten migrations, with some content.
+func makeTen(t *testing.T, path string) {
+	t.Helper()
+	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 10", applicationID)
+	rawExec(t, path, readTestdata(t, "migrations.sql")+readTestdata(t, "v10.sql")+mark)
+}
+
+// schemaOf returns what the database is made of, one statement a line, in one way of writing it.
+func schemaOf(t *testing.T, path string) (all []string) {
+	t.Helper()
+	rows, err := raw(t, path).Query(`SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema ORDER BY tbl_name, type, rowid`)
 	must(t, err)
-	for version := 1; version <= len(steps); version++ {
-		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "aod.db")
-			makeVersion(t, path, version)
-			s := openAt(t, path)
-			want := ended(aRun(0))
-			want.ID, want.Root, want.Output = "r1", "r1", []byte(`{"out":1}`)
-			want.Record = []byte(`{"n":1}`)
-			got, err := s.Run(t.Context(), "r1")
-			must(t, err)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-			if got := events(t, s, "r1"); len(got) != 2 {
-				t.Errorf("its events are %v", got)
-			}
-			totals, err := s.Totals(t.Context())
-			must(t, err)
-			if diff := cmp.Diff(Totals{Runs: 2, Unfinished: 1, DiskBytes: 10}, totals); diff != "" {
-				t.Error(diff)
-			}
-			open, err := s.Unfinished(t.Context())
-			must(t, err)
-			if len(open) != 1 || open[0].ID != "r2" {
-				t.Errorf("unfinished: %+v", open)
-			}
-			must(t, s.Save(t.Context(), ended(open[0]), event("x")))
-			must(t, s.Delete(t.Context(), "r1", "r2"))
-			healthy(t, path)
-		})
+	defer func() { must(t, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		must(t, rows.Scan(&text))
+		text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
+		text = strings.Join(strings.Fields(text), " ")
+		all = append(all, regexp.MustCompile(` ?([(),]) ?`).ReplaceAllString(text, "$1"))
+	}
+	must(t, rows.Err())
+	return all
+}
+
+func TestTheSchemaIsThatOfTenMigrations(t *testing.T) {
+	t.Parallel()
+	made, migrated := filepath.Join(t.TempDir(), "aod.db"), filepath.Join(t.TempDir(), "aod.db")
+	must(t, openAt(t, made).Close())
+	rawExec(t, migrated, readTestdata(t, "migrations.sql"))
+	want := schemaOf(t, migrated)
+	if diff := cmp.Diff(want, schemaOf(t, made)); diff != "" || len(want) < 40 {
+		t.Errorf("of %d: %s", len(want), diff)
 	}
 }
 
-func TestMigratingAgainChangesNothing(t *testing.T) {
+func TestADatabaseOfVersionTenOpens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path)
+	s := openAt(t, path)
+	want := ended(aRun(0))
+	want.ID, want.Root, want.Output = "r1", "r1", []byte(`{"out":1}`)
+	want.Record = []byte(`{"n":1}`)
+	got, err := s.Run(t.Context(), "r1")
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := events(t, s, "r1"); len(got) != 2 {
+		t.Errorf("its events are %v", got)
+	}
+	totals, err := s.Totals(t.Context())
+	must(t, err)
+	if diff := cmp.Diff(Totals{Runs: 2, Unfinished: 1, DiskBytes: 10}, totals); diff != "" {
+		t.Error(diff)
+	}
+	open, err := s.Unfinished(t.Context())
+	must(t, err)
+	if len(open) != 1 || open[0].ID != "r2" {
+		t.Errorf("unfinished: %+v", open)
+	}
+	must(t, s.Save(t.Context(), ended(open[0]), event("x")))
+	must(t, s.Delete(t.Context(), "r1", "r2"))
+	healthy(t, path)
+}
+
+func TestOpeningAgainChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "aod.db")
 	for range 3 {
 		s := openAt(t, path)

@@ -63,11 +63,11 @@ func TestADatabaseGivesTheRoomOfWhatIsRemovedBack(t *testing.T) {
 	}
 }
 
-// older is a database of an older version, which gives nothing back, with some runs.
+// older is a database that was made by an older AOD, and gives nothing back, with some runs.
 func older(t *testing.T) (s *Store, log *testkit.Log, ids []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "aod.db")
-	makeVersion(t, path, 1)
+	makeTen(t, path)
 	log = &testkit.Log{}
 	s, err := Open(path, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	must(t, err)

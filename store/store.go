@@ -27,12 +27,11 @@ type Options struct {
 	NotEmpty bool         // the database has content: an empty file in its place is damage
 }
 
-// Open opens the database at path, looks it through for damage as far as that goes in its
-// time, and migrates it to this version. A missing file is made with mode 0600, and its
-// directory with mode 0700 if only that is missing. The error is a fault: Unsupported for a
-// file of a newer version, Conflict for a database of something else, Unavailable for one that
-// can't be opened. A damaged one is opened: what can be read of it is, every write is refused,
-// and Health says why.
+// Open opens the database at path, and looks it through for damage as far as that goes in its
+// time. A missing file is made with mode 0600, and its directory with mode 0700 if only that is
+// missing. The error is a fault: Unsupported for a file of another version, Conflict for a database
+// of something else, Unavailable for one that can't be opened. A damaged one is opened: what can be
+// read of it is, every write is refused, and Health says why.
 func Open(path string, opts Options) (*Store, error) {
 	logger := opts.Logger
 	if logger == nil {

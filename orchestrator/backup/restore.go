@@ -28,7 +28,7 @@ type Restored struct {
 // Restore makes the home that a backup holds. It becomes the home when it is whole, checked and
 // on the disk. A home with anything of a server in it is a Conflict, unless force moves it
 // aside; its token and its owner are taken over. The error is a fault: Conflict while a server
-// has the home, Input for a file that is no whole backup, Unsupported for one of a newer AOD.
+// has the home, Input for a file that is no whole backup, Unsupported for one of another version.
 func Restore(ctx context.Context, home, file string, force bool) (done Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(home), 0o700); err != nil {
 		return done, run.StorageFault(err)
@@ -84,7 +84,7 @@ func unlock(lock *os.File) error {
 	return lock.Close()
 }
 
-// checkRestored looks a store through, migrates it to this version, and counts its runs.
+// checkRestored looks a store through, and counts its runs.
 func checkRestored(ctx context.Context, path string) (runs int64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, notBackup(err)

@@ -1,0 +1,334 @@
+-- Times are nanoseconds since 1970 (UTC); 0 is no time.
+
+CREATE TABLE runs (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT    NOT NULL UNIQUE,
+  unit        TEXT    NOT NULL,
+  kind        TEXT    NOT NULL,
+  parent      TEXT    NOT NULL, -- '' for a root; no reference: a parent may be deleted first
+  root        TEXT    NOT NULL,
+  state       TEXT    NOT NULL,
+  finished    INTEGER NOT NULL CHECK (finished IN (0, 1)),
+  created_at  INTEGER NOT NULL,
+  finished_at INTEGER NOT NULL,
+  disk_bytes  INTEGER NOT NULL,
+  record      BLOB,
+  private     BLOB
+) STRICT;
+
+-- Every index ends in the order of the lists: created_at, then (as in any index) seq.
+CREATE INDEX runs_by_time       ON runs (created_at);
+CREATE INDEX runs_by_unit       ON runs (unit, created_at);
+CREATE INDEX runs_by_state      ON runs (state, created_at);
+CREATE INDEX runs_by_unit_state ON runs (unit, state, created_at);
+CREATE INDEX runs_by_root       ON runs (root, created_at);
+CREATE INDEX runs_by_parent     ON runs (parent, created_at) WHERE parent <> '';
+CREATE INDEX runs_unfinished    ON runs (created_at) WHERE finished = 0;
+CREATE INDEX runs_finished      ON runs (finished_at) WHERE finished = 1;
+
+-- Large and seldom wanted: beside the rows, so that they don't slow a list or a save.
+CREATE TABLE inputs (
+  run  INTEGER PRIMARY KEY REFERENCES runs (seq) ON DELETE CASCADE,
+  data BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE outputs (
+  run  INTEGER PRIMARY KEY REFERENCES runs (seq) ON DELETE CASCADE,
+  data BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE events (
+  run  INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  seq  INTEGER NOT NULL, -- 1, 2, 3, ... within the run
+  at   INTEGER NOT NULL,
+  type TEXT    NOT NULL,
+  data BLOB,
+  PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE keys (
+  value       TEXT    NOT NULL PRIMARY KEY,
+  fingerprint TEXT    NOT NULL,
+  run         INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX keys_by_run ON keys (run);
+
+-- One row, kept by the triggers, so that nobody has to count.
+CREATE TABLE totals (
+  runs       INTEGER NOT NULL,
+  unfinished INTEGER NOT NULL,
+  disk_bytes INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO totals VALUES (0, 0, 0);
+
+CREATE TRIGGER runs_counted AFTER INSERT ON runs BEGIN
+  UPDATE totals SET runs = runs + 1, unfinished = unfinished + (NEW.finished = 0), disk_bytes = disk_bytes + NEW.disk_bytes;
+END;
+
+CREATE TRIGGER runs_recounted AFTER UPDATE OF finished, disk_bytes ON runs
+WHEN OLD.finished <> NEW.finished OR OLD.disk_bytes <> NEW.disk_bytes BEGIN
+  UPDATE totals SET unfinished = unfinished + (NEW.finished = 0) - (OLD.finished = 0), disk_bytes = disk_bytes + NEW.disk_bytes - OLD.disk_bytes;
+END;
+
+CREATE TRIGGER runs_discounted AFTER DELETE ON runs BEGIN
+  UPDATE totals SET runs = runs - 1, unfinished = unfinished - (OLD.finished = 0), disk_bytes = disk_bytes - OLD.disk_bytes;
+END;
+-- What clients say of their runs. created_at is the run's, so that a list by a value has
+-- its order from the index.
+CREATE TABLE metadata (
+  run        INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  key        TEXT    NOT NULL,
+  value      TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX metadata_by_value ON metadata (key, value, created_at, run);
+-- What runs asked of models. A row is written before the request is forwarded, with the
+-- worst that it can cost, and again when it is known what was spent: settled is 1 then.
+-- Tokens and costs (billionths of the currency) are whole numbers.
+CREATE TABLE model_calls (
+  run       INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  n         INTEGER NOT NULL, -- 1, 2, 3, ... within the run
+  at        INTEGER NOT NULL,
+  tokens    INTEGER NOT NULL,
+  cost      INTEGER NOT NULL,
+  settled   INTEGER NOT NULL CHECK (settled IN (0, 1)),
+  estimated INTEGER NOT NULL CHECK (estimated IN (0, 1)),
+  data      BLOB, -- the call as its clients see it
+  PRIMARY KEY (run, n)
+) STRICT, WITHOUT ROWID;
+-- The steps of flows: the ends of nodes, of their tries and items, and what waits. The
+-- documents are of package flow. seq grows with each change of a row, so that whoever has
+-- read up to one number finds all that came later.
+CREATE TABLE steps (
+  run     INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  seq     INTEGER NOT NULL,
+  address TEXT    NOT NULL,
+  try     INTEGER NOT NULL,
+  state   TEXT    NOT NULL,
+  call    TEXT    NOT NULL, -- the id of the run that it called; no reference: that may be deleted first
+  cached  INTEGER NOT NULL CHECK (cached IN (0, 1)),
+  action  TEXT    NOT NULL,
+  delta   BLOB,
+  value   BLOB,
+  error   BLOB,
+  until   INTEGER NOT NULL,
+  began   INTEGER NOT NULL,
+  ended   INTEGER NOT NULL,
+  PRIMARY KEY (run, address, try)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX steps_by_seq ON steps (run, seq);
+
+-- What runs ask people. A question is open until it is answered or closed, and its run goes
+-- on. The answer is stored before anything is done about it.
+CREATE TABLE questions (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT    NOT NULL UNIQUE,
+  run         INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  address     TEXT    NOT NULL,
+  text        TEXT    NOT NULL,
+  show        BLOB,
+  form        BLOB,
+  answers     BLOB    NOT NULL,
+  until       INTEGER NOT NULL,
+  asked_at    INTEGER NOT NULL,
+  answered_at INTEGER NOT NULL,
+  answer      BLOB,
+  closed_at   INTEGER NOT NULL,
+  UNIQUE (run, address)
+) STRICT;
+
+CREATE INDEX questions_open ON questions (seq) WHERE answered_at = 0 AND closed_at = 0;
+-- What kind of question it is; '' of a node of a flow.
+ALTER TABLE questions ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+
+CREATE INDEX questions_open_of ON questions (run) WHERE answered_at = 0 AND closed_at = 0;
+
+-- The units that were switched off.
+CREATE TABLE disabled_units (
+  unit TEXT    PRIMARY KEY,
+  at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+-- Conversations with agents: each of a session's turns is a run. A session that isn't closed
+-- stays with its version of the unit. The private part is the orchestrator's.
+CREATE TABLE sessions (
+  seq        INTEGER PRIMARY KEY,
+  id         TEXT    NOT NULL UNIQUE,
+  unit       TEXT    NOT NULL,
+  version    TEXT    NOT NULL,
+  turns      INTEGER NOT NULL,
+  closed     INTEGER NOT NULL CHECK (closed IN (0, 1)),
+  reason     TEXT    NOT NULL, -- why it is closed
+  created_at INTEGER NOT NULL,
+  used_at    INTEGER NOT NULL,
+  private    BLOB
+) STRICT;
+
+CREATE INDEX sessions_open    ON sessions (seq) WHERE closed = 0;
+CREATE INDEX sessions_closed  ON sessions (used_at) WHERE closed = 1;
+CREATE INDEX sessions_by_unit ON sessions (unit, seq);
+
+ALTER TABLE runs ADD COLUMN session TEXT NOT NULL DEFAULT ''; -- '' for none; no reference: a session may be deleted first
+ALTER TABLE runs ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
+
+CREATE INDEX runs_by_session ON runs (session, created_at) WHERE session <> '';
+-- Schedules start runs of a unit at given times. Up to until_planned every time was looked at: an
+-- occurrence is stored with that, and with its run, in one transaction.
+CREATE TABLE schedules (
+  seq           INTEGER PRIMARY KEY,
+  name          TEXT    NOT NULL UNIQUE,
+  unit          TEXT    NOT NULL,
+  spec          BLOB    NOT NULL, -- JSON, without the input
+  input         BLOB,
+  files         TEXT    NOT NULL, -- the directory of its files; '' for none
+  paused        INTEGER NOT NULL CHECK (paused IN (0, 1)),
+  until_planned INTEGER NOT NULL,
+  fired         INTEGER NOT NULL, -- how many occurrences it has had
+  created_at    INTEGER NOT NULL,
+  changed_at    INTEGER NOT NULL,
+  private       BLOB
+) STRICT;
+
+CREATE TABLE occurrences (
+  seq      INTEGER PRIMARY KEY,
+  schedule INTEGER NOT NULL REFERENCES schedules (seq) ON DELETE CASCADE,
+  planned  INTEGER NOT NULL,
+  fired    INTEGER NOT NULL,
+  late_ms  INTEGER NOT NULL,
+  outcome  TEXT    NOT NULL,
+  run      TEXT    NOT NULL, -- '' for none; no reference: a run may be pruned first
+  reason   TEXT    NOT NULL,
+  manual   INTEGER NOT NULL CHECK (manual IN (0, 1)),
+  UNIQUE (schedule, planned)
+) STRICT;
+
+CREATE INDEX occurrences_by_schedule ON occurrences (schedule, seq);
+CREATE INDEX occurrences_waiting     ON occurrences (schedule, seq) WHERE outcome = 'waiting';
+
+ALTER TABLE runs ADD COLUMN schedule TEXT NOT NULL DEFAULT ''; -- '' for none; no reference: a schedule may be deleted first
+
+CREATE INDEX runs_by_schedule ON runs (schedule, created_at) WHERE schedule <> '';
+-- To which conversation or group a run's client counts it; '' for none.
+ALTER TABLE runs ADD COLUMN context TEXT NOT NULL DEFAULT '';
+
+-- When a run that nobody called last entered a state, as it was stored: of two changes the later
+-- one has the greater number, whatever the clock did. 0 of a run that another one called.
+ALTER TABLE runs ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+
+UPDATE runs SET changed_at = max(created_at, coalesce((SELECT max(at) FROM events WHERE run = runs.seq AND type = 'state'), 0))
+  WHERE parent = '';
+
+CREATE INDEX runs_by_context            ON runs (context, created_at) WHERE context <> '';
+CREATE INDEX runs_changed_by_context    ON runs (context, changed_at) WHERE context <> '' AND parent = '';
+CREATE INDEX runs_changed_by_state      ON runs (state, changed_at) WHERE parent = '';
+CREATE INDEX runs_changed_by_unit_state ON runs (unit, state, changed_at) WHERE parent = '';
+
+-- The greatest of these numbers.
+ALTER TABLE totals ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+
+UPDATE totals SET changed_at = (SELECT coalesce(max(changed_at), 0) FROM runs);
+
+-- In which state such a run was from when on: a list shows the runs as they were when its first
+-- page was read.
+CREATE TABLE changes (
+  run   INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  at    INTEGER NOT NULL,
+  state TEXT    NOT NULL,
+  PRIMARY KEY (run, at)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO changes SELECT seq, changed_at, state FROM runs WHERE parent = '' AND finished = 0;
+
+-- What was said to runs, and what they gave before their end; and where their attempts ended.
+CREATE INDEX events_told ON events (run, type, seq) WHERE type IN ('message', 'artifact', 'attempt');
+
+-- How many runs that nobody called there are, kept by the triggers, so that nobody has to count.
+CREATE TABLE run_counts (
+  unit  TEXT    NOT NULL,
+  state TEXT    NOT NULL,
+  runs  INTEGER NOT NULL,
+  PRIMARY KEY (unit, state)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO run_counts SELECT unit, state, count(*) FROM runs WHERE parent = '' GROUP BY unit, state;
+
+CREATE TRIGGER runs_came AFTER INSERT ON runs WHEN NEW.parent = '' BEGIN
+  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_moved AFTER UPDATE OF state ON runs WHEN NEW.parent = '' AND OLD.state <> NEW.state BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
+  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
+END;
+-- A push tells a receiver what happens in a run, one event after the other. A delivery is stored
+-- with its event, in one transaction.
+CREATE TABLE pushes (
+  seq         INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: a late word on one that was removed is of no other
+  run         INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+  id          TEXT    NOT NULL,
+  url         TEXT    NOT NULL,
+  host        TEXT    NOT NULL, -- of the url
+  token       TEXT    NOT NULL, -- '' for none
+  scheme      TEXT    NOT NULL, -- '' for none
+  credentials TEXT    NOT NULL,
+  created_at  INTEGER NOT NULL,
+  waiting     INTEGER NOT NULL DEFAULT 0, -- deliveries to come; kept by the triggers
+  next_at     INTEGER NOT NULL DEFAULT 0, -- the first of them isn't tried before
+  tried_at    INTEGER NOT NULL DEFAULT 0, -- the last try
+  status      INTEGER NOT NULL DEFAULT 0, -- its answer's; 0 for none
+  given_up_at INTEGER NOT NULL DEFAULT 0, -- 0: it goes on
+  reason      TEXT    NOT NULL DEFAULT '',
+  UNIQUE (run, id)
+) STRICT;
+
+CREATE INDEX pushes_due ON pushes (next_at) WHERE waiting > 0;
+
+CREATE TABLE deliveries (
+  push      INTEGER NOT NULL REFERENCES pushes (seq) ON DELETE CASCADE,
+  event     INTEGER NOT NULL, -- of the push's run
+  at        INTEGER NOT NULL, -- when the event was
+  tries     INTEGER NOT NULL DEFAULT 0,
+  ended_at  INTEGER NOT NULL DEFAULT 0, -- 0: it waits
+  delivered INTEGER NOT NULL DEFAULT 0 CHECK (delivered IN (0, 1)),
+  PRIMARY KEY (push, event)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX deliveries_waiting ON deliveries (push, event) WHERE ended_at = 0;
+
+ALTER TABLE totals ADD COLUMN push_backlog INTEGER NOT NULL DEFAULT 0; -- deliveries that wait
+
+CREATE TRIGGER deliveries_counted AFTER INSERT ON deliveries WHEN NEW.ended_at = 0 BEGIN
+  UPDATE pushes SET next_at = iif(waiting = 0, NEW.at, next_at), waiting = waiting + 1 WHERE seq = NEW.push;
+  UPDATE totals SET push_backlog = push_backlog + 1;
+END;
+
+CREATE TRIGGER deliveries_recounted AFTER UPDATE OF ended_at ON deliveries WHEN OLD.ended_at = 0 AND NEW.ended_at <> 0 BEGIN
+  UPDATE pushes SET waiting = waiting - 1 WHERE seq = NEW.push;
+  UPDATE totals SET push_backlog = push_backlog - 1;
+END;
+
+CREATE TRIGGER deliveries_discounted AFTER DELETE ON deliveries WHEN OLD.ended_at = 0 BEGIN
+  UPDATE pushes SET waiting = waiting - 1 WHERE seq = OLD.push;
+  UPDATE totals SET push_backlog = push_backlog - 1;
+END;
+-- The name of the token with which a run or a session was made; '' for none. Those who may see
+-- their own alone are shown by it. A run whose record can't be read is nobody's, and so is a
+-- session without a turn.
+ALTER TABLE runs ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+
+UPDATE runs SET made_by = coalesce(CAST(record AS TEXT) ->> '$.by', '')
+  WHERE instr(record, CAST('"by":' AS BLOB)) > 0 AND json_valid(CAST(record AS TEXT));
+
+UPDATE sessions SET made_by = coalesce(
+  (SELECT made_by FROM runs WHERE session = sessions.id AND session <> '' ORDER BY created_at LIMIT 1), '');
+
+CREATE INDEX runs_changed_by_maker_state ON runs (made_by, state, changed_at) WHERE made_by <> '' AND parent = '';

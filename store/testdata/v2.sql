@@ -1,9 +1,0 @@
--- What a database of version 1 may have in it. Never changed.
-INSERT INTO runs (seq, id, unit, kind, parent, root, state, finished, created_at, finished_at, disk_bytes, record, private) VALUES
-  (1, 'r1', 'hello', 'capsule', '', 'r1', 'completed', 1, 1767323045000000678, 1767323105000000678, 7, CAST('{"n":1}' AS BLOB), CAST('{"p":1}' AS BLOB)),
-  (2, 'r2', 'hello', 'capsule', 'r1', 'r1', 'running', 0, 1767323046000000678, 0, 3, CAST('{"n":2}' AS BLOB), NULL);
-INSERT INTO inputs VALUES (1, CAST('{"in":1}' AS BLOB));
-INSERT INTO outputs VALUES (1, CAST('{"out":1}' AS BLOB));
-INSERT INTO events VALUES (1, 1, 1767323045000000678, 'state', CAST('{}' AS BLOB)), (1, 2, 1767323045000000678, 'end', NULL);
-INSERT INTO keys VALUES ('k1', 'f1', 1);
-INSERT INTO metadata VALUES (1, 'user_id', 'ada', 1767323045000000678), (2, 'user_id', 'bob', 1767323046000000678);
