@@ -78,6 +78,24 @@ type Schedule struct {
 	ChangedAt time.Time     `json:"changed_at"`
 }
 
+// ScheduleChange says what becomes of a schedule.
+type ScheduleChange string
+
+// What becomes of a schedule. A server answers all but the last.
+const (
+	ScheduleMade      ScheduleChange = "made"
+	ScheduleChanged   ScheduleChange = "changed"
+	ScheduleUnchanged ScheduleChange = "unchanged"
+	ScheduleRemoved   ScheduleChange = "removed"
+)
+
+// PlannedSchedule says what would become of a schedule that is put: what PUT
+// /v1/schedules/{name}?dry_run=true answers.
+type PlannedSchedule struct {
+	Name   string         `json:"name"`
+	Change ScheduleChange `json:"change"`
+}
+
 // OccurrenceOutcome says what became of an occurrence.
 type OccurrenceOutcome string
 

@@ -28,18 +28,35 @@ func (c *Client) AddSchedule(ctx context.Context, name string, spec api.Schedule
 	return c.putSchedule(ctx, r, spec, files)
 }
 
+// TrySchedule says what PutSchedule would do, or returns the error that it would have. Nothing is
+// changed.
+func (c *Client) TrySchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (would api.PlannedSchedule, err error) {
+	r, err := withSchedule(toSchedule(http.MethodPut, name), spec, files)
+	if err != nil {
+		return would, err
+	}
+	r.query = url.Values{"dry_run": {"true"}}
+	return got[api.PlannedSchedule](ctx, c, r)
+}
+
 func (c *Client) putSchedule(ctx context.Context, r request, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
-	if len(files) == 0 {
-		r = r.with(spec)
-	} else {
-		raw, err := json.Marshal(spec)
-		if err != nil {
-			return schedule, false, fault.Wrap(fault.Input, err, "the schedule can't be written as JSON")
-		}
-		r = r.withForm([]field{{"schedule", string(raw)}}, files, nil)
+	if r, err = withSchedule(r, spec, files); err != nil {
+		return schedule, false, err
 	}
 	status, err := c.call(ctx, r, &schedule)
 	return schedule, err == nil && status == http.StatusCreated, err
+}
+
+// withSchedule is a request with a specification and files.
+func withSchedule(r request, spec api.ScheduleSpec, files []InputFile) (request, error) {
+	if len(files) == 0 {
+		return r.with(spec), nil
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return r, fault.Wrap(fault.Input, err, "the schedule can't be written as JSON")
+	}
+	return r.withForm([]field{{"schedule", string(raw)}}, files, nil), nil
 }
 
 // Schedule returns a schedule as it is now, or a NotFound fault.

@@ -25,3 +25,17 @@ func TestAddSchedule(t *testing.T) {
 		t.Errorf("put: %+v, %v, %v", got, created, err)
 	}
 }
+
+func TestTrySchedule(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPut || r.URL.RequestURI() != "/v1/schedules/one?dry_run=true" {
+			t.Errorf("asked by %s %s", r.Method, r.URL.RequestURI())
+		}
+		answer(http.StatusOK, "application/json", `{"name":"one","change":"changed"}`)(w, r)
+	})
+	would, err := c.TrySchedule(t.Context(), "one", api.ScheduleSpec{Unit: "hello", Every: "1h"}, nil)
+	if want := (api.PlannedSchedule{Name: "one", Change: api.ScheduleChanged}); err != nil || would != want {
+		t.Errorf("%+v, %v", would, err)
+	}
+}

@@ -124,12 +124,12 @@ func (a *app) addSchedule(ctx context.Context, name string, flags scheduleFlags)
 	if flags.json {
 		return a.stdout.json(schedule)
 	}
-	verb := unchanged
+	verb := api.ScheduleUnchanged
 	switch {
 	case created:
-		verb = made
+		verb = api.ScheduleMade
 	case flags.replace:
-		verb = changed
+		verb = api.ScheduleChanged
 	}
 	a.note("%s %s%s", verb, name, nextText(schedule))
 	return nil

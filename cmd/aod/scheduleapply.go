@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,7 +56,7 @@ func (a *app) applySchedules(ctx context.Context, flags scheduleApplyFlags) erro
 		return err
 	}
 	for _, step := range plan {
-		if step.verb == removed && !flags.prune {
+		if step.change == api.ScheduleRemoved && !flags.prune {
 			a.note("%s is not in the file; --prune removes it", printable(step.name))
 			continue
 		}
@@ -73,26 +72,18 @@ func (a *app) applySchedules(ctx context.Context, flags scheduleApplyFlags) erro
 	return nil
 }
 
-// What becomes of a schedule.
-const (
-	made      = "made"
-	changed   = "changed"
-	unchanged = "unchanged"
-	removed   = "removed"
-)
-
 // scheduleStep is what is to become of a schedule.
 type scheduleStep struct {
 	wantedSchedule
-	verb string
+	change api.ScheduleChange
 }
 
 func (s scheduleStep) take(ctx context.Context, server *client.Client) error {
 	var err error
-	switch s.verb {
-	case made, changed:
+	switch s.change {
+	case api.ScheduleMade, api.ScheduleChanged:
 		_, _, err = server.PutSchedule(ctx, s.name, s.spec, s.files)
-	case removed:
+	case api.ScheduleRemoved:
 		err = server.DeleteSchedule(ctx, s.name)
 	}
 	return err
@@ -100,92 +91,75 @@ func (s scheduleStep) take(ctx context.Context, server *client.Client) error {
 
 func (a *app) showStep(s scheduleStep, flags scheduleApplyFlags) error {
 	if flags.json {
-		return a.stdout.json(struct {
-			Name   string `json:"name"`
-			Change string `json:"change"`
-		}{s.name, s.verb})
+		return a.stdout.json(api.PlannedSchedule{Name: s.name, Change: s.change})
 	}
-	verb := s.verb
-	if flags.check && verb != unchanged {
+	verb := string(s.change)
+	if flags.check && s.change != api.ScheduleUnchanged {
 		verb = "to be " + verb
 	}
 	a.stdout.line("%s %s", verb, printable(s.name))
 	return nil
 }
 
-// planSchedules compares a file with what a server has. What the server would refuse for its times
-// or its unit is found here, before anything is changed.
+// planSchedules has a server say what is to become of each schedule of a file: what it would refuse
+// is found here, before anything is changed. Removals come last.
 func planSchedules(ctx context.Context, server *client.Client, file *schedulesFile) (plan []scheduleStep, err error) {
-	there := map[string]bool{}
+	gone, err := strangers(ctx, server, file)
+	if err != nil {
+		return nil, err
+	}
+	for _, wanted := range file.schedules { // by name
+		would, err := server.TrySchedule(ctx, wanted.name, wanted.spec, wanted.files)
+		if err != nil && !isOfSchedule(err) {
+			return nil, err
+		}
+		file.refuse(wanted.name, err)
+		plan = append(plan, scheduleStep{wanted, would.Change})
+	}
+	for _, name := range gone {
+		plan = append(plan, scheduleStep{wantedSchedule{name: name}, api.ScheduleRemoved})
+	}
+	return plan, file.err()
+}
+
+// strangers returns the names of a server's schedules that a file doesn't name, in order.
+func strangers(ctx context.Context, server *client.Client, file *schedulesFile) (names []string, err error) {
 	for s, err := range server.Schedules(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		there[s.Name] = true
-	}
-	units, err := server.Units(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, wanted := range file.schedules {
-		step := scheduleStep{wanted, made}
-		if there[wanted.name] {
-			if step.verb, err = wanted.changeOn(ctx, server); err != nil {
-				return nil, err
-			}
+		if !slices.ContainsFunc(file.schedules, func(w wantedSchedule) bool { return w.name == s.Name }) {
+			names = append(names, s.Name)
 		}
-		delete(there, wanted.name)
-		if step.verb != unchanged {
-			if err := file.preview(ctx, server, wanted, units); err != nil {
-				return nil, err
-			}
-		}
-		plan = append(plan, step)
 	}
-	for name := range there {
-		plan = append(plan, scheduleStep{wantedSchedule{name: name}, removed})
-	}
-	slices.SortFunc(plan, compareSteps)
-	return plan, file.err()
+	slices.Sort(names)
+	return names, nil
 }
 
-// compareSteps has removals come last, and else goes by name.
-func compareSteps(x, y scheduleStep) int {
-	if gone := x.verb == removed; gone != (y.verb == removed) {
-		if gone {
-			return 1
-		}
-		return -1
+// isOfSchedule reports whether a server's refusal is about one schedule, and others may be asked for.
+func isOfSchedule(err error) bool {
+	kinds := []fault.Kind{
+		fault.Input, fault.BadRequest, fault.TooLarge, fault.Unsupported, fault.NotFound, fault.Disabled, fault.Conflict, fault.Capsule,
 	}
-	return cmp.Compare(x.name, y.name)
+	return slices.ContainsFunc(kinds, func(k fault.Kind) bool { return fault.Is(err, k) })
 }
 
-// preview reports what is wrong with the unit or the times of a schedule. The error is that of
-// asking.
-func (f *schedulesFile) preview(ctx context.Context, server *client.Client, wanted wantedSchedule, units []api.Unit) error {
-	pointer := "/" + strictjson.Escape(wanted.name)
-	i := slices.IndexFunc(units, func(u api.Unit) bool { return u.Name == wanted.spec.Unit })
-	switch {
-	case i < 0:
-		f.report(pointer+"/unit", "`aod units` lists what the server has", "%s: there is no unit %s", wanted.name, fault.Quote(wanted.spec.Unit))
-	case units[i].Disabled:
-		f.report(pointer+"/unit", "aod units enable "+wanted.spec.Unit, "%s: the unit %s is disabled", wanted.name, fault.Quote(wanted.spec.Unit))
+// refuse reports what a server says against a schedule; a nil error is nothing.
+func (f *schedulesFile) refuse(name string, err error) {
+	if err == nil {
+		return
 	}
-	times, err := server.PreviewTimes(ctx, wanted.spec, 1)
-	if err == nil && len(times) == 0 {
-		f.report(pointer, "name a later time", "%s: it would never come", wanted.name)
-	}
-	if !fault.Is(err, fault.Input) {
-		return err
-	}
-	public := fault.Public(err)
-	if len(public.Findings) == 0 {
-		f.report(pointer, public.Hint, "%s: %s", wanted.name, public.Msg)
-	}
+	public, pointer := fault.Public(err), "/"+strictjson.Escape(name)
 	for _, found := range public.Findings {
-		f.report(pointer+found.Pointer, found.Hint, "%s: %s", wanted.name, found.Message)
+		f.report(pointer+found.Pointer, found.Hint, "%s: %s: %s", name, found.Pointer, found.Message)
 	}
-	return nil
+	if len(public.Findings) > 0 {
+		return
+	}
+	if public.Kind == fault.NotFound || public.Kind == fault.Disabled {
+		pointer += "/unit"
+	}
+	f.report(pointer, public.Hint, "%s: %s", name, public.Msg)
 }
 
 // within says which schedule of the file a server's refusal is about.

@@ -34,7 +34,7 @@ func scheduleName(c echo.Context) (string, error) {
 	return name, nil
 }
 
-// putSchedule makes a schedule, or gives one another specification.
+// putSchedule makes a schedule, or gives one another specification; or it says what would be done.
 func (a *API) putSchedule(c echo.Context) error {
 	name, err := param(c, "name")
 	if err != nil {
@@ -47,6 +47,11 @@ func (a *API) putSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	q := queryOf(c, "dry_run")
+	dry := q.flag("dry_run")
+	if q.err != nil {
+		return q.err
+	}
 	spec, files, err := a.scheduleOf(c)
 	if err != nil {
 		return err
@@ -55,11 +60,16 @@ func (a *API) putSchedule(c echo.Context) error {
 		a.release(c, files)
 		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
 	}
+	// Each of these owns the files from here, even if it fails.
+	if dry {
+		would, err := a.svc.Schedules().Try(c.Request().Context(), name, spec, files, onlyNew)
+		return stored(c, "/v1/schedules/"+name, would, false, err)
+	}
 	put := a.svc.Schedules().Put
 	if onlyNew {
 		put = a.svc.Schedules().Add
 	}
-	schedule, created, err := put(c.Request().Context(), name, spec, files) // it owns the files from here, even if it fails
+	schedule, created, err := put(c.Request().Context(), name, spec, files)
 	return stored(c, "/v1/schedules/"+name, schedule, created, err)
 }
 

@@ -96,6 +96,45 @@ func TestOfSchedulesThatMustBeNewOneIsMade(t *testing.T) {
 	s.do("PUT", to, body(mine+1)).wants(t, 200)
 }
 
+func TestADryRunSaysWhatAPutWouldDo(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	const to, dry = "/v1/schedules/one", "/v1/schedules/one?dry_run=true"
+	would := func(body string, header ...string) api.ScheduleChange {
+		t.Helper()
+		planned := decode[api.PlannedSchedule](t, s.do("PUT", dry, body, header...).wants(t, 200))
+		if planned.Name != "one" {
+			t.Errorf("it speaks of %q", planned.Name)
+		}
+		return planned.Change
+	}
+	hourly := `{"unit":"actor","every":"1h"}`
+	if got := would(hourly); got != api.ScheduleMade {
+		t.Errorf("a new one is to be %s", got)
+	}
+	s.do("GET", to, "").wants(t, 404)
+	s.do("PUT", to, hourly).wants(t, 201)
+	if got := would(`{"every":"60m","unit":"actor","jitter":"0s"}`, "If-None-Match: *"); got != api.ScheduleUnchanged {
+		t.Errorf("the same is to be %s", got)
+	}
+	if got := would(`{"unit":"actor","every":"2h"}`); got != api.ScheduleChanged {
+		t.Errorf("another one is to be %s", got)
+	}
+	body, header := formOf(t, part{"schedule", "", `{"unit":"actor","every":"1h","input":{"do":"files"}}`}, part{"doc", "f", "x"})
+	if got := would(body, header); got != api.ScheduleChanged {
+		t.Errorf("one with a file is to be %s", got)
+	}
+	s.spoolIsEmpty(t)
+	s.do("PUT", dry, `{"unit":"actor","every":"2h"}`, "If-None-Match: *").wants(t, 412)
+	s.do("PUT", dry, `{"unit":"nobody","every":"2h"}`).wants(t, 404)
+	s.do("PUT", dry, `{"unit":"actor","every":"2s"}`).wants(t, 422)
+	s.do("PUT", to+"?dry_run=maybe", hourly).wants(t, 400)
+	s.do("PUT", to+"?dry=true", hourly).wants(t, 400)
+	if got := decode[api.Schedule](t, s.do("GET", to, "").wants(t, 200)); got.Every != "1h" || !got.ChangedAt.Equal(got.CreatedAt) {
+		t.Errorf("it was changed: %+v", got)
+	}
+}
+
 func TestTimesAreToldBeforeThereIsASchedule(t *testing.T) {
 	s := newServer(t, nil)
 	times := decode[api.ScheduledTimes](t, s.do("POST", "/v1/schedules/preview?n=2", `{"cron":"0 9 * * *","timezone":"Europe/Berlin"}`).wants(t, 200)).Times

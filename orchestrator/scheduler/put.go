@@ -25,45 +25,84 @@ func (s *Scheduler) Add(ctx context.Context, name string, spec api.ScheduleSpec,
 	return s.put(ctx, name, spec, files, true)
 }
 
-func (s *Scheduler) put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (shown api.Schedule, created bool, err error) {
+// Try says what Put would do, and does nothing. The error is that of Put.
+func (s *Scheduler) Try(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (would api.PlannedSchedule, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
-	row, err := s.row(name, access.ClientOf(ctx), spec, files)
-	if err != nil {
-		return shown, false, err
-	}
-	if err := s.host.Admits(ctx); err != nil {
-		return shown, false, err
-	}
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
-	old, err := s.store.Schedule(ctx, name)
-	created = fault.Is(err, fault.NotFound)
-	if err != nil && !created {
-		return shown, false, err
-	}
-	was := storedSchedule{row: old}
-	if !created {
-		if _, err := s.known(ctx, name); err != nil {
-			return shown, false, fault.New(fault.Conflict, "the name %q is taken", name).WithHint("choose another one")
-		}
-		if was, err = readSchedule(old); err == nil && was.same(row) {
-			shown, err = s.Get(ctx, name)
-			return shown, false, err
-		}
-		if onlyNew {
-			return shown, false, fault.New(fault.Exists, "there is a schedule %q already", name).
-				WithHint("`aod schedule show %s` shows it; --replace, or no If-None-Match, gives it another specification", name)
-		}
-	}
-	plan, err := s.check(ctx, was, created, &row, spec, files)
+	p, err := s.propose(ctx, name, spec, files, onlyNew)
+	return api.PlannedSchedule{Name: name, Change: p.change}, err
+}
+
+func (s *Scheduler) put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (shown api.Schedule, created bool, err error) {
+	defer func() { err = errors.Join(err, files.Remove()) }()
+	s.table.changing.Lock()
+	defer s.table.changing.Unlock()
+	p, err := s.propose(ctx, name, spec, files, onlyNew)
 	if err != nil {
 		return shown, false, err
 	}
-	if err := s.save(ctx, was, row, plan, files); err != nil {
-		return shown, false, err
+	if p.change != api.ScheduleUnchanged {
+		if err := s.save(ctx, p.was, p.row, p.plan, files); err != nil {
+			return shown, false, err
+		}
 	}
 	shown, err = s.Get(ctx, name)
-	return shown, created, err
+	return shown, p.change == api.ScheduleMade, err
+}
+
+// proposal is what is to become of a schedule.
+type proposal struct {
+	change api.ScheduleChange
+	was    storedSchedule // nothing of a new one
+	row    store.Schedule
+	plan   *schedule.Plan // nil of one that is unchanged
+}
+
+// propose says what is to become of a schedule that is put, or why that is refused. It changes
+// nothing.
+func (s *Scheduler) propose(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (p proposal, err error) {
+	if p.row, err = s.row(name, access.ClientOf(ctx), spec, files); err != nil {
+		return p, err
+	}
+	if err := s.host.Admits(ctx); err != nil {
+		return p, err
+	}
+	was, there, err := s.standing(ctx, name)
+	if err != nil {
+		return p, err
+	}
+	switch p.was = was; {
+	case !there:
+		p.change = api.ScheduleMade
+	case was.same(spec, filesOf(files)):
+		p.change = api.ScheduleUnchanged
+		return p, nil
+	case onlyNew:
+		return p, fault.New(fault.Exists, "there is a schedule %q already", name).
+			WithHint("`aod schedule show %s` shows it; --replace, or no If-None-Match, gives it another specification", name)
+	default:
+		p.change = api.ScheduleChanged
+	}
+	p.plan, err = s.check(ctx, was, !there, &p.row, spec, files)
+	return p, err
+}
+
+// standing returns the schedule that has a name, if there is one. One that can't be read may be
+// replaced; one that the client of ctx may not know of is a Conflict.
+func (s *Scheduler) standing(ctx context.Context, name string) (was storedSchedule, there bool, err error) {
+	row, err := s.store.Schedule(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return was, false, nil
+	}
+	if err != nil {
+		return was, false, err
+	}
+	if _, err := s.known(ctx, name); err != nil {
+		return was, true, fault.New(fault.Conflict, "the name %q is taken", name).WithHint("choose another one")
+	}
+	was, _ = readSchedule(row)
+	return was, true, nil
 }
 
 // row checks what needs no look at anything else.

@@ -83,11 +83,6 @@ func (c storedSchedule) request(plan *schedule.Plan, files *spool.Spool) Request
 	return Request{Schedule: c.row.Name, Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout, Metadata: c.spec.Metadata, Unattended: !c.spec.Ask}
 }
 
-// same reports whether a schedule says and has what another row does.
-func (c storedSchedule) same(row store.Schedule) bool {
-	return bytes.Equal(c.row.Spec, row.Spec) && bytes.Equal(c.row.Input, row.Input) && bytes.Equal(c.row.Private, row.Private)
-}
-
 // sameTimes reports whether two specifications mean the same times.
 func sameTimes(a, b api.ScheduleSpec) bool {
 	at := func(t *time.Time) time.Time {
