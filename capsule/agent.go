@@ -3,9 +3,7 @@ package capsule
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,12 +60,12 @@ func (d *Directory) readAgent(c *Capsule) Kind {
 	c.Kind = KindCapsule
 	raw, ok := d.ReadFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
 	if !ok {
-		return d.kinds[c.Kind]
+		return kinds[c.Kind]
 	}
 	doc, findings := strictyaml.Parse(agentFile, raw)
 	if doc == nil {
 		d.findings = append(d.findings, findings...)
-		return d.kinds[c.Kind]
+		return kinds[c.Kind]
 	}
 	object, ok := doc.Value.(map[string]any)
 	if !ok && doc.Value != nil {
@@ -77,20 +75,20 @@ func (d *Directory) readAgent(c *Capsule) Kind {
 		object = map[string]any{}
 	}
 	d.yaml = doc
-	kind, problems := fillAgent(c, object, d.kinds)
+	kind, problems := fillAgent(c, object)
 	findings = append(findings, placed(problems, doc, "")...)
 	d.findings = append(d.findings, byLine(findings)...)
 	return kind
 }
 
 // fillAgent reads the values of agent.yaml, and returns its kind and what is wrong.
-func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, []fault.Finding) {
+func fillAgent(c *Capsule, object map[string]any) (Kind, []fault.Finding) {
 	file := decoded[agentYAML](object)
 	var u units
 	c.Version, c.Description = file.Version, file.Description
-	kind, ok := known[file.Kind]
+	kind, ok := kinds[file.Kind]
 	if !ok {
-		kind = known[KindCapsule]
+		kind = kinds[KindCapsule]
 	}
 	c.Kind = kind.Name
 	c.Agent = file.agent(&u, cmp.Or(kind.longest, maxTimeout))
@@ -106,17 +104,7 @@ func fillAgent(c *Capsule, object map[string]any, known map[string]Kind) (Kind, 
 	if c.Kind == KindAgent {
 		c.Wrapped = file.wrapped(&u, file.Upstreams)
 	}
-	return kind, append(agentShape().check(ofThisPackage(object, kind), u.findings), unused(c, kind, object)...)
-}
-
-// ofThisPackage leaves a kind out that the schema can't know.
-func ofThisPackage(object map[string]any, kind Kind) map[string]any {
-	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == kind.Name }) {
-		return object
-	}
-	object = maps.Clone(object)
-	delete(object, "kind")
-	return object
+	return kind, append(agentShape().check(object, u.findings), unused(c, kind, object)...)
 }
 
 // unused warns of what is set and heeded by nothing. Where there is no container, all that

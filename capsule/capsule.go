@@ -28,8 +28,6 @@ type Capsule struct {
 	Wrapped     *agent.Config   // of a unit of KindAgent; nil of others
 	Warnings    []fault.Finding // what is worth knowing and stops nothing
 
-	Definition any // what a kind of elsewhere has read; nil of the kinds of this package
-
 	dockerfile dockerfile
 	schema     []byte // the document of the contract; nil: it is in schema.json
 }

@@ -2,7 +2,7 @@ package capsule
 
 import "time"
 
-// The kinds of unit that a directory can hold, beside those that a Reader is told of.
+// The kinds of unit that a directory can hold.
 const (
 	KindCapsule = "capsule"
 	KindAU      = "au"     // an Agentic Unit: bytes on stdin, JSON on stdout
@@ -25,32 +25,15 @@ type Kind struct {
 	noReuse   string                                                // why reuse has no effect; "": it has
 }
 
-// kinds are those of this package.
-var kinds = []Kind{
-	{Name: KindCapsule, Read: readCapsule, settings: (*units).refuseOthers},
-	{Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
-	{Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
-	{Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
-	{Name: KindAgent, Read: readWrapped, settings: (*units).checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
-	{Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
+// kinds are those that there are, by their names.
+var kinds = map[string]Kind{
+	KindCapsule: {Name: KindCapsule, Read: readCapsule, settings: (*units).refuseOthers},
+	KindAU:      {Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
+	KindRemote:  {Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
+	KindMCP:     {Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
+	KindAgent:   {Name: KindAgent, Read: readWrapped, settings: (*units).checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
+	KindFlow:    {Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
 }
-
-// Reader reads the directories of units. It knows the kinds of this package and those that
-// it is told of.
-type Reader struct{ kinds map[string]Kind }
-
-// NewReader returns a Reader that knows more kinds.
-func NewReader(more ...Kind) *Reader {
-	r := &Reader{kinds: map[string]Kind{}}
-	for _, kind := range append(kinds[:len(kinds):len(kinds)], more...) {
-		r.kinds[kind.Name] = kind
-	}
-	return r
-}
-
-// Load reads the capsule in a directory, of one of the kinds of this package. See
-// Reader.Load.
-func Load(dir string) (*Capsule, error) { return NewReader().Load(dir) }
 
 // readCapsule reads what makes a directory a capsule's.
 func readCapsule(d *Directory, c *Capsule) {

@@ -19,7 +19,7 @@ const maxFindings = 200
 // Load reads the unit in a directory. The error is a *fault.Error: NotFound where
 // there is no directory, else Capsule, with every problem of the directory among its
 // Findings (at most 200, with one more that says so), each with its place and its mend.
-func (r *Reader) Load(dir string) (*Capsule, error) {
+func Load(dir string) (*Capsule, error) {
 	abs, err := existingDir(dir)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (r *Reader) Load(dir string) (*Capsule, error) {
 	}
 	defer src.close()
 
-	d := &Directory{source: src, kinds: r.kinds}
+	d := &Directory{source: src}
 	c := &Capsule{Dir: abs}
 	kind := d.readAgent(c)
 	kind.Read(d, c)
@@ -80,7 +80,6 @@ func bounded(findings []fault.Finding) []fault.Finding {
 // Directory is a unit's directory that is being read. It gathers what is wrong there.
 type Directory struct {
 	source   source
-	kinds    map[string]Kind
 	yaml     *strictyaml.Document // agent.yaml; nil: it can't be read
 	findings []fault.Finding
 }

@@ -141,7 +141,7 @@ func TestReuseThatNeverComesAboutIsAWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object, _ := strictyaml.Parse(agentFile, []byte("name: it\n"+c.agent))
 			var read Capsule
-			_, findings := fillAgent(&read, object.Value.(map[string]any), NewReader().kinds)
+			_, findings := fillAgent(&read, object.Value.(map[string]any))
 			if warned := len(findings) == 1 && findings[0].Warning && findings[0].Pointer == "/reuse"; warned != c.warned || len(findings) > 1 {
 				t.Errorf("%+v", findings)
 			}
@@ -397,7 +397,7 @@ func FuzzAgentYAML(f *testing.F) {
 		}
 		c := &Capsule{Dir: "/x"}
 		if object, ok := doc.Value.(map[string]any); ok {
-			_, findings := fillAgent(c, object, NewReader().kinds)
+			_, findings := fillAgent(c, object)
 			placed(findings, doc, "")
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
@@ -20,10 +19,9 @@ import (
 // Options are the settings of a Service or of Local. A zero field has the default that is
 // named with it.
 type Options struct {
-	Home    string          // a Service's directory, for it alone; the data directory of Local
-	Sources []string        // of a Service: directories of units, see registry.Options
-	Kinds   run.Kinds       // the kinds of unit that can be run
-	Reader  *capsule.Reader // of a Service: reads the directories of units; nil knows the kinds of package capsule
+	Home    string    // a Service's directory, for it alone; the data directory of Local
+	Sources []string  // of a Service: directories of units, see registry.Options
+	Kinds   run.Kinds // the kinds of unit that can be run
 	Logger  *slog.Logger
 	Limits  runtime.Limits // in force where a unit says nothing
 	Version string         // of the program, for the metrics

@@ -84,7 +84,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	s.compactStore()
 	s.journal = s.store
 	s.schedules = s.newSchedules()
-	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Reader: opts.Reader, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})
+	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})
 	if err != nil {
 		return nil, err
 	}

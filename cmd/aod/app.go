@@ -26,8 +26,6 @@ type app struct {
 
 	patches *container.Patches // of --watch; else nil
 
-	moreKinds []unitKind // in addition to the built-in ones
-
 	server    string // --server
 	tokenFile string // --token-file
 }

@@ -25,6 +25,8 @@ const (
 	usualRuns = 200
 	flockRuns = 50 // of a flow, with that of the flow itself
 
+	countFlow = `{nodes: {one: {set: {n: 1}}}, output: {n: "${{ state.n }}"}}` // needs no sandbox
+
 	loadPause = 200 * time.Millisecond // from one run to the next while the backup is made
 )
 
@@ -93,14 +95,12 @@ type wellUsed struct {
 
 func newWellUsed(t *testing.T) *wellUsed {
 	s := &wellUsed{newServer(t, "--concurrency", "8", "--queue", "100000"), t.TempDir()}
-	s.env = append(s.env, kindsVar+"=1")
 	s.addWorker("worker", "")
-	for _, name := range []string{"count", "other", "note"} {
-		writeSteps(t, s.units, name)
-	}
+	s.addFlow("count", "", countFlow)
+	s.addFlow("note", "", countFlow)
 	write(t, `{"input": {"type": "object", "properties": {"doc": {"type": "string", "format": "file_path"}}}, "output": {"type": "object"}}`,
 		s.units, "note", "schema.json")
-	s.addFlow("flock", "", fmt.Sprintf(`nodes: {each: {map: "${{ 1..%d }}", run: count, collect: "${{ out.begun }}"}}`, flockRuns-1))
+	s.addFlow("flock", "", fmt.Sprintf(`nodes: {each: {map: "${{ 1..%d }}", run: count, collect: "${{ out.n }}"}}`, flockRuns-1))
 	s.addFlow("asks", "", `nodes: {ask: {ask: "Go on?", show: {mark: 1}, next: {approve: end, reject: end}}}`)
 	s.start()
 	uploaded := filepath.Join(s.docs, "uploaded")

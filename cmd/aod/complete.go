@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
@@ -106,7 +107,7 @@ func (a *app) unitsIn(ctx context.Context, place string) []cobra.Completion {
 		if ctx.Err() != nil {
 			break
 		}
-		if c, err := a.reader().Load(filepath.Join(place, entry.Name())); err == nil {
+		if c, err := capsule.Load(filepath.Join(place, entry.Name())); err == nil {
 			names = append(names, c.Name)
 		}
 	}

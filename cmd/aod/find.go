@@ -21,7 +21,7 @@ func (a *app) load(arg string) (*capsule.Capsule, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.reader().Load(dir)
+	c, err := capsule.Load(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (a *app) find(arg string) (string, error) {
 // inPlace finds the unit of a name below a directory: in the subdirectory of that name, or
 // in one whose agent.yaml has the name.
 func (a *app) inPlace(place, name string) (*capsule.Capsule, error) {
-	found, err := a.reader().Load(filepath.Join(place, name))
+	found, err := capsule.Load(filepath.Join(place, name))
 	if err == nil && found.Name == name || err != nil && !fault.Is(err, fault.NotFound) {
 		return found, err
 	}
@@ -117,7 +117,7 @@ func (a *app) named(place, name string) (*capsule.Capsule, error) {
 		if _, err := os.Stat(filepath.Join(dir, "agent.yaml")); err != nil {
 			continue
 		}
-		if found, err := a.reader().Load(dir); err == nil && found.Name == name {
+		if found, err := capsule.Load(dir); err == nil && found.Name == name {
 			return found, nil
 		}
 	}
@@ -168,7 +168,7 @@ func (a *app) unitNames(place string, named bool) []string {
 		if !named {
 			continue
 		}
-		if c, err := a.reader().Load(dir); err == nil && c.Name != entry.Name() {
+		if c, err := capsule.Load(dir); err == nil && c.Name != entry.Name() {
 			names = append(names, c.Name)
 		}
 	}

@@ -29,28 +29,16 @@ type local struct {
 	engine     runtime.Engine
 }
 
-// unitKind is a kind of unit: how its directories are read, and how its runs are executed.
-type unitKind struct {
-	read capsule.Kind
-	run  run.Kind
-}
-
-// kinds are the kinds of unit that can be executed. Add new ones here.
-func (a *app) kinds(containers *container.Containers, agents *remote.Agents) run.Kinds {
-	kinds := run.Kinds{capsule.KindCapsule: containers, capsule.KindAU: containers, capsule.KindRemote: agents, capsule.KindMCP: containers, capsule.KindAgent: containers, capsule.KindFlow: kindflow.New(nil)}
-	for _, kind := range a.moreKinds {
-		kinds[kind.read.Name] = kind.run
+// kindsOver are the kinds of unit that can be executed. Add new ones here.
+func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
+	return run.Kinds{
+		capsule.KindCapsule: containers,
+		capsule.KindAU:      containers,
+		capsule.KindRemote:  agents,
+		capsule.KindMCP:     containers,
+		capsule.KindAgent:   containers,
+		capsule.KindFlow:    kindflow.New(nil),
 	}
-	return kinds
-}
-
-// reader reads directories of all kinds of unit.
-func (a *app) reader() *capsule.Reader {
-	var more []capsule.Kind
-	for _, kind := range a.moreKinds {
-		more = append(more, kind.read)
-	}
-	return capsule.NewReader(more...)
 }
 
 // withLocal calls do with a runner of units on the local engine, after removing the remains
@@ -128,7 +116,7 @@ func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
 		return err
 	}
 	defer upstreams.Close()
-	l.kinds = a.kinds(l.containers, remote.New(remote.Options{Data: a.data, SecretFiles: opts.secrets}))
+	l.kinds = kindsOver(l.containers, remote.New(remote.Options{Data: a.data, SecretFiles: opts.secrets}))
 	door, err := localDoor()
 	if err != nil {
 		return err

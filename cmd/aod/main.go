@@ -35,14 +35,13 @@ func startedAs() string {
 	return os.Args[0]
 }
 
-// mainCode runs the program, with more kinds of unit than the built-in ones. The first
-// signal ends the work in progress. A second one ends the process, and the next start
-// cleans up behind it.
-func mainCode(more ...unitKind) int {
+// mainCode runs the program. The first signal ends the work in progress. A second one ends the
+// process, and the next start cleans up behind it.
+func mainCode() int {
 	ctx, end := untilSignal()
 	defer end()
 	signal.Ignore(syscall.SIGPIPE) // the clean-up must run even if the reader of our output has gone
-	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr), moreKinds: more}
+	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr)}
 	return app.run(ctx, os.Args[1:])
 }
 

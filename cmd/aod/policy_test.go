@@ -38,10 +38,9 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 		t.Fatalf("%v: %v", err, fault.Public(err).Findings)
 	}
 	opts := serviceOptions(c, home(c), slog.New(slog.DiscardHandler))
-	a := &app{data: c.Data}
 	engine := enginetest.NewFake(nil)
 	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64", SizeBytes: 100 << 20})
-	opts.Kinds = a.kinds(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data, Door: opts.Egress}))
+	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data, Door: opts.Egress}))
 	if service, err = orchestrator.NewService(opts); err != nil {
 		t.Fatal(err)
 	}

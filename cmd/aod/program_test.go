@@ -14,7 +14,7 @@ var shipped programtest.Program
 
 // TestMain lets the scripts run this very program as "aod".
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"aod": func() { os.Exit(mainCode(testKinds()...)) }})
+	testscript.Main(tests{m}, map[string]func(){"aod": func() { os.Exit(mainCode()) }})
 }
 
 // The race detector sleeps for a second at the end of each program, unless it is told not to.

@@ -107,8 +107,7 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	opts.Kinds = a.kinds(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: opts.Egress}))
-	opts.Reader = a.reader()
+	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: opts.Egress}))
 	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/flow"
 )
@@ -61,7 +62,7 @@ func (a *app) validate(ctx context.Context, dirs []string, asJSON bool) error {
 // validated loads a directory as a run would, with its test cases, and looks for what a run
 // would meet later.
 func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
-	c, err := a.reader().Load(dir)
+	c, err := capsule.Load(dir)
 	if fault.Is(err, fault.Capsule) {
 		return verdict{Dir: dir, Findings: findingsOf(err)}, nil
 	}

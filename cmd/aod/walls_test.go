@@ -90,7 +90,7 @@ func newWalled(t *testing.T, change func(*config.Config)) *walled {
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
 	opts := serviceOptions(c, home(c), logger)
-	opts.Kinds, opts.Reader = a.kinds(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger})), a.reader()
+	opts.Kinds = kindsOver(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger}))
 	w.service, err = orchestrator.NewService(opts)
 	w.must(err)
 	w.tokens = namedTokens(home(c))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/unit/registry"
@@ -124,7 +125,7 @@ func (a *app) outAside(dir, out string) error {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil //nolint:nilerr // it lies elsewhere
 	}
-	c, err := a.reader().Load(dir)
+	c, err := capsule.Load(dir)
 	if err != nil {
 		return nil //nolint:nilerr // the run tells
 	}

@@ -164,7 +164,7 @@ func (r *Registry) lost(name, version string, err error) error {
 
 // loadChecked loads a copy and compares its digest with the original's.
 func (r *Registry) loadChecked(dir, digest string) (*capsule.Capsule, error) {
-	loaded, err := r.reader.Load(dir)
+	loaded, err := capsule.Load(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,7 @@ import (
 
 // directory is a directory that holds a unit, with its last reading.
 type directory struct {
-	reader *capsule.Reader
-	path   string
+	path string
 
 	gate   *semaphore.Weighted // guards the fields below
 	looked time.Time
@@ -78,7 +77,7 @@ func (r reading) isAnother(name, dir string) bool {
 
 func (d *directory) read(h *home) reading {
 	now := reading{began: time.Now(), plate: nameplate.fingerprint(d.path)}
-	loaded, err := d.reader.Load(d.path)
+	loaded, err := capsule.Load(d.path)
 	// A broken capsule's files are watched too, as far as they can be found.
 	files, ferr := contentOf(&capsule.Capsule{Dir: d.path})
 	now.watch = watchOf(d.path, files)

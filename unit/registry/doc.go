@@ -14,8 +14,7 @@
 //	home (home.go)               versions on disk, each complete or absent
 //	Registry.Put (put.go), unpacker (unpack.go)  uploads, which are untrusted
 //
-// A broken directory is reported, and its last good version stays in use. Options.Reader,
-// a capsule.Reader, reads the directories: another kind of unit is added there.
+// A broken directory is reported, and its last good version stays in use.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package registry

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -79,7 +80,7 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 // readUpload reads an unpacked capsule. The capsule must have the requested name and pass
 // Options.Accept.
 func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, error) {
-	loaded, err := r.reader.Load(dir)
+	loaded, err := capsule.Load(dir)
 	if err != nil {
 		public := fault.Public(err)
 		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/unit"
 )
@@ -30,8 +29,6 @@ type Options struct {
 	MaxEntries int           // of an upload; 0: DefaultMaxEntries
 	Settle     time.Duration // least time between two looks at a directory; 0: look at every call
 	Logger     *slog.Logger  // nil: nothing is logged
-	// Reader reads directories; nil knows the kinds of package capsule alone.
-	Reader *capsule.Reader
 	// Accept may refuse an upload before it becomes current; nil accepts all.
 	Accept func(context.Context, *unit.Unit) error
 	// Govern gives each unit that is handed out the policy that holds for it; nil leaves what
@@ -47,7 +44,6 @@ type Registry struct {
 	limits  limits
 	settle  time.Duration
 	logger  *slog.Logger
-	reader  *capsule.Reader
 	accept  func(context.Context, *unit.Unit) error
 	govern  func(*unit.Unit)
 	cache   cache
@@ -66,7 +62,6 @@ func New(opts Options) (*Registry, error) {
 		accept:      opts.Accept,
 		govern:      opts.Govern,
 		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		reader:      cmp.Or(opts.Reader, capsule.NewReader()),
 		directories: map[string]*directory{},
 	}
 	for _, source := range opts.Sources {

@@ -68,7 +68,7 @@ func (r *Registry) survey() []*directory {
 		}
 		d := known[path]
 		if d == nil {
-			d = &directory{path: path, gate: newGate(), reader: r.reader}
+			d = &directory{path: path, gate: newGate()}
 		}
 		r.directories[path] = d
 		all = append(all, d)
