@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/flow"
@@ -156,7 +157,7 @@ func (h *Harness) Send(sub orchestrator.Submission) string {
 	h.Helper()
 	record, _, err := h.Service.Submit(context.Background(), sub)
 	if err != nil {
-		h.Fatal(err)
+		h.Fatal(err, fault.Public(err).Findings)
 	}
 	return record.ID
 }
