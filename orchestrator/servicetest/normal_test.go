@@ -21,6 +21,7 @@ var (
 	anID        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 	aTime       = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	aContainer  = regexp.MustCompile(`\b0{56}[0-9a-f]{8}\b`)
+	aCard       = regexp.MustCompile(`cards/[0-9a-f]{64}`) // named by its image
 	aTimeWord   = regexp.MustCompile(`<time>|<later>`)
 	aNumberedID = regexp.MustCompile(`<(id|container|image) \d+>`)
 )
@@ -42,11 +43,14 @@ type words struct {
 	now   time.Time
 }
 
-func newWords(h *servicetest.Harness) *words {
-	return &words{
-		plain: map[string]string{h.Settings.Home: "<home>", h.Settings.Sources[0]: "<sources>"},
-		seen:  map[string]string{}, count: map[string]int{},
-	}
+func newWords(h *servicetest.Harness, plain map[string]string) *words {
+	w := &words{plain: plainWords(h), seen: map[string]string{}, count: map[string]int{}}
+	maps.Copy(w.plain, plain)
+	return w
+}
+
+func plainWords(h *servicetest.Harness) map[string]string {
+	return map[string]string{h.Settings.Home: "<home>", h.Settings.Sources[0]: "<sources>"}
 }
 
 func (w *words) numbered(kind string) func(string) string {
@@ -132,6 +136,7 @@ func (w *words) text(text string) string {
 		text = strings.ReplaceAll(text, plain, w.plain[plain])
 	}
 	text = anID.ReplaceAllStringFunc(text, w.numbered("id"))
+	text = aCard.ReplaceAllString(text, "cards/<card>")
 	text = aContainer.ReplaceAllStringFunc(text, w.numbered("container"))
 	return aTime.ReplaceAllStringFunc(text, func(found string) string {
 		at, err := time.Parse(time.RFC3339Nano, found)
@@ -149,11 +154,14 @@ type reading struct {
 	now   time.Time
 }
 
-func newReading(home, sources string) *reading {
-	return &reading{
-		plain: strings.NewReplacer("<home>", home, "<sources>", sources, "<owner>", "ownerofatest"),
-		known: map[string]string{}, now: time.Now().Add(-time.Second),
+func newReading(h *servicetest.Harness, plain map[string]string) *reading {
+	pairs := []string{"<owner>", "ownerofatest"}
+	for _, words := range []map[string]string{plainWords(h), plain} {
+		for real, word := range words {
+			pairs = append(pairs, word, real)
+		}
 	}
+	return &reading{plain: strings.NewReplacer(pairs...), known: map[string]string{}, now: time.Now().Add(-time.Second)}
 }
 
 // real puts something for each word of a snapshot.

@@ -3,6 +3,7 @@ package servicetest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,9 +12,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
 // Exit codes of what is wrong with a test.
@@ -61,6 +65,29 @@ func (s Sandbox) Input(into any) error {
 // Output writes the run's result. What a program writes that was killed meanwhile is lost anyway.
 func (s Sandbox) Output(result any) {
 	_ = os.WriteFile(s.Path("/io/output.json"), JSON(result), 0o600)
+}
+
+// Print appends to the stdout of a program for which that is a file: of an agent, or an Agentic Unit.
+// What a program prints that was killed meanwhile is lost anyway.
+func (s Sandbox) Print(text string) {
+	at := slices.Index(s.Spec.Entrypoint, "-stdout")
+	out, err := os.OpenFile(s.Path(s.Spec.Entrypoint[at+1]), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	_, _ = io.WriteString(out, text)
+}
+
+// Fed are the lines that the program of a living session was given on its stdin so far. An init would
+// copy them.
+func (s Sandbox) Fed() []string {
+	raw, err := os.ReadFile(s.Path("/run/aod/stdin"))
+	if err != nil || len(raw) < initreport.FeedHeader {
+		return nil
+	}
+	text := raw[initreport.FeedHeader:][:binary.BigEndian.Uint64(raw)]
+	return strings.SplitAfter(string(text), "\n")[:bytes.Count(text, []byte("\n"))]
 }
 
 // Ask sends a request to the capsule API, again with the same key until there is an answer, as the

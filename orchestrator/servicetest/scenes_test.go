@@ -20,6 +20,10 @@ import (
 var scenes = map[string]func(t testing.TB) *scene{
 	"capsule": capsuleScene,
 	"flow":    flowScene,
+	"agent":   agentScene,
+	"session": sessionScene,
+	"living":  livingScene,
+	"au":      auScene,
 }
 
 const teller = `{

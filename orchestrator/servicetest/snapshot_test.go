@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -20,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/initreport"
 	"github.com/agent-on-demand/aod/store"
 )
 
@@ -154,9 +157,9 @@ func decoded(t testing.TB, raw []byte) (value any) {
 	return value
 }
 
-// binary stands for what is in a file that is no text: an init.
+// noText stands for what is in a file that is no text: an init.
 const (
-	binary = "<binary>"
+	noText = "<no text>"
 	socket = "<socket>"
 )
 
@@ -190,9 +193,10 @@ func readFiles(h *servicetest.Harness) map[string]any {
 	return files
 }
 
-// digested reports whether the bytes of a file have a digest that is stored: a version of a unit.
+// digested reports whether the bytes of a file have a digest that is stored: the list of a project, or
+// a version of a unit.
 func digested(path string) bool {
-	return strings.Contains(path, "/"+layout.Units+"/") && filepath.Base(path) != "unit.json"
+	return filepath.Base(path) == layout.Manifest || strings.Contains(path, "/"+layout.Units+"/") && filepath.Base(path) != "unit.json"
 }
 
 // readFile returns what is in a file: JSON and lines of JSON are decoded.
@@ -210,10 +214,18 @@ func readFile(t testing.TB, path string) (any, error) {
 		return lines, nil
 	case strings.HasSuffix(path, ".json") && json.Valid(raw) && !digested(path):
 		return decoded(t, raw), nil
+	case isFeed(path, raw):
+		return map[string]any{"head": hex.EncodeToString(raw[:initreport.FeedHeader]), "fed": string(raw[initreport.FeedHeader:])}, nil
 	case !utf8.Valid(raw):
-		return binary, nil
+		return noText, nil
 	}
 	return string(raw), nil
+}
+
+// isFeed tells a stdin that grows: it begins with a length.
+func isFeed(path string, raw []byte) bool {
+	return strings.HasSuffix(path, "/aod/stdin") && len(raw) >= initreport.FeedHeader &&
+		binary.BigEndian.Uint64(raw) <= uint64(len(raw))
 }
 
 func readContainers(h *servicetest.Harness) (all []keptContainer) {
@@ -312,8 +324,12 @@ func (s snapshot) writeFile(t testing.TB, path string, content any) {
 			lines.Write(append(servicetest.JSON(line), '\n'))
 		}
 		servicetest.Write(t, path, lines.String())
-	default:
-		servicetest.Write(t, path, string(servicetest.JSON(content)))
+	case map[string]any:
+		text := string(servicetest.JSON(content))
+		if head, err := hex.DecodeString(fmt.Sprint(content["head"])); err == nil {
+			text = string(head) + content["fed"].(string)
+		}
+		servicetest.Write(t, path, text)
 	}
 }
 

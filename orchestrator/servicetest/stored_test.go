@@ -32,6 +32,8 @@ type scene struct {
 	begin func(h *servicetest.Harness)
 	// goOn has all that was left come to its end in the next process.
 	goOn func(h *servicetest.Harness)
+	// plain are words for what differs from one process to the next.
+	plain map[string]string
 	// found is set when programs of the scene were begun by an earlier process.
 	found atomic.Bool
 }
@@ -47,10 +49,10 @@ func TestWhatIsStoredHasTheSameForm(t *testing.T) {
 			h := servicetest.New(t, s.options...)
 			s.begin(h)
 			h.Stop()
-			wantGolden(t, name+".left", newWords(h).normal(t, takeSnapshot(h)))
+			wantGolden(t, name+".left", newWords(h, s.plain).normal(t, takeSnapshot(h)))
 			h.Start()
 			s.goOn(h)
-			wantOver(h, name)
+			wantOver(h, name, s.plain)
 		})
 	}
 }
@@ -65,16 +67,16 @@ func TestWhatWasStoredIsReadAgain(t *testing.T) {
 			away := servicetest.Set(func(s *servicetest.Settings) { s.Away = true })
 			h := servicetest.New(t, append(s.options, away)...)
 			s.found.Store(true)
-			putBack(h, readGolden(t, name+".left"))
+			putBack(h, readGolden(t, name+".left"), s.plain)
 			h.Start()
 			s.goOn(h)
-			wantOver(h, name)
+			wantOver(h, name, s.plain)
 		})
 	}
 }
 
 // wantOver compares what is kept of runs that have come to their ends.
-func wantOver(h *servicetest.Harness, name string) {
+func wantOver(h *servicetest.Harness, name string, plain map[string]string) {
 	h.Helper()
 	h.Within("all is over", func() bool {
 		page, err := h.Service.List(context.Background(), api.Filter{Limit: 100})
@@ -84,14 +86,14 @@ func wantOver(h *servicetest.Harness, name string) {
 		return !slices.ContainsFunc(page.Runs, func(r api.Summary) bool { return r.FinishedAt == nil })
 	})
 	h.Stop()
-	wantGolden(h, name+".over", newWords(h).normal(h, takeSnapshot(h)))
+	wantGolden(h, name+".over", newWords(h, plain).normal(h, takeSnapshot(h)))
 	h.Start()
 }
 
 // putBack makes the home of a golden, and its containers, whose programs go on.
-func putBack(h *servicetest.Harness, left snapshot) {
+func putBack(h *servicetest.Harness, left snapshot, plain map[string]string) {
 	h.Helper()
-	words := newReading(h.Settings.Home, h.Settings.Sources[0])
+	words := newReading(h, plain)
 	words.real(h, snapshot{Files: left.Files}).restoreFiles(h, h.Settings.Home)
 	for _, i := range words.real(h, snapshot{Images: left.Images}).Images {
 		h.Engine.AddImage(runtime.Image{ID: i.ID, Tags: i.Tags, Labels: i.Labels, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
