@@ -18,9 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
-	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
 // agentOption adds a unit of the kind agent.
@@ -154,7 +152,7 @@ const reply = `{"type":"assistant","message":{"content":[{"type":"text","text":"
 func livingScene(testing.TB) *scene {
 	gate, s := make(chan struct{}), &scene{}
 	live := func(ctx context.Context, box servicetest.Sandbox) int {
-		for told := 0; !pause.Over(enginetest.Terminated(ctx)) && ctx.Err() == nil; {
+		for told := 0; ctx.Err() == nil; {
 			heard := box.Fed()
 			for ; told < len(heard); told++ {
 				if strings.Contains(heard[told], "second") {

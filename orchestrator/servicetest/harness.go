@@ -16,7 +16,9 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -29,6 +31,7 @@ type Settings struct {
 	orchestrator.Options // Home: default a temporary directory; Kinds: go before those that the harness makes
 	Containers           container.Options
 	Remote               remote.Options
+	Render               push.Render        // of pushes; nil: there are none
 	Programs             map[string]Program // by the unit's name
 	// Wrap is what each new Service has in place of the engine; nil: the engine itself.
 	Wrap func(container.Engine) container.Engine
@@ -52,6 +55,8 @@ type Harness struct {
 	Engine     *enginetest.Fake
 	Service    *orchestrator.Service // the newest
 	Containers *container.Containers // its kind
+
+	closed bool // the newest is
 
 	mu       sync.Mutex
 	gates    map[string]chan struct{}
@@ -119,7 +124,8 @@ func (h *Harness) Open() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.Service = service
+	service.RenderPushes(opts.Render)
+	h.Service, h.closed = service, false
 }
 
 // Start makes a Service and has it go on with the runs of the one before.
@@ -134,6 +140,7 @@ func (h *Harness) Start() {
 // Stop ends the Service at once: what runs in containers goes on without it.
 func (h *Harness) Stop() {
 	h.Helper()
+	h.closed = true
 	if err := h.Service.Close(); err != nil {
 		h.Error(err)
 	}
@@ -273,27 +280,38 @@ func (h *Harness) run(ctx context.Context, spec runtime.ContainerSpec, stdout, s
 	if program == nil {
 		return exitNoProgram
 	}
-	return program(ctx, Sandbox{Spec: spec, Stdout: stdout, Stderr: stderr})
+	terminated := enginetest.Terminated(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-terminated:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	code := program(ctx, Sandbox{Spec: spec, Stdout: stdout, Stderr: stderr})
+	if pause.Over(terminated) {
+		return exitTerminated
+	}
+	return code
 }
 
 // nothingLeft holds at the end of every test: all runs have come to theirs.
 func (h *Harness) nothingLeft() {
-	if h.Service == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
-	if !h.Failed() {
-		h.Service.Shutdown(ctx, true)
+	h.OnCall(nil)
+	h.OnReturn(nil)
+	if h.Service != nil && !h.closed {
+		if !h.Failed() {
+			h.Service.Shutdown(ctx, true)
+		}
+		h.Stop()
 	}
-	err := h.Service.Close()
 	if h.Failed() {
 		return
 	}
-	if err != nil {
-		h.Error(err)
-	}
-	h.OnCall(nil)
 	containers, err := h.Engine.ContainersByLabel(ctx, map[string]string{runtime.LabelRun: ""})
 	if err != nil || len(containers) > 0 {
 		h.Errorf("containers left: %v %v", containers, err)

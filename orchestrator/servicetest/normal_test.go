@@ -21,9 +21,10 @@ var (
 	anID        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 	aTime       = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	aContainer  = regexp.MustCompile(`\b0{56}[0-9a-f]{8}\b`)
+	aModelCall  = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 	aCard       = regexp.MustCompile(`cards/[0-9a-f]{64}`) // named by its image
 	aTimeWord   = regexp.MustCompile(`<time>|<later>`)
-	aNumberedID = regexp.MustCompile(`<(id|container|image) \d+>`)
+	aNumberedID = regexp.MustCompile(`<(id|container|image|call) \d+>`)
 )
 
 // measured are the fields of documents that measure; in a golden they are 1.
@@ -137,6 +138,7 @@ func (w *words) text(text string) string {
 	}
 	text = anID.ReplaceAllStringFunc(text, w.numbered("id"))
 	text = aCard.ReplaceAllString(text, "cards/<card>")
+	text = aModelCall.ReplaceAllStringFunc(text, w.numbered("call"))
 	text = aContainer.ReplaceAllStringFunc(text, w.numbered("container"))
 	return aTime.ReplaceAllStringFunc(text, func(found string) string {
 		at, err := time.Parse(time.RFC3339Nano, found)
@@ -226,6 +228,9 @@ func made(t testing.TB, word string) string {
 	}
 	if number, is := strings.CutPrefix(word, "<container "); is { // one that is gone
 		return strings.Repeat("0", 56) + fmt.Sprintf("ff%06s", strings.TrimSuffix(number, ">"))
+	}
+	if number, is := strings.CutPrefix(word, "<call "); is {
+		return strings.Repeat("A", 25) + strings.NewReplacer("1", "B", ">", "").Replace(number)
 	}
 	id, err := run.NewID()
 	if err != nil {

@@ -25,10 +25,12 @@ const (
 	exitNoProgram = 97 // the unit has no program
 	exitNoFile    = 98
 	exitNoInput   = 99
-	exitKilled    = 137
+
+	exitKilled     = 137
+	exitTerminated = 143
 )
 
-// Program is what a container runs; it returns its exit code. The end of ctx is SIGKILL.
+// Program is what a container runs; it returns its exit code. The end of ctx is SIGTERM or SIGKILL.
 type Program func(ctx context.Context, s Sandbox) int
 
 // Sandbox is what a program has around it.

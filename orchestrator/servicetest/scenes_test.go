@@ -18,12 +18,17 @@ import (
 
 // scenes are by the names of their goldens.
 var scenes = map[string]func(t testing.TB) *scene{
-	"capsule": capsuleScene,
-	"flow":    flowScene,
-	"agent":   agentScene,
-	"session": sessionScene,
-	"living":  livingScene,
-	"au":      auScene,
+	"capsule":  capsuleScene,
+	"flow":     flowScene,
+	"agent":    agentScene,
+	"session":  sessionScene,
+	"living":   livingScene,
+	"au":       auScene,
+	"model":    modelScene,
+	"push":     pushScene,
+	"remote":   remoteScene,
+	"schedule": scheduleScene,
+	"pool":     poolScene,
 }
 
 const teller = `{
@@ -73,6 +78,7 @@ func capsuleScene(testing.TB) *scene {
 		if err != nil {
 			h.Fatal(err)
 		}
+		logged(h, record.ID)
 		asked(h, record.ID)
 		h.Within("the call runs", func() bool { return h.Starts("called") == 1 })
 	}
@@ -99,6 +105,17 @@ func spoolOf(h *servicetest.Harness, field, name, content string) *spool.Spool {
 func asked(h *servicetest.Harness, id string) {
 	h.Helper()
 	h.Until(id, func(r api.Record) bool { return r.Question != nil })
+}
+
+// logged returns when a line of a run's log was kept.
+func logged(h *servicetest.Harness, id string) {
+	h.Helper()
+	h.Within("a line", func() (is bool) {
+		for _, err := range h.Service.Log(context.Background(), id, false) {
+			return err == nil
+		}
+		return false
+	})
 }
 
 // answer answers the one question that is open.

@@ -61,8 +61,8 @@ type keptContainer struct {
 // derived are the tables and columns that the store's triggers count: who restores the rows gets them.
 var derived = []string{"totals", "run_counts", "sqlite_sequence"}
 
-// ordered are the tables that have all ids, in the order in which they are made.
-var ordered = []string{"sessions", "schedules", "runs", "questions"}
+// ordered are the tables that have all ids. Others refer to their rows.
+var ordered = []string{"sessions", "schedules", "runs", "questions", "pushes"}
 
 // takeSnapshot reads the home of a Service that is closed, and the engine.
 func takeSnapshot(h *servicetest.Harness) snapshot {
@@ -298,7 +298,8 @@ func (s snapshot) restoreRows(t testing.TB, home string) {
 	db := openDatabase(t, home)
 	defer db.Close()
 	exec(t, db, "PRAGMA foreign_keys = OFF")
-	for _, table := range slices.Sorted(maps.Keys(s.Rows)) {
+	others := func(table string) bool { return slices.Contains(ordered, table) }
+	for _, table := range slices.Concat(ordered, slices.DeleteFunc(slices.Sorted(maps.Keys(s.Rows)), others)) {
 		blobs := blobColumns(t, db, table)
 		for _, row := range s.Rows[table] {
 			delete(row, counted[table])

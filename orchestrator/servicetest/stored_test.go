@@ -30,10 +30,14 @@ type scene struct {
 	options []servicetest.Option
 	// begin has everything begin, and returns when it is as far as it is to be when the process ends.
 	begin func(h *servicetest.Harness)
+	// meanwhile is what happens while no process is there; nil: nothing.
+	meanwhile func(h *servicetest.Harness)
 	// goOn has all that was left come to its end in the next process.
 	goOn func(h *servicetest.Harness)
-	// plain are words for what differs from one process to the next.
+	// plain are words for what differs from one process to the next, and learn adds those that are known
+	// when all has begun; nil: none.
 	plain map[string]string
+	learn func(h *servicetest.Harness)
 	// found is set when programs of the scene were begun by an earlier process.
 	found atomic.Bool
 }
@@ -49,10 +53,11 @@ func TestWhatIsStoredHasTheSameForm(t *testing.T) {
 			h := servicetest.New(t, s.options...)
 			s.begin(h)
 			h.Stop()
+			if s.learn != nil {
+				s.learn(h)
+			}
 			wantGolden(t, name+".left", newWords(h, s.plain).normal(t, takeSnapshot(h)))
-			h.Start()
-			s.goOn(h)
-			wantOver(h, name, s.plain)
+			s.goesOn(h, name)
 		})
 	}
 }
@@ -66,18 +71,33 @@ func TestWhatWasStoredIsReadAgain(t *testing.T) {
 			s := make(t)
 			away := servicetest.Set(func(s *servicetest.Settings) { s.Away = true })
 			h := servicetest.New(t, append(s.options, away)...)
+			if s.learn != nil {
+				s.learnElsewhere(t)
+			}
 			s.found.Store(true)
 			putBack(h, readGolden(t, name+".left"), s.plain)
-			h.Start()
-			s.goOn(h)
-			wantOver(h, name, s.plain)
+			s.goesOn(h, name)
 		})
 	}
 }
 
-// wantOver compares what is kept of runs that have come to their ends.
-func wantOver(h *servicetest.Harness, name string, plain map[string]string) {
+// learnElsewhere has all begin in a home of its own, for what is known by then.
+func (s *scene) learnElsewhere(t *testing.T) {
+	t.Helper()
+	h := servicetest.New(t, append(s.options, servicetest.Set(func(s *servicetest.Settings) { s.Keeps = true }))...)
+	s.begin(h)
+	h.Stop()
+	s.learn(h)
+}
+
+// goesOn has another process go on, and compares what is kept of runs that have come to their ends.
+func (s *scene) goesOn(h *servicetest.Harness, name string) {
 	h.Helper()
+	if s.meanwhile != nil {
+		s.meanwhile(h)
+	}
+	h.Start()
+	s.goOn(h)
 	h.Within("all is over", func() bool {
 		page, err := h.Service.List(context.Background(), api.Filter{Limit: 100})
 		if err != nil {
@@ -86,8 +106,7 @@ func wantOver(h *servicetest.Harness, name string, plain map[string]string) {
 		return !slices.ContainsFunc(page.Runs, func(r api.Summary) bool { return r.FinishedAt == nil })
 	})
 	h.Stop()
-	wantGolden(h, name+".over", newWords(h, plain).normal(h, takeSnapshot(h)))
-	h.Start()
+	wantGolden(h, name+".over", newWords(h, s.plain).normal(h, takeSnapshot(h)))
 }
 
 // putBack makes the home of a golden, and its containers, whose programs go on.
@@ -95,19 +114,44 @@ func putBack(h *servicetest.Harness, left snapshot, plain map[string]string) {
 	h.Helper()
 	words := newReading(h, plain)
 	words.real(h, snapshot{Files: left.Files}).restoreFiles(h, h.Settings.Home)
+	linkSandboxes(h, words, left)
 	for _, i := range words.real(h, snapshot{Images: left.Images}).Images {
 		h.Engine.AddImage(runtime.Image{ID: i.ID, Tags: i.Tags, Labels: i.Labels, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
 	}
 	for _, c := range left.Containers {
 		word := c.ID
 		c.ID = ""
-		words.known[word] = goesOn(h, words.real(h, snapshot{Containers: []keptContainer{c}}).Containers[0])
+		words.known[word] = begun(h, words.real(h, snapshot{Containers: []keptContainer{c}}).Containers[0])
 	}
 	words.real(h, snapshot{Rows: left.Rows}).restoreRows(h, h.Settings.Home)
 }
 
-// goesOn makes a container whose program was begun by a process that is gone, and returns its id.
-func goesOn(h *servicetest.Harness, c keptContainer) string {
+// linkSandboxes leads from where a sandbox waited, and was mounted, to where its directories were moved
+// for a run.
+func linkSandboxes(h *servicetest.Harness, words *reading, left snapshot) {
+	h.Helper()
+	for _, row := range left.Rows["runs"] {
+		var private struct {
+			Kind struct{ Sandboxes map[string]string }
+		}
+		if err := json.Unmarshal(servicetest.JSON(row["private"]), &private); err != nil {
+			h.Fatal(err)
+		}
+		for attempt, sandbox := range private.Kind.Sandboxes {
+			moved := words.text(h, fmt.Sprintf("<home>/runs/%s/%s", row["id"], attempt))
+			if err := os.Symlink(moved, words.text(h, "<home>/pool/"+sandbox)); err != nil {
+				h.Fatal(err)
+			}
+		}
+	}
+}
+
+// parkMessage starts a parked init without anything of its own: a length, a stdin, a directory, the number
+// of arguments, these, and the environment.
+const parkMessage = "\x00\x00\x00\x04\x00\x000\x00"
+
+// begun makes a container whose program was begun by a process that is gone, and returns its id.
+func begun(h *servicetest.Harness, c keptContainer) string {
 	h.Helper()
 	aod, err := os.Open(c.Mounts[path.Dir(initreport.ControlPath)]) // the path of the socket is too long for an address
 	if err != nil {
@@ -131,7 +175,13 @@ func goesOn(h *servicetest.Harness, c keptContainer) string {
 		if err != nil {
 			h.Fatal(err)
 		}
+		if slices.Contains(c.Entrypoint, "-park") {
+			_, err = host.Write([]byte(parkMessage))
+		}
 		_ = host.Close() // as that of a process that dies
+		if err != nil {
+			h.Fatal(err)
+		}
 	}
 	return id
 }
