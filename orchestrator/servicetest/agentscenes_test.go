@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -186,10 +185,7 @@ limits: {memory: 64MiB}
 		if err != nil || len(page.Sessions) != 1 {
 			h.Fatal(page, err)
 		}
-		h.Within("the session rests", func() bool {
-			list, err := h.Service.List(context.Background(), api.Filter{Active: true})
-			return err == nil && len(list.Runs) == 0
-		})
+		h.Within("the session rests", func() bool { return rests(h) })
 		if _, err := h.Service.CloseSession(context.Background(), page.Sessions[0].ID, "enough"); err != nil {
 			h.Fatal(err)
 		}

@@ -98,15 +98,19 @@ func (s *scene) goesOn(h *servicetest.Harness, name string) {
 	}
 	h.Start()
 	s.goOn(h)
-	h.Within("all is over", func() bool {
-		page, err := h.Service.List(context.Background(), api.Filter{Limit: 100})
-		if err != nil {
-			h.Fatal(err)
-		}
-		return !slices.ContainsFunc(page.Runs, func(r api.Summary) bool { return r.FinishedAt == nil })
-	})
+	h.Within("all is over", func() bool { return rests(h) })
 	h.Stop()
 	wantGolden(h, name+".over", newWords(h, s.plain).normal(h, takeSnapshot(h)))
+}
+
+// rests reports whether no run goes on.
+func rests(h *servicetest.Harness) bool {
+	h.Helper()
+	page, err := h.Service.List(context.Background(), api.Filter{Active: true})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return len(page.Runs) == 0
 }
 
 // putBack makes the home of a golden, and its containers, whose programs go on.
@@ -146,7 +150,7 @@ func linkSandboxes(h *servicetest.Harness, words *reading, left snapshot) {
 	}
 }
 
-// parkMessage starts a parked init without anything of its own: a length, a stdin, a directory, the number
+// parkMessage starts a parked init without anything of its own: a length, a stdin, a stdout, the number
 // of arguments, these, and the environment.
 const parkMessage = "\x00\x00\x00\x04\x00\x000\x00"
 
