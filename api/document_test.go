@@ -152,12 +152,29 @@ func TestDocumentsKeepTheirBytes(t *testing.T) {
 				if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
 					t.Error(diff)
 				}
+				if diff := cmp.Diff(string(want), rewritten(t, want, document)); diff != "" {
+					t.Errorf("read and written again it is another:\n%s", diff)
+				}
 				for _, f := range violations(t, name, document) {
 					t.Errorf("it breaks its schema: %s", f)
 				}
 			})
 		}
 	}
+}
+
+// rewritten reads a golden as what it is, and writes that again.
+func rewritten(t *testing.T, golden []byte, document any) string {
+	t.Helper()
+	read := reflect.New(reflect.TypeOf(document))
+	if err := json.Unmarshal(golden, read.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.MarshalIndent(read.Interface(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw) + "\n"
 }
 
 // eachFieldIsSet keeps the full documents full when a type grows.

@@ -49,7 +49,36 @@ var told = []struct {
 	{EgressEvent{Host: "a.example", Port: 443}, `{"host":"a.example","port":443}`},
 	{EgressEvent{Host: "a.example", Port: 80, Refused: "egress"}, `{"host":"a.example","port":80,"refused":"egress"}`},
 	{EndEvent{State: Completed, Outcome: Success}, `{"state":"completed","outcome":"success"}`},
+	{
+		MessageEvent{ID: "m", Role: RoleUser, Parts: allParts, Metadata: json.RawMessage(`{"k":1.0}`), At: noon},
+		`{"id":"m","role":"user","parts":` + rawParts + `,"metadata":{"k":1.0},"at":"2026-01-02T12:00:00.0000005Z"}`,
+	},
+	{
+		ArtifactEvent{ID: "a", Name: "n", Parts: allParts, Append: true, Last: true, At: noon},
+		`{"id":"a","name":"n","parts":` + rawParts + `,"append":true,"last":true,"at":"2026-01-02T12:00:00.0000005Z"}`,
+	},
+	{AgentEvent{Kind: "tool", Text: "t", ID: "1"}, `{"kind":"tool","text":"t","id":"1"}`},
+	{
+		UpstreamEvent{At: noon, Name: "u", Status: 403, Rule: "r", BytesIn: 1, BytesOut: 2, MS: 1.5},
+		`{"at":"2026-01-02T12:00:00.0000005Z","name":"u","status":403,"rule":"r","bytes_in":1,"bytes_out":2,"ms":1.5}`,
+	},
+	{
+		ModelCall{
+			N: 1, At: noon, Dialect: "chat", Model: "m", Provider: "p", Upstream: "up", Source: "provider", Stream: true, Status: 200, Rule: "r",
+			Attempts: 2, Tokens: ModelTokens{Input: 1, Cached: 2, CacheWrite: 3, Output: 4, Reasoning: 5}, Charged: 6, Cost: 10_000, Estimated: true,
+			FirstMS: 0.5, MS: 1.5,
+		},
+		`{"n":1,"at":"2026-01-02T12:00:00.0000005Z","dialect":"chat","model":"m","provider":"p","upstream":"up","source":"provider","stream":true,` +
+			`"status":200,"rule":"r","attempts":2,"tokens":{"input":1,"cached":2,"cache_write":3,"output":4,"reasoning":5},"charged":6,` +
+			`"cost":0.00001,"estimated":true,"first_ms":0.5,"ms":1.5}`,
+	},
 }
+
+var allParts = []Part{
+	{Text: "t", MediaType: "text/plain"}, {Data: json.RawMessage(`[1.0]`)}, {File: &File{Name: "f", SizeBytes: 1, SHA256: "d"}},
+}
+
+const rawParts = `[{"text":"t","media_type":"text/plain"},{"data":[1.0]},{"file":{"name":"f","size_bytes":1,"sha256":"d"}}]`
 
 func TestEventDataIsWrittenAsStoresHoldIt(t *testing.T) {
 	for _, c := range told {
@@ -68,6 +97,7 @@ func TestEveryEventIsReadByItsType(t *testing.T) {
 	missing := map[EventType]bool{
 		EventState: true, EventWarning: true, EventBuild: true, EventAttempt: true,
 		EventCall: true, EventProgress: true, EventCancel: true, EventNode: true, EventQuestion: true, EventEgress: true, EventEnd: true,
+		EventMessage: true, EventArtifact: true, EventAgent: true, EventUpstream: true, EventModel: true,
 	}
 	for _, c := range told {
 		got, err := Event{Seq: 1, Type: c.data.EventType(), Data: json.RawMessage(c.raw)}.Decode()

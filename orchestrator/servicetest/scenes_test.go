@@ -83,8 +83,8 @@ func capsuleScene(testing.TB) *scene {
 		h.Within("the call runs", func() bool { return h.Starts("called") == 1 })
 	}
 	s.goOn = func(h *servicetest.Harness) {
-		h.OpenGate("gate")
 		answer(h, "so")
+		h.OpenGate("gate")
 	}
 	return s
 }

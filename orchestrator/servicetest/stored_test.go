@@ -228,7 +228,8 @@ func wantGolden(t testing.TB, name string, got snapshot) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n")); diff != "" {
+	if text.String() != string(want) {
+		diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n"))
 		t.Errorf("%s (-stored by earlier versions +stored now):\n%s", name, diff)
 	}
 }
