@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/egress"
@@ -274,8 +275,8 @@ func scheduleScene(testing.TB) *scene {
 			Timeout: "1m", Ask: true, Note: "nightly", Cron: "0 3 1 1 *", Timezone: "Europe/Berlin", Missed: api.MissedSkip,
 			Grace: "2h", Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
 		}
-		schedules := h.Service.Schedules()
-		if _, _, err := schedules.Put(context.Background(), "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {
+		schedules, ctx := h.Service.Schedules(), access.WithClient(context.Background(), "ci")
+		if _, _, err := schedules.Put(ctx, "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {
 			h.Fatal(err)
 		}
 		first, err := schedules.Run(context.Background(), "one")

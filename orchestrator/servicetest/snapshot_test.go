@@ -237,7 +237,7 @@ func readContainers(h *servicetest.Harness) (all []keptContainer) {
 	for _, ref := range refs {
 		spec, _ := h.Engine.Spec(ref.ID)
 		kept := keptContainer{
-			ID: ref.ID, Name: spec.Name, State: string(ref.State), Image: spec.Image, Labels: spec.Labels, Entrypoint: spec.Entrypoint,
+			ID: ref.ID, Name: spec.Name, State: ref.State, Image: spec.Image, Labels: spec.Labels, Entrypoint: spec.Entrypoint,
 			Cmd: spec.Cmd, Env: spec.Env, WorkingDir: spec.WorkingDir, User: spec.User, Mounts: map[string]string{}, LogBytes: spec.LogBytes,
 		}
 		for _, m := range spec.Mounts {
