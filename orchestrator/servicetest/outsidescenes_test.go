@@ -208,9 +208,12 @@ func remoteScene(t testing.TB) *scene {
 	}
 	s.learn = func(h *servicetest.Harness) {
 		for _, row := range readRows(h)["runs"] {
-			if task := taskIn(h, row["private"]); task != (keptTask{}) {
+			if task := taskIn(h, row["private"]); task.Task != "" {
 				known, s.plain[task.Task], s.plain[task.Context] = task, "<task>", "<context>"
 			}
+		}
+		if known.Task == "" {
+			h.Fatal("no task is stored")
 		}
 		for _, unit := range []string{"words", "peer"} {
 			raw, err := os.ReadFile(filepath.Join(h.Settings.Home, "units", unit, "current"))
