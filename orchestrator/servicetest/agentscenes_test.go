@@ -139,7 +139,8 @@ func sessionOf(h *servicetest.Harness, unit string, files *spool.Spool) string {
 
 func turn(h *servicetest.Harness, session, message string) string {
 	h.Helper()
-	return h.Send(orchestrator.Submission{Session: session, Input: servicetest.JSON(map[string]string{"message": message})})
+	input := servicetest.JSON(map[string]string{"message": message})
+	return h.Send(orchestrator.Submission{Session: session, Input: input})
 }
 
 const reply = `{"type":"assistant","message":{"content":[{"type":"text","text":"heard %d"}]}}
@@ -228,7 +229,8 @@ func auScene(t testing.TB) *scene {
 		}),
 	}
 	s.begin = func(h *servicetest.Harness) {
-		h.Until(h.Send(orchestrator.Submission{Unit: "reader", Files: spoolOf(h, "stdin", "stdin", "input")}), servicetest.Running)
+		files := spoolOf(h, "stdin", "stdin", "input")
+		h.Until(h.Send(orchestrator.Submission{Unit: "reader", Files: files}), servicetest.Running)
 	}
 	s.goOn = func(*servicetest.Harness) { close(gate) }
 	return s

@@ -122,9 +122,13 @@ func empty(_ context.Context, box servicetest.Sandbox) int {
 // keepTelling says all that has a key.
 func keepTelling(ctx context.Context, box servicetest.Sandbox) int {
 	for range 2 {
-		box.Ask(ctx, "POST", "/artifact", "text", []byte(`{"id": "a", "name": "report", "text": "é<&>", "media_type": "text/plain"}`))
-		box.Ask(ctx, "POST", "/artifact", "data", []byte(`{"name": "d", "data": {"b": 1.0, "a": [1e3]}, "append": true, "last": true}`))
-		box.Ask(ctx, "POST", "/handoff", "call", []byte(`{"target": "any", "args": {"b": 1.0, "a": "é<&>", "big": 12345678901234567890}}`))
+		for key, asked := range map[string][2]string{
+			"text": {"/artifact", `{"id": "a", "name": "report", "text": "é<&>", "media_type": "text/plain"}`},
+			"data": {"/artifact", `{"name": "d", "data": {"b": 1.0, "a": [1e3]}, "append": true, "last": true}`},
+			"call": {"/handoff", `{"target": "any", "args": {"b": 1.0, "a": "é<&>", "big": 12345678901234567890}}`},
+		} {
+			box.Ask(ctx, "POST", asked[0], key, []byte(asked[1]))
+		}
 	}
 	box.Output(map[string]any{})
 	return 0

@@ -57,12 +57,14 @@ func modelScene(t testing.TB) *scene {
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"id":"1","choices":[{"message":{"content":"Blue."}}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+		_, _ = io.WriteString(w, `{"id":"1","choices":[{"message":{"content":"Blue."}}],`+
+			`"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
 	})
 	service := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "4 degrees") })
 	ask := func(ctx context.Context, box servicetest.Sandbox) int {
 		body := func(text string) []byte {
-			return servicetest.JSON(map[string]any{"model": "m", "messages": []any{map[string]string{"role": "user", "content": text}}})
+			message := map[string]string{"role": "user", "content": text}
+			return servicetest.JSON(map[string]any{"model": "m", "messages": []any{message}})
 		}
 		if !s.found.Load() {
 			box.Ask(ctx, "POST", "/v1/chat/completions", "", body("first"))
@@ -124,7 +126,9 @@ func gatewayTo(t testing.TB, url string) *gateway.Gateway {
 		Providers: map[string]catalog.Provider{
 			"p": {Kind: catalog.Compatible, BaseURL: url, Key: "key", AnyField: true, Dialects: catalog.Dialects()},
 		},
-		Models: map[string]catalog.Model{"m": {Use: []catalog.Use{{Provider: "p", Model: "up"}}, MaxOutput: 100, Price: price}},
+		Models: map[string]catalog.Model{
+			"m": {Use: []catalog.Use{{Provider: "p", Model: "up"}}, MaxOutput: 100, Price: price},
+		},
 	}
 	made, err := gateway.New(models, gateway.Options{Key: secrets.Files{Dir: keys}.Read, Backoff: time.Millisecond})
 	if err != nil {
@@ -187,7 +191,8 @@ func remoteScene(t testing.TB) *scene {
 		asked <- struct{}{}
 		if held(r, gate) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprintf(w, `{"request_id":%q,"task_type":%q,"status":"ok","outputs":{"words":3}}`, asking.RequestID, asking.TaskType)
+			_, _ = fmt.Fprintf(w, `{"request_id":%q,"task_type":%q,"status":"ok","outputs":{"words":3}}`,
+				asking.RequestID, asking.TaskType)
 		}
 	})
 	peer := peertest.New(t, peertest.Forms[0], true)
@@ -271,12 +276,14 @@ func taskIn(t testing.TB, private any) keptTask {
 func scheduleScene(testing.TB) *scene {
 	s := &scene{}
 	until := time.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.options = []servicetest.Option{servicetest.Flow("other", "", "start: a\nnodes:\n  a: {run: worker, with: {mark: other}}\n")}
+	const graph = "start: a\nnodes:\n  a: {run: worker, with: {mark: other}}\n"
+	s.options = []servicetest.Option{servicetest.Flow("other", "", graph)}
 	s.begin = func(h *servicetest.Harness) {
 		spec := api.ScheduleSpec{
-			Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: "due", Until: "gate"}), Metadata: map[string]string{"user_id": "ada"},
-			Timeout: "1m", Ask: true, Note: "nightly", Cron: "0 3 1 1 *", Timezone: "Europe/Berlin", Missed: api.MissedSkip,
-			Grace: "2h", Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
+			Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: "due", Until: "gate"}),
+			Metadata: map[string]string{"user_id": "ada"}, Timeout: "1m", Ask: true, Note: "nightly",
+			Cron: "0 3 1 1 *", Timezone: "Europe/Berlin", Missed: api.MissedSkip, Grace: "2h",
+			Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
 		}
 		schedules, ctx := h.Service.Schedules(), access.WithClient(context.Background(), "ci")
 		if _, _, err := schedules.Put(ctx, "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {

@@ -215,7 +215,8 @@ func readFile(t testing.TB, path string) (any, error) {
 	case strings.HasSuffix(path, ".json") && json.Valid(raw) && !digested(path):
 		return decoded(t, raw), nil
 	case isFeed(path, raw):
-		return map[string]any{"head": hex.EncodeToString(raw[:initreport.FeedHeader]), "fed": string(raw[initreport.FeedHeader:])}, nil
+		head, fed := raw[:initreport.FeedHeader], raw[initreport.FeedHeader:]
+		return map[string]any{"head": hex.EncodeToString(head), "fed": string(fed)}, nil
 	case !utf8.Valid(raw):
 		return noText, nil
 	}
@@ -237,8 +238,9 @@ func readContainers(h *servicetest.Harness) (all []keptContainer) {
 	for _, ref := range refs {
 		spec, _ := h.Engine.Spec(ref.ID)
 		kept := keptContainer{
-			ID: ref.ID, Name: spec.Name, State: ref.State, Image: spec.Image, Labels: spec.Labels, Entrypoint: spec.Entrypoint,
-			Cmd: spec.Cmd, Env: spec.Env, WorkingDir: spec.WorkingDir, User: spec.User, Mounts: map[string]string{}, LogBytes: spec.LogBytes,
+			ID: ref.ID, Name: spec.Name, State: ref.State, Image: spec.Image, Labels: spec.Labels,
+			Entrypoint: spec.Entrypoint, Cmd: spec.Cmd, Env: spec.Env, WorkingDir: spec.WorkingDir, User: spec.User,
+			Mounts: map[string]string{}, LogBytes: spec.LogBytes,
 		}
 		for _, m := range spec.Mounts {
 			kept.Mounts[m.Target] = m.Source
@@ -265,8 +267,8 @@ func readImages(h *servicetest.Harness) (all []keptImage) {
 // spec is what the container was made of.
 func (c keptContainer) spec() runtime.ContainerSpec {
 	spec := runtime.ContainerSpec{
-		Name: c.Name, Image: c.Image, Labels: c.Labels, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Env: c.Env, WorkingDir: c.WorkingDir,
-		User: c.User, LogBytes: c.LogBytes,
+		Name: c.Name, Image: c.Image, Labels: c.Labels, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Env: c.Env,
+		WorkingDir: c.WorkingDir, User: c.User, LogBytes: c.LogBytes,
 	}
 	for _, target := range slices.Sorted(maps.Keys(c.Mounts)) {
 		spec.Mounts = append(spec.Mounts, runtime.Mount{Source: c.Mounts[target], Target: target})

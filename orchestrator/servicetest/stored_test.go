@@ -120,7 +120,9 @@ func putBack(h *servicetest.Harness, left snapshot, plain map[string]string) {
 	words.real(h, snapshot{Files: left.Files}).restoreFiles(h, h.Settings.Home)
 	linkSandboxes(h, words, left)
 	for _, i := range words.real(h, snapshot{Images: left.Images}).Images {
-		h.Engine.AddImage(runtime.Image{ID: i.ID, Tags: i.Tags, Labels: i.Labels, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
+		h.Engine.AddImage(runtime.Image{
+			ID: i.ID, Tags: i.Tags, Labels: i.Labels, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
+		})
 	}
 	for _, c := range left.Containers {
 		word := c.ID

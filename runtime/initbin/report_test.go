@@ -134,11 +134,13 @@ func FuzzParseReport(f *testing.F) {
 
 // A container is adopted with the init that an earlier version started it with: its report has this form.
 func TestTheReportOfAnOlderInitIsRead(t *testing.T) {
-	const counted = `"cpu_seconds":1.250000,"peak_memory_bytes":10,"memory_bytes":-1,"disk_read_bytes":-1,"disk_write_bytes":9,"oom_kills":2,` +
-		`"pids_limit_hits":3,"max_rss_bytes":4,"stdin_taken":6,"processes_left":7,"net_attempts":8,"files_left":5,"source":"cgroup2"`
+	const counted = `"cpu_seconds":1.250000,"peak_memory_bytes":10,"memory_bytes":-1,"disk_read_bytes":-1,` +
+		`"disk_write_bytes":9,"oom_kills":2,"pids_limit_hits":3,"max_rss_bytes":4,"stdin_taken":6,` +
+		`"processes_left":7,"net_attempts":8,"files_left":5,"source":"cgroup2"`
 	usage := initreport.Report{
-		Version: 1, CPUSeconds: 1.25, PeakMemoryBytes: 10, MemoryBytes: -1, DiskReadBytes: -1, DiskWriteBytes: 9, OOMKills: 2,
-		PIDsLimitHits: 3, MaxRSSBytes: 4, StdinTaken: 6, ProcessesLeft: 7, NetAttempts: 8, FilesLeft: 5, Source: initreport.Cgroup2,
+		Version: 1, CPUSeconds: 1.25, PeakMemoryBytes: 10, MemoryBytes: -1, DiskReadBytes: -1, DiskWriteBytes: 9,
+		OOMKills: 2, PIDsLimitHits: 3, MaxRSSBytes: 4, StdinTaken: 6, ProcessesLeft: 7, NetAttempts: 8, FilesLeft: 5,
+		Source: initreport.Cgroup2,
 	}
 	killed, failed, watched, abandoned := usage, usage, usage, usage
 	killed.ExitCode, killed.Signal, killed.Terminated = 143, 15, true
@@ -146,9 +148,12 @@ func TestTheReportOfAnOlderInitIsRead(t *testing.T) {
 	watched.Watched, watched.WritesTried, watched.ListensTried, watched.LogEnd = true, 1, 2, strings.Repeat("0e", 16)
 	abandoned.ExitCode, abandoned.Abandoned = 125, true
 	for raw, want := range map[string]initreport.Report{
-		`{"version":1,"exit_code":143,"signal":15,"start_error":"","terminated":true,` + counted + `}`:                  killed,
-		`{"version":1,"exit_code":127,"signal":0,"start_error":"no such file","terminated":false,` + counted + `}`:      failed,
-		`{"version":1,"exit_code":125,"signal":0,"start_error":"","terminated":false,"abandoned":true,` + counted + `}`: abandoned,
+		`{"version":1,"exit_code":143,"signal":15,"start_error":"","terminated":true,` +
+			counted + `}`: killed,
+		`{"version":1,"exit_code":127,"signal":0,"start_error":"no such file","terminated":false,` +
+			counted + `}`: failed,
+		`{"version":1,"exit_code":125,"signal":0,"start_error":"","terminated":false,"abandoned":true,` +
+			counted + `}`: abandoned,
 		`{"version":1,"exit_code":0,"signal":0,"start_error":"","terminated":false,` + counted +
 			`,"watched":true,"writes_tried":1,"listens_tried":2,"log_end":"0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e"}`: watched,
 	} {
