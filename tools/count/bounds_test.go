@@ -65,7 +65,7 @@ var breaches = map[string]struct {
 		}
 	}, "a/small0.go 39 lines"},
 	"lines over 120 columns": {func(tree fstest.MapFS) {
-		add(tree, "a/wide.go", "// "+strings.Repeat("é", 118)+"\n")
+		add(tree, "a/wide.go", "\t// "+strings.Repeat("é", 114)+"\n")
 	}, "a/wide.go:42"},
 	"product lines": {func(tree fstest.MapFS) {
 		for i := range 200 {

@@ -4,8 +4,8 @@
 //
 // Product code is what isn't a test (_test.go), a library of tests (in or below a directory
 // whose name ends in "test", or is testing, testkit or fuzzbound), test data or a tool
-// (tools/). Libraries of tests count as test code. Columns are characters, as in the test
-// of our pages: a tab is one.
+// (tools/). Libraries of tests count as test code. Columns are characters, and a tab is
+// four.
 // Lines are all lines of a file, with comments and blank ones. The size of a function is
 // the lines between its braces; of an interface, its methods and embedded types.
 package main

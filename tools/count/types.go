@@ -114,12 +114,13 @@ func (t *tally) held(of *typ, field *ast.Field, seen map[*typ]bool) int {
 	return 1
 }
 
-// wideLines notes the lines that have too many columns.
+// wideLines notes the lines that have too many columns. A tab has four.
 func (t *tally) wideLines(name string, text []byte) {
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
-		if utf8.RuneCount(bytes.TrimRight(line, "\n")) > mostColumns {
+		columns := utf8.RuneCount(bytes.TrimRight(line, "\n")) + 3*bytes.Count(line, []byte("\t"))
+		if columns > mostColumns {
 			t.wide = append(t.wide, fmt.Sprintf("%s:%d", name, n))
 		}
 	}
