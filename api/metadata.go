@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // The bounds of metadata, which says what a run is about: words to find it by, no payload.

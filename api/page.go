@@ -1,6 +1,6 @@
 package api
 
-import "github.com/agent-on-demand/aod/fault"
+import "github.com/agent-on-demand/aod/api/fault"
 
 const (
 	defaultPage = 100

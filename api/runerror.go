@@ -1,6 +1,6 @@
 package api
 
-import "github.com/agent-on-demand/aod/fault"
+import "github.com/agent-on-demand/aod/api/fault"
 
 // Category says whether trying again makes sense (specification "Agent Wrapper",
 // ErrorCategory).

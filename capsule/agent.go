@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 	"github.com/agent-on-demand/aod/schemas"
-	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/agent-on-demand/aod/agent"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // AgentCall is what the process of a wrapped agent gets in a run.

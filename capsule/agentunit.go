@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/agent"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // What holds for a wrapped agent where agent.yaml doesn't say.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // auSchema is the schema.json that no Agentic Unit has.

@@ -3,12 +3,12 @@ package capsule
 import (
 	"time"
 
-	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 // Capsule is a unit's directory that was read and found to keep the rules of its kind. That

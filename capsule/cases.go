@@ -13,12 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/schemas"
-	"github.com/agent-on-demand/aod/strictjson"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestCases(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 // Limits of a build context. What is larger is almost always data or a virtual

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // baseImage is the image that capsules stand on unless they bring their own.

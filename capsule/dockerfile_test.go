@@ -3,7 +3,7 @@ package capsule
 import (
 	"testing"
 
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestParseDockerfile(t *testing.T) {

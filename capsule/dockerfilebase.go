@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // Bases are the images that a build may begin upon, with the instructions that they bring

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // Fetches says what the Dockerfile makes the engine fetch by itself, in the engine's own

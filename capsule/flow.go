@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
 )
 
 // The times of a flow: people may be asked in it.

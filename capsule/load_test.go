@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/strictyaml"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

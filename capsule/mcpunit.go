@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // MCP is what a unit of KindMCP says of the sessions with its server.

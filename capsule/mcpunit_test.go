@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // mcpDir is a directory of an MCP server with further lines of agent.yaml and files.

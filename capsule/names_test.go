@@ -3,7 +3,7 @@ package capsule
 import (
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 func TestNearest(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
-	"github.com/agent-on-demand/aod/strictjson"
-	"github.com/agent-on-demand/aod/upstream"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 var secretVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)

@@ -3,8 +3,8 @@ package capsule
 import (
 	"encoding/json"
 
-	"github.com/agent-on-demand/aod/flow"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // rehearsalJSON is what a case of a flow gives in place of units and people. The schema has

@@ -8,8 +8,8 @@ import (
 	"net/textproto"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // The protocols of agents elsewhere.

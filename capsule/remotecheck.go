@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/agentapi"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
@@ -84,10 +84,10 @@ func (u *units) checkAddress(r *remoteYAML) {
 		return // the schema says it
 	}
 	plain := strings.HasPrefix(r.URL, plainScheme)
-	if err := agentapi.CheckAddress(r.URL, r.PlainHTTP); err != nil {
+	if err := agenthttp.CheckAddress(r.URL, r.PlainHTTP); err != nil {
 		public := fault.Public(err)
 		hint := public.Hint
-		if plain && agentapi.CheckAddress(r.URL, true) == nil {
+		if plain && agenthttp.CheckAddress(r.URL, true) == nil {
 			hint = "use https, or allow it with remote.plain_http: true"
 		}
 		u.report("/remote/url", named("/remote/url", public.Msg), hint)

@@ -1,6 +1,6 @@
 package capsule
 
-import "github.com/agent-on-demand/aod/lazyregexp"
+import "github.com/agent-on-demand/aod/internal/lazyregexp"
 
 var (
 	secretName  = lazyregexp.New(`(?i)(^|[_-])(token|secret|passwd|password|pwd|credential|(api|access|private|secret)_?key|auth|pat)s?($|[_-])`)

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
-	"github.com/agent-on-demand/aod/strictyaml"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 // shape is one of our own schemas, for a file that a person wrote. It finds misspelt

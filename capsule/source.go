@@ -8,8 +8,8 @@ import (
 	"os"
 	"path"
 
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 // maxFileBytes bounds every file that is read whole: far more than a person writes.

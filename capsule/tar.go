@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // writeEntries writes every entry as a tar stream without its end.

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 	"github.com/agent-on-demand/aod/schemas"
-	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 const (

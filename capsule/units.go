@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 // parseDuration reads "30s", "5m" or "1h30m", from least to most.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 func TestParseSize(t *testing.T) {

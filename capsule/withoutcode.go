@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 const (

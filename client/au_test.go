@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 func TestRunAU(t *testing.T) {

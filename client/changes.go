@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // maxChanges bounds a list of changes.

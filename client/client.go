@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Options name the server and how to reach it.

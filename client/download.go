@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Download fetches output files of a run into a directory and returns them with their

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Files lists the output files of a run. Names and sizes are the server's claims.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Say gives a run that goes on a message, of which its program hears, and returns the message as the

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // PutSchedule makes a schedule, or gives one another specification, and reports whether it is new.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // NewSession begins a session with a unit. Its turns are runs that name it: see Submission. They

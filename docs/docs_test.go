@@ -16,8 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

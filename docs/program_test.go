@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 )
 
 // program is aod as it is in the tree.

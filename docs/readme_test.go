@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/schedule"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 )
 
 // The days of the table on which the clocks change, at a place that has them.
@@ -34,7 +34,7 @@ func TestTheTimesShownAreThoseOfTheDaysOnWhichClocksChange(t *testing.T) {
 // timesOn are the times of an expression on a day.
 func timesOn(t *testing.T, cron string, day time.Time) string {
 	t.Helper()
-	plan, err := schedule.Read(api.ScheduleSpec{Unit: "u", Cron: cron, Timezone: day.Location().String()}, day)
+	plan, err := due.Read(api.ScheduleSpec{Unit: "u", Cron: cron, Timezone: day.Location().String()}, day)
 	if err != nil {
 		t.Fatal(err)
 	}

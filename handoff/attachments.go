@@ -4,8 +4,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // reference is a file that the arguments name.

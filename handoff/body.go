@@ -4,9 +4,9 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // readFields reads the body, one JSON object of at most limit bytes, as its fields.

@@ -1,6 +1,6 @@
 package handoff
 
-import "github.com/agent-on-demand/aod/fault"
+import "github.com/agent-on-demand/aod/api/fault"
 
 // Budget is one thing that the runs of a tree spend, such as calls: it says what is too
 // much of it. A Tree counts what was spent; a Budget has no state.

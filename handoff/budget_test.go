@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // tokens is a budget that the broker doesn't know: a unit says its own, and a call costs

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/agent-on-demand/aod/bytegate"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/internal/bytegate"
 )
 
 // Caller is the run that asks. Over the capsule API its identity is the socket: one handler

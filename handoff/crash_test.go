@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // TestACrashAtEachStep leaves what a process would that dies at a step, and asks again.

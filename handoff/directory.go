@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // reach is the number of names at the end of a directory's path that a capsule may be able

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 const maxWaiting = 8 // requests of one sandbox that wait for its run; a program needs one

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // postExecute makes a handoff, under the same rules, of a request in another format.

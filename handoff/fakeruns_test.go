@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // fakeRuns ends every run at once with what outcome says, unless hold is set.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // findings collects what is wrong with files that the arguments name.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 func TestAHandoffInTheStandardsForm(t *testing.T) {

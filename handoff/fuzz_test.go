@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 // FuzzHandoff sends bodies to the addresses that take one. Whatever comes, the answer is

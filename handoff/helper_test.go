@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 type problem = httpwire.Problem

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Mount adds a protocol to the capsule API: requests for a path and for all below it go to

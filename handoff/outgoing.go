@@ -8,9 +8,9 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // open opens the files of a call, or says all that is wrong with them. Whoever calls it

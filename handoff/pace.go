@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const (

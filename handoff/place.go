@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // place puts each file where the placement has it.

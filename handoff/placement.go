@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // tempName is the name of a file while it is copied. A callee's file whose name begins with

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // postedResult is the file with the result that a run has posted. The first result counts,

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // writeTime is how long a client may take an answer.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // wait is how long a request waits for the end of a run.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // readRequest reads the body of POST /handoff. One with a session_id comes from a program of

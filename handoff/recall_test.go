@@ -3,7 +3,7 @@ package handoff
 import (
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 const recallBody = `{"target":"callee","args":{"n":1}}`

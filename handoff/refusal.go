@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Rule names a policy that a call can break, as it stands on the wire.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // Request is a call that a caller asks for.

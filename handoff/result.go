@@ -3,7 +3,7 @@ package handoff
 import (
 	"encoding/json"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Result is a called run as it stands.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const (

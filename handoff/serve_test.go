@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // served is a world behind a real socket.

@@ -2,8 +2,8 @@ package handoff
 
 import (
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // Artifact is a part of what a run gives, told while it goes on.

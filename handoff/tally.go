@@ -3,7 +3,7 @@ package handoff
 import (
 	"sync"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // tally counts what became of the calls of one caller.

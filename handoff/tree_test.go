@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 func TestACallCountsBelowEveryRunOfThePath(t *testing.T) {

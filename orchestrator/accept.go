@@ -9,18 +9,18 @@ import (
 	"os"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
-	"github.com/agent-on-demand/aod/orchestrator/sessions"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // accepted is a request that may become a run.
@@ -33,9 +33,9 @@ type accepted struct {
 	key        store.Key
 	trace      string
 	rerunOf    string
-	session    *sessions.Session // whose next turn it is; nil: of none
-	occurrence *occurrence       // of a schedule; nil: of none
-	step       string            // of the flow that calls it
+	session    *turns.Session // whose next turn it is; nil: of none
+	occurrence *occurrence    // of a schedule; nil: of none
+	step       string         // of the flow that calls it
 	metadata   map[string]string
 	context    string
 	message    *api.MessageEvent // with which it begins; nil: none
@@ -48,7 +48,7 @@ type accepted struct {
 	keep    bool   // the attempt's directory is kept
 	once    bool   // it is never tried again
 	observe func(run.Event)
-	source  modelcalls.Source
+	source  models.Source
 	taken   *takenOver                                              // of an earlier run; nil: nothing
 	answer  func(context.Context, run.Question) (run.Answer, error) // nil: as the journal does
 }
@@ -263,11 +263,11 @@ func (l *loop) privateOf(asked accepted) private {
 }
 
 // lead makes the job of a run, which is new or recovered.
-func (l *loop) lead(r *run.Run, observe func(run.Event), source modelcalls.Source) *job {
+func (l *loop) lead(r *run.Run, observe func(run.Event), source models.Source) *job {
 	r.Dir, r.Durable = l.runPath(r.ID), l.durable
 	j := &job{Run: r, loop: l, log: runlog.New(r.Dir), ended: make(chan struct{}), gone: make(chan struct{})}
 	j.life, j.cancel = context.WithCancelCause(l.life)
-	j.models = modelcalls.New(modelcalls.Options{
+	j.models = models.New(models.Options{
 		Run: r, Models: l.opts.Models, Source: source, Ledger: l.ledger, Cache: &l.modelCache, Journal: l.journal,
 		Logger: l.logger, Asked: l.metrics.ModelAsked, Span: j.spanOfRequest,
 	})

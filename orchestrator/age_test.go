@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 const week = 7 * 24 * time.Hour

@@ -15,9 +15,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // postQuestion has the program of a run ask people by the capsule API.

@@ -3,9 +3,9 @@ package orchestrator
 import (
 	"context"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // shownStates are the states that a record can show.

@@ -13,17 +13,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // childRuns are the calls of one attempt. They are runs like all others, and outlive this

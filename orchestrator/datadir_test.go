@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 func openTestDir(t *testing.T) *dataDir {

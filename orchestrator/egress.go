@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 

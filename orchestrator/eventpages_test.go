@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/pause"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // TestFollowersOfARunHoldItsEventsOnce isn't parallel: it measures the heap.

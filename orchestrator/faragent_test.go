@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 )
 
 // farAgent is an agent elsewhere. A test decides what it answers.
@@ -26,9 +26,9 @@ type farAgent struct {
 	broken      atomic.Int32 // requests whose client went away
 
 	mu      sync.Mutex
-	asked   []agentapi.Request
+	asked   []agenthttp.Request
 	headers []http.Header
-	answer  func(w http.ResponseWriter, asked agentapi.Request)
+	answer  func(w http.ResponseWriter, asked agenthttp.Request)
 }
 
 func newFarAgent(t *testing.T, start func(*httptest.Server)) *farAgent {
@@ -49,7 +49,7 @@ func newFarAgent(t *testing.T, start func(*httptest.Server)) *farAgent {
 
 func (a *farAgent) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
-	asked, err := agentapi.ParseRequest(raw)
+	asked, err := agenthttp.ParseRequest(raw)
 	a.mu.Lock()
 	a.asked, a.headers = append(a.asked, asked), append(a.headers, r.Header.Clone())
 	answer := a.answer
@@ -75,13 +75,13 @@ type watched struct {
 func (w watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // answers changes what the agent says from now on.
-func (a *farAgent) answers(with func(http.ResponseWriter, agentapi.Request)) {
+func (a *farAgent) answers(with func(http.ResponseWriter, agenthttp.Request)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answer = with
 }
 
-func (a *farAgent) requests() []agentapi.Request {
+func (a *farAgent) requests() []agenthttp.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked)
@@ -94,13 +94,13 @@ func (a *farAgent) lastHeader() http.Header {
 }
 
 // wordStats is a good answer.
-func wordStats(w http.ResponseWriter, asked agentapi.Request) {
+func wordStats(w http.ResponseWriter, asked agenthttp.Request) {
 	says(http.StatusOK, `{"request_id":"$ID","task_type":"$TASK","status":"ok","outputs":{"words":3}}`)(w, asked)
 }
 
 // says answers with a text, in which $ID and $TASK are the request's.
-func says(status int, text string) func(http.ResponseWriter, agentapi.Request) {
-	return func(w http.ResponseWriter, asked agentapi.Request) {
+func says(status int, text string) func(http.ResponseWriter, agenthttp.Request) {
+	return func(w http.ResponseWriter, asked agenthttp.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_, _ = strings.NewReplacer("$ID", asked.RequestID, "$TASK", asked.TaskType).WriteString(w, text)
@@ -108,8 +108,8 @@ func says(status int, text string) func(http.ResponseWriter, agentapi.Request) {
 }
 
 // streams answers with events and then the good answer.
-func streams(events ...string) func(http.ResponseWriter, agentapi.Request) {
-	return func(w http.ResponseWriter, asked agentapi.Request) {
+func streams(events ...string) func(http.ResponseWriter, agenthttp.Request) {
+	return func(w http.ResponseWriter, asked agenthttp.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, data := range events {
 			fmt.Fprintf(w, "event: progress\ndata: %s\n\n", data)
@@ -120,10 +120,10 @@ func streams(events ...string) func(http.ResponseWriter, agentapi.Request) {
 }
 
 // hangs answers nothing until its client has gone.
-func hangs(w http.ResponseWriter, _ agentapi.Request) { <-w.(watched).gone }
+func hangs(w http.ResponseWriter, _ agenthttp.Request) { <-w.(watched).gone }
 
 // cutsOff closes the connection in the middle.
-func cutsOff(http.ResponseWriter, agentapi.Request) { panic(http.ErrAbortHandler) }
+func cutsOff(http.ResponseWriter, agenthttp.Request) { panic(http.ErrAbortHandler) }
 
 const wordsSchema = `{
   "input": {"type": "object", "properties": {"text": {"type": "string"}}},

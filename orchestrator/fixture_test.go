@@ -15,17 +15,17 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
-	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/testkit"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // orders is the input of the unit "worker": what its program does.
@@ -60,7 +60,7 @@ type settings struct {
 	Containers container.Options
 	Secrets    string
 	watched    bool // see fixture.claiming
-	render     push.Render
+	render     pushes.Render
 	fixture    *fixture
 }
 

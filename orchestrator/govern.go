@@ -8,9 +8,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // govern gives a unit of the registry the policy that holds for it here.

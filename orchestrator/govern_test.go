@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/capsule/unit"
 )
 
 // short is less than any run here that isn't stopped.

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // waiting is what of a run waits to be stored with what is stored next. Nobody was told of it, and

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
-	"github.com/agent-on-demand/aod/orchestrator/sessions"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // job is a run that this process leads, from its acceptance until it is cleaned up. One
@@ -43,20 +43,20 @@ type job struct {
 	log           *runlog.File
 	noted         bool         // that the log lacks lines
 	reached       egress.Tally // by its programs, in all attempts
-	models        *modelcalls.Account
+	models        *models.Account
 	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
 	taken         *takenOver                                              // what it begins with; nil: nothing
 	project       run.PlaceProject                                        // until the project is stored; nil: it has none
 	upstreams     askedUpstreams
 	heard         heard
 	shown         shown
-	asks          atomic.Bool       // it may have questions that are open
-	recovered     bool              // an earlier process accepted it
-	traceParent   string            // of the run's own span, for the runs that it calls; "" for none
-	session       *sessions.Session // whose turn it is; nil: of none, or of one for this turn alone
-	occurrence    *occurrence       // of which it is the run, until it is stored; nil: of none
-	pushes        []store.Push      // until they are stored
-	pending       []run.Event       // to be stored with the next transition
+	asks          atomic.Bool    // it may have questions that are open
+	recovered     bool           // an earlier process accepted it
+	traceParent   string         // of the run's own span, for the runs that it calls; "" for none
+	session       *turns.Session // whose turn it is; nil: of none, or of one for this turn alone
+	occurrence    *occurrence    // of which it is the run, until it is stored; nil: of none
+	pushes        []store.Push   // until they are stored
+	pending       []run.Event    // to be stored with the next transition
 	held          held
 	documents     int64 // bytes of what the store keeps beside its record, since it is cleaned up
 

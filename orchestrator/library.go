@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func problemOf(f *fault.Error) *api.UnitProblem {

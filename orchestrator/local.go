@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store/memory"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store/memory"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // Local runs units for one command: their runs live and die with it. Any number of Locals
@@ -81,7 +81,7 @@ type Request struct {
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
 	History *history.History
 	Source  history.Source
-	Models  modelcalls.Source
+	Models  models.Source
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
 	Observe func(run.Event)

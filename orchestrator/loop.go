@@ -13,17 +13,17 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/scheduler"
-	"github.com/agent-on-demand/aod/orchestrator/sessions"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // loop leads runs from their acceptance until they are cleaned up: states, queue, retries and
@@ -40,12 +40,12 @@ type loop struct {
 	metrics    *metrics.Metrics
 	recent     *metrics.Recent
 	ledger     *ledger.Tree // of what runs spend on models
-	modelCache modelcalls.Cache
+	modelCache models.Cache
 	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
 	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
 	answers     answers // of people
-	sessions    *sessions.Registry
-	schedules   *scheduler.Scheduler // of a Service; nil: of a Local
+	sessions    *turns.Registry
+	schedules   *schedules.Scheduler // of a Service; nil: of a Local
 	switches    switches
 	durable     bool   // another process may go on with the runs
 	kept        string // where directories of attempts go that are to be kept; "" is nowhere
@@ -65,7 +65,7 @@ type loop struct {
 
 // journal stores runs: a store.Store does so on disk, a memory.Journal until the process ends.
 type journal interface {
-	modelcalls.Journal
+	models.Journal
 	// Insert, Save and Append return when everything is safe; see package store.
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
 	Save(ctx context.Context, r store.Run, events ...store.Event) error
@@ -93,7 +93,7 @@ func newLoop(opts Options) *loop {
 		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{}, left: map[string]bool{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
-	l.sessions = sessions.New(sessions.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})
+	l.sessions = turns.New(turns.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})
 	l.life, l.detach = context.WithCancelCause(context.Background())
 	l.begin, l.hold = context.WithCancelCause(l.life)
 	return l

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestTheLoopLeadsAKindThroughARun(t *testing.T) {
@@ -274,7 +274,7 @@ func TestWhatIsRefusedIsNeverStarted(t *testing.T) {
 func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
 	l := newLoop(Options{})
 	for n := range 20_000 {
-		j := l.lead(&run.Run{ID: fmt.Sprint(n)}, nil, modelcalls.Source{})
+		j := l.lead(&run.Run{ID: fmt.Sprint(n)}, nil, models.Source{})
 		if err := l.register(j); err != nil {
 			t.Fatal(err)
 		}

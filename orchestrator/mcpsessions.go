@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/mcp/relay"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 const maxCallerSessions = 16 // with MCP servers at once, of one run

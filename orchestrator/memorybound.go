@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/quantity"
 )
 
 // memoryShare is the part of the machine's memory, in percent, that runs may take together

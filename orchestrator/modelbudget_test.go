@@ -9,8 +9,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/gateway/ledger"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 )
 
 // A request of the tests can take 1219 tokens at most, and takes 10.

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/catalog"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
-	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
 // modelAsk is a request of the unit "caller" for a model.
@@ -171,7 +171,7 @@ func newModelWorld(t *testing.T, agent string, change ...func(*settings)) *model
 	double := newModelDouble(t)
 	with := func(o *settings) {
 		write(t, filepath.Join(o.Sources[0], "caller", "agent.yaml"), callerFiles["agent.yaml"]+"model: m\n"+agent)
-		o.Models = modelcalls.Models{Gateway: newModelGateway(t, double, o), Transcript: true}
+		o.Models = models.Models{Gateway: newModelGateway(t, double, o), Transcript: true}
 	}
 	return &modelWorld{newCallFixture(t, append([]func(*settings){with}, change...)...), double}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 func TestARunAsksAModel(t *testing.T) {
@@ -230,7 +230,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if calls, err := modelcalls.ReadCalls(w.service.runPath(id)); err != nil || len(calls) != 1 {
+	if calls, err := models.ReadCalls(w.service.runPath(id)); err != nil || len(calls) != 1 {
 		t.Errorf("%+v %v", calls, err)
 	}
 	w.start()

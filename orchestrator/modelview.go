@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
 // ModelCalls returns the model calls of a run, in their order.
@@ -12,7 +12,7 @@ func (s *Service) ModelCalls(ctx context.Context, id string) ([]api.ModelCall, e
 	if _, err := s.Get(ctx, id); err != nil {
 		return nil, err
 	}
-	return modelcalls.ReadCalls(s.runPath(id))
+	return models.ReadCalls(s.runPath(id))
 }
 
 // ModelExchange returns what a run asked with its n-th model call, and the answer. The error
@@ -21,7 +21,7 @@ func (s *Service) ModelExchange(ctx context.Context, id string, n int64) (api.Mo
 	if _, err := s.Get(ctx, id); err != nil {
 		return api.ModelExchange{}, err
 	}
-	return modelcalls.ReadExchange(s.runPath(id), n)
+	return models.ReadExchange(s.runPath(id), n)
 }
 
 // Models returns the models that units can ask for, by name.

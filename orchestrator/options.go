@@ -5,15 +5,15 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/egress"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/scheduler"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
-	"github.com/agent-on-demand/aod/upstream"
 )
 
 // Options are the settings of a Service or of Local. A zero field has the default that is
@@ -36,7 +36,7 @@ type Options struct {
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
-	Models modelcalls.Models // what runs may ask of models
+	Models models.Models // what runs may ask of models
 	// Upstreams are what runs may ask of services whose keys stay outside; nil: there are none.
 	Upstreams *upstream.Upstreams
 	Mounts    []handoff.Mount // further protocols that capsules speak
@@ -48,7 +48,7 @@ type Options struct {
 	Sessions    int // containers that live on between the turns of sessions, of a Service; default 8
 	MCPSessions int // with MCP servers at once that a client of a Service has; default 100
 
-	Clock scheduler.Clock // what schedules go by; default the machine's
+	Clock schedules.Clock // what schedules go by; default the machine's
 
 	PayloadBytes int64 // of an input; default 1 MiB
 	MinFreeDisk  int64 // on the disks of the home and of the engine; below it nothing new begins; default 0, no bound

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/capsule/unit"
 )
 
 // pins are the units that a flow's nodes name, each in the version that was found first: an

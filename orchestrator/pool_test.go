@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func mustJSON(v any) []byte {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // claimed is how far an earlier process came with a claim.

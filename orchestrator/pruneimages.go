@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // pruneImages removes the images that no unit and no live run needs, and returns how many they

@@ -5,21 +5,21 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator/push"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // Pushes are the settings for telling receivers elsewhere what happens in runs.
 type Pushes struct {
-	push.Options
+	pushes.Options
 	On bool // clients may ask for them, and what they have asked for is delivered
 }
 
 // RenderPushes has a Service make the bodies of pushes by render. Without it there are none. It
 // has to be called before Start.
-func (s *Service) RenderPushes(render push.Render) { s.render = render }
+func (s *Service) RenderPushes(render pushes.Render) { s.render = render }
 
 // PushesOn reports whether clients may ask for pushes.
 func (s *Service) PushesOn() bool { return s.opts.Pushes.On && s.render != nil }
@@ -29,7 +29,7 @@ func (s *Service) PushesOn() bool { return s.opts.Pushes.On && s.render != nil }
 func (s *Service) deliverPushes(ctx context.Context) {
 	opts := s.opts.Pushes.Options
 	opts.Logger, opts.Told = s.logger, s.metrics.PushTried
-	push.New(pushBook{s.store}, s.render, opts).Run(ctx, s.store.PushNews())
+	pushes.New(pushBook{s.store}, s.render, opts).Run(ctx, s.store.PushNews())
 }
 
 // CreatePush has a receiver told of what happens in a run from now on. A push of the same id gets
@@ -65,7 +65,7 @@ func (s *Service) pushOf(ctx context.Context, c api.PushConfig) (store.Push, err
 	if !s.PushesOn() {
 		return store.Push{}, fault.New(fault.Unsupported, "this server makes no pushes").WithHint("follow the run's events, or have the operator set a2a.push")
 	}
-	t, err := push.TargetOf(ctx, c, s.opts.Pushes.Door)
+	t, err := pushes.TargetOf(ctx, c, s.opts.Pushes.Door)
 	if err != nil {
 		return store.Push{}, err
 	}
@@ -141,33 +141,33 @@ func shownPush(p store.Push) api.Push {
 	}
 }
 
-// pushBook is the store as a push.Book.
+// pushBook is the store as a pushes.Book.
 type pushBook struct{ *store.Store }
 
-// Due implements push.Book.
-func (b pushBook) Due(ctx context.Context, at time.Time, besides push.Besides, limit int) ([]push.Due, time.Time, error) {
+// Due implements pushes.Book.
+func (b pushBook) Due(ctx context.Context, at time.Time, besides pushes.Besides, limit int) ([]pushes.Due, time.Time, error) {
 	rows, next, err := b.DuePushes(ctx, at, store.Besides(besides), limit)
-	due := make([]push.Due, 0, len(rows))
+	due := make([]pushes.Due, 0, len(rows))
 	for _, row := range rows {
-		due = append(due, push.Due{Push: row.Seq, Host: row.Host})
+		due = append(due, pushes.Due{Push: row.Seq, Host: row.Host})
 	}
 	return due, next, err
 }
 
-// First implements push.Book.
-func (b pushBook) First(ctx context.Context, seq int64) (push.Delivery, bool, error) {
+// First implements pushes.Book.
+func (b pushBook) First(ctx context.Context, seq int64) (pushes.Delivery, bool, error) {
 	d, err := b.NextDelivery(ctx, seq)
 	if fault.Is(err, fault.NotFound) {
-		return push.Delivery{}, false, nil
+		return pushes.Delivery{}, false, nil
 	}
-	to := push.Target{URL: d.Push.URL, Host: d.Push.Host, Token: d.Push.Token, Scheme: d.Push.Scheme, Credentials: d.Push.Credentials}
-	return push.Delivery{Push: d.Push.Seq, Run: d.Push.Run, To: to, Event: eventOf(d.Event), At: d.Event.At, Tries: d.Tries}, err == nil, err
+	to := pushes.Target{URL: d.Push.URL, Host: d.Push.Host, Token: d.Push.Token, Scheme: d.Push.Scheme, Credentials: d.Push.Credentials}
+	return pushes.Delivery{Push: d.Push.Seq, Run: d.Push.Run, To: to, Event: eventOf(d.Event), At: d.Event.At, Tries: d.Tries}, err == nil, err
 }
 
-// Note implements push.Book.
-func (b pushBook) Note(ctx context.Context, d push.Delivery, r push.Result) error {
+// Note implements pushes.Book.
+func (b pushBook) Note(ctx context.Context, d pushes.Delivery, r pushes.Result) error {
 	return b.NoteTry(ctx, store.Try{
-		Push: d.Push, Event: d.Event.Seq, At: r.At, Status: r.Status, Delivered: r.Word == push.Delivered, Nothing: r.Word == push.Nothing,
+		Push: d.Push, Event: d.Event.Seq, At: r.At, Status: r.Status, Delivered: r.Word == pushes.Delivered, Nothing: r.Word == pushes.Nothing,
 		Next: r.Next, Reason: string(r.Word),
 	})
 }

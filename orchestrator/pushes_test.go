@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/orchestrator/push"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 )
 
 // hook is a receiver of the test's own, which remembers what it was told by its paths.
@@ -84,9 +84,9 @@ func (h *hook) config(id string) api.PushConfig {
 	return api.PushConfig{ID: id, URL: "http://canary-hook.example:" + port + "/" + id, Token: "token-canary", Scheme: "Bearer", Credentials: "credentials-canary"}
 }
 
-func nearHook() push.Options {
+func nearHook() pushes.Options {
 	private := []egress.Exception{{Host: "canary-hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
-	return push.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience}
+	return pushes.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience}
 }
 
 // telling is a fixture whose runs tell receivers.
@@ -244,7 +244,7 @@ func TestAPushIsRefused(t *testing.T) {
 	bad.URL = "https://127.0.0.1/canary"
 	_, err := w.service.CreatePush(ctx, id, bad)
 	wantFault(t, err, fault.Input)
-	if text := fmt.Sprint(fault.Public(err).Findings, err); !strings.Contains(text, push.RulePrivate) || strings.Contains(text, "canary") {
+	if text := fmt.Sprint(fault.Public(err).Findings, err); !strings.Contains(text, pushes.RulePrivate) || strings.Contains(text, "canary") {
 		t.Errorf("the refusal: %s", text)
 	}
 	before, err := w.service.List(ctx, api.Filter{})

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/orchestrator/push"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // pushStore names the database for a process that only delivers, and pushTurn is its number.
@@ -47,7 +47,7 @@ func deliverFrom(ctx context.Context, db *store.Store, turn string) {
 		e.Type = api.EventType(turn)
 		return renderForHook(ctx, run, e)
 	}
-	push.New(pushBook{db}, render, nearHook()).Run(ctx, db.PushNews())
+	pushes.New(pushBook{db}, render, nearHook()).Run(ctx, db.PushNews())
 }
 
 // A process that is killed at any moment leaves nothing out and changes no order. The long form is:

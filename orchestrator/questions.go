@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/store"
 )
 
 // Ask implements run.Host. The question is stored, and its answer is stored before it is heard

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // recover makes a job of a run that an earlier process did not finish. It is driven when all
@@ -67,7 +67,7 @@ func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (
 		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
 		Attempt: len(record.Attempts) + 1,
 	}
-	j := s.lead(r, nil, modelcalls.Source{})
+	j := s.lead(r, nil, models.Source{})
 	j.find, j.execution = s.units.Get, unknownKind{}
 	j.joinSchedule()
 	j.pins.versions = record.Versions

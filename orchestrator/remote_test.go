@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/docker"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // AOD_ENGINE_REMOTE=1 go test ./orchestrator takes all tests of this package that way.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 )
 
 func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
@@ -16,7 +16,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 	ok := `{"request_id":"$ID","status":"ok","outputs":`
 	cases := []struct {
 		name     string
-		answer   func(http.ResponseWriter, agentapi.Request)
+		answer   func(http.ResponseWriter, agenthttp.Request)
 		outcome  api.Outcome
 		category api.Category
 		kind     string
@@ -77,7 +77,7 @@ func TestAnswersOfAgentsElsewhereThatAreTakenAsTheyAre(t *testing.T) {
 		"a status of its own beside ok":        {`{"request_id":%q,"task_type":"WORDS","status":"degraded","ok":true,"outputs":{"words":3}}`, `the agent's status is "degraded"; it counts as a success because ok or success is true beside it`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent.answers(func(w http.ResponseWriter, asked agentapi.Request) {
+			agent.answers(func(w http.ResponseWriter, asked agenthttp.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				fmt.Fprintf(w, "event: final\ndata: "+c.data+"\n\n", asked.RequestID)
 			})

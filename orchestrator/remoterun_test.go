@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 )
 
 func TestAnAgentElsewhereIsAUnit(t *testing.T) {
@@ -40,8 +40,8 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 			t.Errorf("budgets %s: %v", asked.Budgets, err)
 		}
 		asked.Budgets = nil
-		want := agentapi.Request{
-			RequestID: w.newest().ID, TaskType: "WORDS", Mode: "LIVE", RiskTier: "low", DomainID: "d", Inputs: agentapi.Object(`{"text":"a b c"}`),
+		want := agenthttp.Request{
+			RequestID: w.newest().ID, TaskType: "WORDS", Mode: "LIVE", RiskTier: "low", DomainID: "d", Inputs: agenthttp.Object(`{"text":"a b c"}`),
 		}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Error(diff)
@@ -78,9 +78,9 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		asked := agent.requests()
 		last := asked[len(asked)-1]
 		last.Budgets = nil
-		want := agentapi.Request{
+		want := agenthttp.Request{
 			RequestID: record.ID, TaskType: "WORDS", Mode: "DEMO", RiskTier: "high", DomainID: "d", WorkflowID: "w", StageID: "s",
-			Inputs: agentapi.Object(`{"text":"a b c"}`),
+			Inputs: agenthttp.Object(`{"text":"a b c"}`),
 		}
 		if diff := cmp.Diff(want, last); diff != "" {
 			t.Error(diff)
@@ -187,7 +187,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	t.Run("warnings", func(t *testing.T) {
 		warnings := `"w\u001b[2J","` + long + `"` + strings.Repeat(`,"more"`, 30)
 		answer := `{"request_id":"$ID","task_type":"$TASK","status":"ok","outputs":{"words":3},"warnings":[` + warnings + `]}`
-		agent.answers(func(w http.ResponseWriter, asked agentapi.Request) {
+		agent.answers(func(w http.ResponseWriter, asked agenthttp.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			says(http.StatusOK, "event: final\ndata: "+answer+"\n\n")(noHeader{w}, asked)
 		})
@@ -206,8 +206,8 @@ func (noHeader) Header() http.Header { return http.Header{} }
 
 func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
 	w, agent := newFarFixture(t, "retries: 2\n")
-	failing := func(times int) func(http.ResponseWriter, agentapi.Request) {
-		return func(w http.ResponseWriter, asked agentapi.Request) {
+	failing := func(times int) func(http.ResponseWriter, agenthttp.Request) {
+		return func(w http.ResponseWriter, asked agenthttp.Request) {
 			if times--; times >= 0 {
 				says(http.StatusServiceUnavailable, "")(w, asked)
 				return
@@ -248,7 +248,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 	})
 	t.Run("in the middle of a stream, when it is cancelled", func(t *testing.T) {
 		w, agent := newFarFixture(t, "  stream: true\n")
-		agent.answers(func(w http.ResponseWriter, asked agentapi.Request) {
+		agent.answers(func(w http.ResponseWriter, asked agenthttp.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "event: started\ndata: {\"request_id\":%q}\n\n", asked.RequestID)
 			_ = http.NewResponseController(w).Flush()

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 // withSecret gives a Service the secret "token" and returns where it lies.
@@ -149,8 +149,8 @@ func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
 }
 
 // leaks are agents that put a text everywhere.
-func leaks(canary string) map[string]func(http.ResponseWriter, agentapi.Request) {
-	return map[string]func(http.ResponseWriter, agentapi.Request){
+func leaks(canary string) map[string]func(http.ResponseWriter, agenthttp.Request) {
+	return map[string]func(http.ResponseWriter, agenthttp.Request){
 		"a success":      says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"`+canary+`":"`+canary+`"},"warnings":["`+canary+`"],"provenance":{"x":"`+canary+`"}}`),
 		"a failure":      says(200, `{"request_id":"$ID","ok":false,"error":"`+canary+`","warnings":["`+canary+`"]}`),
 		"a refusal":      says(422, `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["`+canary+`"]}`),
@@ -163,7 +163,7 @@ func leaks(canary string) map[string]func(http.ResponseWriter, agentapi.Request)
 		"a broken rule":  says(200, `{"request_id":"`+canary+`","status":"`+canary+`"}`),
 		"no JSON":        says(200, canary),
 		"a stream":       streams(`{"step":"` + canary + `","message":"` + canary + `"}`),
-		"a cut": func(w http.ResponseWriter, asked agentapi.Request) {
+		"a cut": func(w http.ResponseWriter, asked agenthttp.Request) {
 			says(200, canary)(w, asked)
 			cutsOff(w, asked)
 		},
@@ -208,7 +208,7 @@ func TestARecordHasNoSecretThatAnAgentRepeats(t *testing.T) {
 	const secret = "hunter-4711"
 	change, _ := withSecret(t, secret)
 	w, agent := newFarFixture(t, "  auth: {secret: token}\nretries: 0\n", change)
-	for name, answer := range map[string]func(http.ResponseWriter, agentapi.Request){
+	for name, answer := range map[string]func(http.ResponseWriter, agenthttp.Request){
 		"its reason":      says(200, `{"request_id":"$ID","ok":false,"error":"bad `+secret+`"}`),
 		"its code":        says(200, `{"request_id":"$ID","ok":false,"error":{"code":"BAD_`+secret+`","message":"m"}}`),
 		"its status":      says(200, `{"request_id":"$ID","status":"bad-`+secret+`"}`),

@@ -10,11 +10,11 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // What an agent elsewhere was asked by a server that then ended, nobody can take over: it is
@@ -110,7 +110,7 @@ func (w *fixture) rewind(id string, state api.State) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	j := s.lead(&run.Run{ID: id, Record: record}, nil, modelcalls.Source{})
+	j := s.lead(&run.Run{ID: id, Record: record}, nil, models.Source{})
 	if state == api.Completed { // all that came after it is undone
 		j.Record.Transitions = j.Record.Transitions[:len(j.Record.Transitions)-2]
 	}

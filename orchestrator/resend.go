@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // A client sends again what was not answered, because the server or the line died. What it sends is

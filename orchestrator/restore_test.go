@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/agent-on-demand/aod/orchestrator/backup"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // TestACrowdOfSchedules measures, and judges nothing but what is stored. It is started by

@@ -4,35 +4,35 @@ import (
 	"context"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/orchestrator/scheduler"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // Schedules has the schedules of the server, which start runs at their times.
-func (s *Service) Schedules() *scheduler.Scheduler { return s.schedules }
+func (s *Service) Schedules() *schedules.Scheduler { return s.schedules }
 
-func (s *Service) newSchedules() *scheduler.Scheduler {
-	return scheduler.New(scheduler.Options{
+func (s *Service) newSchedules() *schedules.Scheduler {
+	return schedules.New(schedules.Options{
 		Host: scheduleHost{s}, Store: s.store, Dir: s.path(layout.Schedules), PayloadBytes: s.opts.PayloadBytes, Clock: s.opts.Clock, Logger: s.logger,
 		Became: s.metrics.Occurred, Late: s.metrics.BegunLate,
 	})
 }
 
-// scheduleHost implements scheduler.Host.
+// scheduleHost implements schedules.Host.
 type scheduleHost struct{ *Service }
 
-// Admits implements scheduler.Host.
+// Admits implements schedules.Host.
 func (h scheduleHost) Admits(ctx context.Context) error { return h.admits(ctx) }
 
-// ShuttingDown implements scheduler.Host.
+// ShuttingDown implements schedules.Host.
 func (h scheduleHost) ShuttingDown() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.closing || !h.started.Load()
 }
 
-// Permits implements scheduler.Host.
+// Permits implements schedules.Host.
 func (h scheduleHost) Permits(ctx context.Context, name string) error {
 	u, err := h.units.Get(ctx, name)
 	if err != nil {
@@ -41,14 +41,14 @@ func (h scheduleHost) Permits(ctx context.Context, name string) error {
 	return h.permits(u)
 }
 
-// Check implements scheduler.Host.
-func (h scheduleHost) Check(ctx context.Context, r scheduler.Request) error {
+// Check implements schedules.Host.
+func (h scheduleHost) Check(ctx context.Context, r schedules.Request) error {
 	_, err := h.scheduled(ctx, r)
 	return err
 }
 
-// Start implements scheduler.Host.
-func (h scheduleHost) Start(ctx context.Context, r scheduler.Request, o store.Occurrence) (record api.Record, err error) {
+// Start implements schedules.Host.
+func (h scheduleHost) Start(ctx context.Context, r schedules.Request, o store.Occurrence) (record api.Record, err error) {
 	asked, err := h.scheduled(ctx, r)
 	if err != nil {
 		return record, err
@@ -59,7 +59,7 @@ func (h scheduleHost) Start(ctx context.Context, r scheduler.Request, o store.Oc
 }
 
 // scheduled checks what a schedule asks for.
-func (h scheduleHost) scheduled(ctx context.Context, r scheduler.Request) (accepted, error) {
+func (h scheduleHost) scheduled(ctx context.Context, r schedules.Request) (accepted, error) {
 	u, err := h.units.Get(ctx, r.Unit)
 	if err != nil {
 		return accepted{}, err

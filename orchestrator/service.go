@@ -14,17 +14,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
-	"github.com/agent-on-demand/aod/unit/registry"
 )
 
 // Service is an orchestrator that outlives its process: what it has accepted is stored
@@ -50,8 +50,8 @@ type Service struct {
 	whole    wholeFiles
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
-	ageHeld  time.Time   // until then no run is too old; see holdAge
-	render   push.Render // nil: there are no pushes
+	ageHeld  time.Time     // until then no run is too old; see holdAge
+	render   pushes.Render // nil: there are no pushes
 
 	readiness readiness
 	pages     eventPages

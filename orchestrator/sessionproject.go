@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // A session may work on a project. It is stored with the session as it was given; the first turn

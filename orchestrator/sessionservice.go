@@ -6,17 +6,17 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/sessions"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // conversation returns how the sessions of a unit live. Its error is a fault of one that has
@@ -102,7 +102,7 @@ func (s *Service) AgentTerms(ctx context.Context, name string) (AgentTerms, erro
 }
 
 // beginSession takes in a session with a unit, made with the token of a name, which isn't stored yet.
-func (s *Service) beginSession(u *unit.Unit, by string) (*sessions.Session, error) {
+func (s *Service) beginSession(u *unit.Unit, by string) (*turns.Session, error) {
 	if err := s.permits(u); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (s *Service) restoreSessions(ctx context.Context) error {
 }
 
 // restoreSession takes in a session. One whose version of its unit is gone is closed.
-func (s *Service) restoreSession(ctx context.Context, row store.Session) *sessions.Session {
+func (s *Service) restoreSession(ctx context.Context, row store.Session) *turns.Session {
 	u, err := s.units.Version(ctx, row.Unit, row.Version)
 	if err != nil {
 		return s.sessions.Restore(row, nil, run.SessionTerms{}, err)
@@ -226,14 +226,14 @@ func (s *Service) restoreSession(ctx context.Context, row store.Session) *sessio
 
 // sessionUnit returns the session of a submission, and its unit in the version with which it
 // stays.
-func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*sessions.Session, *unit.Unit, error) {
+func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*turns.Session, *unit.Unit, error) {
 	known := s.sessions.Find(sub.Session)
 	if known == nil {
 		row, err := s.session(ctx, sub.Session)
 		if err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, sessions.Closed(row)
+		return nil, nil, turns.Closed(row)
 	}
 	row := known.Row()
 	if !access.Sees(ctx, row.MadeBy) {

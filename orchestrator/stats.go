@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/bytegate"
+	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/runtime"
 )

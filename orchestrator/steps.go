@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // stepPage is how many steps are read at once, with their values.

@@ -10,12 +10,12 @@ import (
 	"fmt"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/sessions"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // Submit accepts a run. An error is a fault with the reason, and nothing is left then. An
@@ -59,7 +59,7 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 }
 
 // unitOf returns the unit of a submission, and the session of which the run is a turn.
-func (s *Service) unitOf(ctx context.Context, sub Submission) (*sessions.Session, *unit.Unit, error) {
+func (s *Service) unitOf(ctx context.Context, sub Submission) (*turns.Session, *unit.Unit, error) {
 	if sub.Session != "" {
 		return s.sessionUnit(ctx, sub)
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // Two secrets that are the same once they are masked.

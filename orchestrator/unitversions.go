@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // UnitVersions lists the versions of a unit that are kept, the newest first.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/upstream"
 )
 
 // maxUpstreamEvents is how many requests of a run to upstreams have an event each. All are

@@ -6,7 +6,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // spoil changes what is stored of a run, while no service has it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // closing are the permissions that a program can take from us on its own files, which

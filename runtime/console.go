@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
 )
 
 // Console is the user's end of a sandbox: the streams of a shell, or of another program.

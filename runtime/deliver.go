@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/quota"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/runtime/quota"
 )
 
 // File is an output file where its user finds it.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/agent-on-demand/aod/quota"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/runtime/quota"
 )
 
 // ownEntries is how many files of ours are in the project of a sandbox.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // fullBelow is the free space of a disk that counts as full: a program that asks for one large

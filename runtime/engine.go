@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // ErrUnreachable says that the engine was not reached, or that the connection to it broke or

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestAFeedSaysWhatWasGiven(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // unwritable is the fault of a host that has no room or no permission for a run.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/pause"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 var endIDs = []string{strings.Repeat("0a", initreport.EndIDBytes/2), strings.Repeat("0b", initreport.EndIDBytes/2)}

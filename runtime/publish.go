@@ -7,8 +7,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // Publish moves the directory /io/output to dest, with the found files and nothing else in

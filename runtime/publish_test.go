@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // mess fills /io/output with files to publish and with much that isn't.

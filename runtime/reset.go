@@ -10,7 +10,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // Reset makes the layout of a run that is over as new, for another run in the same container.

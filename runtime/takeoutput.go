@@ -7,7 +7,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 const (

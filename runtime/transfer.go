@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // FileTransfer copies the files of a run's handoffs from and to a remote engine.

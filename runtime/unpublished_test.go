@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 func TestWhatCannotBePublished(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"path"
 	"slices"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // fetch copies the init's report, the program's result and its output files into the layout's

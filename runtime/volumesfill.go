@@ -7,7 +7,7 @@ import (
 	"io"
 	"path"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/tunnel"
 )

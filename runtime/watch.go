@@ -8,7 +8,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // watchEntries bounds how many files a run may have at any time: each costs an inode of the

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {

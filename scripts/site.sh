@@ -11,7 +11,7 @@ hugo=github.com/gohugoio/hugo@v0.157.0
 out=$(mkdir -p "${1:-dist/site}" && cd "${1:-dist/site}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-cp -R site/. "$work"
+cp -R tools/site/. "$work"
 
 # page SOURCE NAME puts a page in: its first heading becomes its title, and it knows its source.
 page() {

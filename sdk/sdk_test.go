@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/flow"
-	"github.com/agent-on-demand/aod/images/basetest"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/testing/basetest"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/sdk"
 )

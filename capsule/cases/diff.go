@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // A comparison tells no more than this many differences, each value cut to fault.MaxQuoted.

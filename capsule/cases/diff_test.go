@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestDiffJSON(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // compiler walks a document of schemas once: it reports every mistake, takes the short

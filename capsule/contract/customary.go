@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // customary are the fields of an input that hold files by custom: programs of the AOD

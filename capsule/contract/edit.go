@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // With returns a copy in which the field at the dotted path has the value. Objects

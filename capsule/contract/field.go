@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // ParseField reads the text of one field, as a person types it, into the value that

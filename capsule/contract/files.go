@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // FileRef is a string in a payload that the contract declares to name a file.

@@ -3,7 +3,7 @@ package contract
 import (
 	"fmt"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // reader reads one keyword of a schema into its node; at is the pointer of the value.

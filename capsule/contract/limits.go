@@ -1,6 +1,6 @@
 package contract
 
-import "github.com/agent-on-demand/aod/strictjson"
+import "github.com/agent-on-demand/aod/internal/wire/strictjson"
 
 // Limits on what is read. They are far above what people write by hand and far
 // below what hurts.

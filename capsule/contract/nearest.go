@@ -1,6 +1,6 @@
 package contract
 
-import "github.com/agent-on-demand/aod/fault"
+import "github.com/agent-on-demand/aod/api/fault"
 
 // nearest returns the candidate that differs from s by no more than two letters
 // and two fifths of its length, or "". Words that can't be near are not compared.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // oracle judges by the letter of draft 2020-12, and knows nothing of the engine or of any

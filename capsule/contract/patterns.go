@@ -6,7 +6,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 func (c *compiler) pattern(n *node, key string, v any, at string) {

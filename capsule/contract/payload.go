@@ -6,8 +6,8 @@ import (
 	"errors"
 	"math"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // Payload is one JSON object: the input of a run, its result, or the arguments of

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // refer makes n what its reference says; beside other keywords both hold.

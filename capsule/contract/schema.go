@@ -8,8 +8,8 @@ import (
 
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // FileName is the name of a contract within a capsule's directory.

@@ -11,8 +11,8 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // heavy lets large validations take turns: the errors of one may fill hundreds of

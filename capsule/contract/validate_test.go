@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // compiled compiles a schema that a test wrote.

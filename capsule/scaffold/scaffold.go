@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 //go:embed all:templates

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 )
 
 // agentClient is the command line of the protocol's SDK.

@@ -13,7 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
 )
 
 // taskClient is the client of the protocol's SDK, of one unit of a server.

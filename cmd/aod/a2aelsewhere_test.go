@@ -12,9 +12,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/programtest"
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 const a2aText = `{"input": {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]},

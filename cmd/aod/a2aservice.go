@@ -8,10 +8,10 @@ import (
 	"net"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
-	"github.com/agent-on-demand/aod/protocol/a2a"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
 )
 
 // a2aService adapts a Service of this process to A2A.

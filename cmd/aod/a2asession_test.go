@@ -6,7 +6,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
 )
 
 // A message with the context alone is the next turn of an agent's session, and one with the task

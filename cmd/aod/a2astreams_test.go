@@ -12,8 +12,8 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // taskFlow needs no container: a task ends at once, fails, or asks something.

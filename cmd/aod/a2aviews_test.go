@@ -13,8 +13,8 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // seenProgram shows something, waits until it is told to go on, and ends as its input says.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/agent-on-demand/aod/agentapi"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 )
 
 // startedAgents are those that scripts have started, by the directory of the unit.
@@ -40,7 +40,7 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 
 // countWords does what the text says, or counts its words.
 func countWords(w http.ResponseWriter, r *http.Request) {
-	var asked agentapi.Request
+	var asked agenthttp.Request
 	var inputs struct{ Text string }
 	if json.NewDecoder(r.Body).Decode(&asked) != nil || json.Unmarshal(asked.Inputs, &inputs) != nil {
 		http.Error(w, "no request", http.StatusBadRequest)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestAConversationAtATerminal(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // addWriter adds an agent of which one run goes on at a time, until the test lets it end.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/workspace"
+	"github.com/agent-on-demand/aod/internal/workspace"
 )
 
 // applyFlags say where changes go.

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	agentcheck "github.com/agent-on-demand/aod/agentapi/check"
-	"github.com/agent-on-demand/aod/au"
-	"github.com/agent-on-demand/aod/au/check"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/au"
+	"github.com/agent-on-demand/aod/capsule/au/check"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	agentcheck "github.com/agent-on-demand/aod/client/agenthttp/check"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // auCheckTime bounds one start of a unit.

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // loadAU reads the Agentic Unit of a directory, a program on this machine, a name or an

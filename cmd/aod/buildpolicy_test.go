@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )

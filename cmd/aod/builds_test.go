@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestBuildsLeaveOtherUnitsTheirSlots(t *testing.T) {

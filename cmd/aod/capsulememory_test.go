@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/catalog"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/protocol/mcp/relay"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/relay"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // memoryServers is a host of one MCP server, which answers initialize alone.

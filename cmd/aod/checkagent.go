@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/agentapi"
-	"github.com/agent-on-demand/aod/agentapi/check"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
-	a2acheck "github.com/agent-on-demand/aod/protocol/a2a/peer/check"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/client/agenthttp/check"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
+	a2acheck "github.com/agent-on-demand/aod/internal/peer/a2apeer/check"
 )
 
 // targetsVariable is the environment variable with the agents to check if the command line
@@ -89,7 +89,7 @@ func (f checkAgentFlags) check(ctx context.Context, target check.Target, opts ch
 			WithHint("write its address alone, and what it is sent into a file for --inputs")
 	}
 	return a2acheck.Agent(ctx, a2acheck.Options{
-		Call:   peer.Options{URL: target.URL, PlainHTTP: opts.Call.PlainHTTP, Token: opts.Call.Token},
+		Call:   a2apeer.Options{URL: target.URL, PlainHTTP: opts.Call.PlainHTTP, Token: opts.Call.Token},
 		Inputs: json.RawMessage(opts.Inputs), Timeout: opts.Call.Timeout,
 	})
 }
@@ -118,7 +118,7 @@ func targetsOf(args []string) ([]check.Target, error) {
 // options reads the files that the flags name. A user may type an http address: the
 // requests contain no secret, unless there is a token.
 func (f checkAgentFlags) options() (check.Options, error) {
-	opts := check.Options{Call: agentapi.Options{PlainHTTP: true, Timeout: f.timeout}}
+	opts := check.Options{Call: agenthttp.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
 		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
 	}
@@ -127,7 +127,7 @@ func (f checkAgentFlags) options() (check.Options, error) {
 		if err != nil || token == "" {
 			return opts, fault.Wrap(fault.Input, err, "the file %q holds no token", f.tokenFile)
 		}
-		opts.Call.Token = agentapi.Secret(token)
+		opts.Call.Token = agenthttp.Secret(token)
 	}
 	if f.inputs != "" {
 		inputs, err := readInputs(f.inputs)
@@ -140,12 +140,12 @@ func (f checkAgentFlags) options() (check.Options, error) {
 }
 
 // readInputs reads a file that holds one JSON object.
-func readInputs(path string) (agentapi.Object, error) {
+func readInputs(path string) (agenthttp.Object, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the inputs can't be read")
 	}
-	var inputs agentapi.Object
+	var inputs agenthttp.Object
 	if err := inputs.UnmarshalJSON(raw); err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).WithHint("it has to be one JSON object")
 	}

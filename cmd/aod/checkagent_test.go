@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
-	"github.com/agent-on-demand/aod/agentapi/check"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/client/agenthttp/check"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // echoAgent is an agent with one task, ECHO, and may be one that forgets its outputs.
@@ -28,11 +28,11 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.tokens.Add(1)
 	}
 	raw, _ := io.ReadAll(r.Body)
-	asked, err := agentapi.ParseRequest(raw)
+	asked, err := agenthttp.ParseRequest(raw)
 	if string(asked.Inputs) == `{"a":1}` {
 		e.inputs.Add(1)
 	}
-	answer := agentapi.Response{RequestID: asked.RequestID, Warnings: []string{"refused"}}
+	answer := agenthttp.Response{RequestID: asked.RequestID, Warnings: []string{"refused"}}
 	switch {
 	case r.Method != http.MethodPost:
 		http.NotFound(w, r)
@@ -40,13 +40,13 @@ func (e *echoAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil || asked.TaskType != "ECHO":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	default:
-		answer = agentapi.Response{RequestID: asked.RequestID, TaskType: "ECHO", Status: agentapi.StatusOK, OK: true}
+		answer = agenthttp.Response{RequestID: asked.RequestID, TaskType: "ECHO", Status: agenthttp.StatusOK, OK: true}
 	}
-	if answer.OK && r.URL.Path == agentapi.StreamPath {
-		answer.Type = agentapi.Final
+	if answer.OK && r.URL.Path == agenthttp.StreamPath {
+		answer.Type = agenthttp.Final
 	}
 	body, _ := json.Marshal(answer)
-	if answer.OK && r.URL.Path == agentapi.StreamPath {
+	if answer.OK && r.URL.Path == agenthttp.StreamPath {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = httpwire.NewEventWriter(w).Write(httpwire.Event{Name: "final", Data: string(body)})
 		return

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/programtest"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // AOD_CUT is for how long the engine is away, in seconds. The long form is:

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // answer is the status and the body of a GET.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // exampleCall is a call of a unit as a shell takes it.

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/workspace"
+	"github.com/agent-on-demand/aod/internal/workspace"
 )
 
 // diffFlags say how changes are shown.

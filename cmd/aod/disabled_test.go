@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/images"
-	"github.com/agent-on-demand/aod/quota"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/images"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/initbin"
+	"github.com/agent-on-demand/aod/runtime/quota"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/images"
 	"github.com/agent-on-demand/aod/runtime"
 )
 

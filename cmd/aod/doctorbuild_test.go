@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // shelf is an engine that has some images, and whose builds end with an error.

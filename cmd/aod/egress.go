@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/unit"
-	"github.com/agent-on-demand/aod/upstream"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 // privateVariable has for runs on this machine what a server has in egress_private.

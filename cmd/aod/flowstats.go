@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/flow"
 )
 
 func (a *app) flowStatsCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/capsule/flow"
 )
 
 // graphNode is a node of a flow in the tree of a live run: all its visits and items are one

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // branchScript calls itself so often at once as it is told, and then sleeps until SIGTERM.

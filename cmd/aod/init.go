@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/scaffold"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 func (a *app) initCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestARunThatIsBeingStoppedWhenTheServerIsKilledEndsAsItWasToEnd(t *testing.T) {

@@ -6,19 +6,19 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // local runs units on this machine for a command.
@@ -55,7 +55,7 @@ func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) 
 // localOptions are what a command gives the runs of its units.
 type localOptions struct {
 	secrets map[string]string // paths of files, by name
-	models  modelcalls.Models
+	models  models.Models
 
 	upstreams string   // a file of them; "": that of the environment
 	asks      []string // of them, whose keys have to be there

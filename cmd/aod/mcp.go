@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/config"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
 
 func (a *app) mcpCommand() *cobra.Command {

@@ -18,10 +18,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
 
 // mcpMount gives capsules the units that they may call as tools of MCP.

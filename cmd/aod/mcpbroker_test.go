@@ -18,7 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
 
 // anyRuns has every unit, and ends each run at once.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/protocol/mcp/relay"
+	"github.com/agent-on-demand/aod/handoff/relay"
 )
 
 func (a *app) mcpCallCommand() *cobra.Command {

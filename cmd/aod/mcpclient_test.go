@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
 
 // remoteOf returns the service of a server that answers submissions as it is told to, and the

@@ -7,8 +7,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
-	"github.com/agent-on-demand/aod/protocol/mcp"
 )
 
 // mcpService adapts a Service of this process to MCP.

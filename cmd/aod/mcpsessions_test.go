@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // Twenty sessions at once: of clients at stdio, and of clients of a server's API.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/mcp/relay"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // toolsOf asks an MCP server for the tools that may be called, and finds those that it lacks.

@@ -13,17 +13,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/cassette"
-	"github.com/agent-on-demand/aod/gateway/catalog"
-	"github.com/agent-on-demand/aod/gateway/ledger"
-	"github.com/agent-on-demand/aod/gateway/script"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/handoff/gateway/script"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
 // modelFlags say whom the models are asked of that units of one command name.
@@ -54,13 +54,13 @@ func (f *modelFlags) refuseOnServer() error {
 const treeTokens = 2_000_000
 
 // open returns what the runs of a unit may ask of models, and a function that closes it.
-func (f *modelFlags) open(a *app, u *unit.Unit, find finder) (modelcalls.Models, error) {
+func (f *modelFlags) open(a *app, u *unit.Unit, find finder) (models.Models, error) {
 	known, key, err := f.catalog(a, namedModels(u, find, map[string]bool{}))
 	if err != nil {
-		return modelcalls.Models{}, err
+		return models.Models{}, err
 	}
 	gw, err := gateway.New(known, gateway.Options{Key: key})
-	return modelcalls.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
+	return models.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
 }
 
 // namedModels are the models that a unit names, and those that it may call.
@@ -189,7 +189,7 @@ func (f *modelFlags) touch() error {
 }
 
 // source opens the cassettes of the flags.
-func (f *modelFlags) source() (source modelcalls.Source, done func() error, err error) {
+func (f *modelFlags) source() (source models.Source, done func() error, err error) {
 	done = func() error { return nil }
 	if f.replay != "" {
 		if source.Replay, err = readCassette(f.replay); err != nil {
@@ -209,9 +209,9 @@ func (f *modelFlags) source() (source modelcalls.Source, done func() error, err 
 
 // ofCase returns what a test case says that models answer, else what the flags say. A case is
 // recorded anew though it has answers.
-func (f *modelFlags) ofCase(test capsule.Case, usual modelcalls.Source) (source modelcalls.Source, err error) {
+func (f *modelFlags) ofCase(test capsule.Case, usual models.Source) (source models.Source, err error) {
 	switch {
-	case usual != (modelcalls.Source{}):
+	case usual != (models.Source{}):
 		return usual, nil
 	case test.Cassette != "":
 		source.Replay, err = readCassette(test.Cassette)

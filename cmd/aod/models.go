@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -82,8 +82,8 @@ func (a *app) showModels(ctx context.Context, id string, n int64, asJSON bool) e
 		return err
 	}
 	dir := a.history().Dir(id)
-	calls := func() ([]api.ModelCall, error) { return modelcalls.ReadCalls(dir) }
-	exchange := func() (api.ModelExchange, error) { return modelcalls.ReadExchange(dir, n) }
+	calls := func() ([]api.ModelCall, error) { return models.ReadCalls(dir) }
+	exchange := func() (api.ModelExchange, error) { return models.ReadExchange(dir, n) }
 	if server != nil {
 		calls = func() ([]api.ModelCall, error) { return server.ModelCalls(ctx, id) }
 		exchange = func() (api.ModelExchange, error) { return server.ModelExchange(ctx, id, n) }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // output is stdout or stderr, with what it is connected to.

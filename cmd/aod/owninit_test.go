@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

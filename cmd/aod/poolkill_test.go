@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // What a full pool leaves when its server is killed is gone when the next one runs, which

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/workspace"
 )
 
 // maxSentProject bounds what is sent to a server, which has bounds of its own.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/programtest"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func findPrometheus(t *testing.T) string {

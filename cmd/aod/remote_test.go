@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 func write(t *testing.T, content string, path ...string) {

@@ -13,12 +13,12 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 	"github.com/agent-on-demand/aod/schemas"
-	"github.com/agent-on-demand/aod/strictjson"
-	"github.com/agent-on-demand/aod/strictyaml"
 )
 
 // maxScheduleFile bounds a file of schedules in bytes.

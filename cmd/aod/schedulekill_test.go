@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 const (

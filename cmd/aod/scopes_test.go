@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // about is a method of A2A 1.0 that is called about the task ID, in its three bindings.

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/secrets"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 func (a *app) secretCommand() *cobra.Command {

@@ -14,16 +14,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/config"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/runtime/docker"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/upstream"
 )
 
 func (a *app) serveCommand() *cobra.Command {

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // busyServer has two runs that go on until they are let go, and one that waits for them.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // server is `aod serve` as a process of its own, over a data directory that outlives it.

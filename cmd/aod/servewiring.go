@@ -12,25 +12,25 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/config"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/gateway/ledger"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/handoff/relay"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
-	"github.com/agent-on-demand/aod/orchestrator/push"
-	"github.com/agent-on-demand/aod/protocol/a2a"
-	"github.com/agent-on-demand/aod/protocol/agents"
-	"github.com/agent-on-demand/aod/protocol/mcp"
-	"github.com/agent-on-demand/aod/protocol/mcp/relay"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/secrets"
 )
 
 func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestrator.Options {
@@ -49,7 +49,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
-	opts.Models = modelcalls.Models{
+	opts.Models = models.Models{
 		Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)}, Transcript: c.ModelTranscripts,
 	}
 	for name := range c.Unit {
@@ -64,7 +64,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 // pushesOf has receivers told of runs by a way of their own: what it may reach is no unit's.
 func pushesOf(c *config.Config) orchestrator.Pushes {
 	door := egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})
-	return orchestrator.Pushes{On: c.A2A.Push, Options: push.Options{Door: door}}
+	return orchestrator.Pushes{On: c.A2A.Push, Options: pushes.Options{Door: door}}
 }
 
 func containerOptions(c *config.Config, logger *slog.Logger) container.Options {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/config"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 func TestThePolicyForTasksIsThatOfTheConfiguration(t *testing.T) {

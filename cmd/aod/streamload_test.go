@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // How many streams there are at once. The long form, with 200 of them, is:
@@ -69,7 +69,7 @@ type streaming struct {
 // stream asks for a task, and fails the test unless it is answered with a stream.
 func (l *streaming) stream(ctx context.Context, i, ticks int) (*http.Response, error) {
 	body := fmt.Sprintf(`{"request_id":"r-%d","task_type":"STREAMED","user_id":"u-%d","inputs":{"mark":%d,"ticks":%d}}`, i, i%3, i, ticks)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url()+agentapi.StreamPath, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url()+agenthttp.StreamPath, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (l *streaming) read(i int) error {
 		return err
 	}
 	defer response.Body.Close()
-	decoder := httpwire.NewEventReader(response.Body, agentapi.DefaultLimits().Events())
+	decoder := httpwire.NewEventReader(response.Body, agenthttp.DefaultLimits().Events())
 	var last httpwire.Event
 	terminal, events := 0, 0
 	for {
@@ -119,7 +119,7 @@ func (l *streaming) read(i int) error {
 			return err
 		}
 		events, last = events+1, m
-		if agentapi.EventType(m.Name).Terminal() {
+		if agenthttp.EventType(m.Name).Terminal() {
 			terminal++
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"path"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/images"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/images"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/internal/images"
 )
 
 // snake makes a capsule whose Python would leave a file if any of it ran.

@@ -11,11 +11,11 @@ import (
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // Streams of the protocols end with their token as those of /v1 do.

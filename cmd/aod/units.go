@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 func (a *app) unitsCommand() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // definition lists the files that make a directory a capsule. They are uploaded even if

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
-	"github.com/agent-on-demand/aod/unit/registry"
 )
 
 func registerWatch(flags *pflag.FlagSet, watch *bool) {

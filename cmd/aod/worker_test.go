@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // keptOfHome are the files of a home that a restored one goes on with: who may ask it, and whose its

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // addSchedules adds the files that a snapshot's schedules give to their runs. They may be replaced

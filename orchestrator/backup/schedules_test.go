@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // A backup has the schedules with the files of theirs that are needed.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // homeOf makes a home of a server with one session that is open and one that is closed.

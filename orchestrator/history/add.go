@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // Add keeps a run whose directory is runDir, from which it moves the input files and the log.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/access"
+	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // requestTime bounds requests that neither wait nor carry much data.

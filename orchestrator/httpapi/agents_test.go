@@ -18,13 +18,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agentapi"
-	"github.com/agent-on-demand/aod/agentapi/check"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/client/agenthttp/check"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // asks is a request of the contract, with further members after the inputs.
@@ -111,7 +111,7 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
 	s.addUnit("csv-report")
 	s.addUnit("other")
-	opts := check.Options{Call: agentapi.Options{Token: token}}
+	opts := check.Options{Call: agenthttp.Options{Token: token}}
 	for _, target := range []check.Target{
 		{URL: s.url, TaskType: "CSV_REPORT"},
 		{URL: s.url, TaskType: "actor"},
@@ -143,11 +143,11 @@ func TestInputsMayBeRefusedWith200(t *testing.T) {
 func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
-	got := decode[agentapi.Response](t, a)
+	got := decode[agenthttp.Response](t, a)
 	run := decode[api.Record](t, s.do("GET", "/v1/runs/"+a.Header.Get(auHeader), "").wants(t, 200))
-	want := agentapi.Response{
+	want := agenthttp.Response{
 		RequestID: "r-1", TaskType: "ACTOR", Status: "ok", OK: true,
-		Outputs: agentapi.Object(run.Output), Artifacts: got.Artifacts, ArtifactDetails: got.ArtifactDetails,
+		Outputs: agenthttp.Object(run.Output), Artifacts: got.Artifacts, ArtifactDetails: got.ArtifactDetails,
 		Provenance: jsonOf(agents.Provenance{Unit: "actor", Version: run.Version, Contract: contractOf(s, "actor"), Image: run.Image.ID, RunID: run.ID}),
 		Warnings:   []string{"budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"},
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 // canary stands wherever a person's data may stand in a request or in what a unit says.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 // tripwire is a connection whose Write panics once, at the first bytes that have a text.

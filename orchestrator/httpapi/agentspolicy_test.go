@@ -10,13 +10,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 // jsonOf is a value as it is sent.
-func jsonOf(v any) agentapi.Object {
+func jsonOf(v any) agenthttp.Object {
 	raw, _ := json.Marshal(v)
 	return raw
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 // stream asks for a task and returns all of its events.
@@ -34,7 +34,7 @@ func (s *server) stream(body string, headers ...string) []httpwire.Event {
 // messagesOf reads a stream to its end, which has to be a proper one.
 func messagesOf(t testing.TB, r io.Reader) (all []httpwire.Event) {
 	t.Helper()
-	d := httpwire.NewEventReader(r, agentapi.DefaultLimits().Events())
+	d := httpwire.NewEventReader(r, agenthttp.DefaultLimits().Events())
 	for {
 		m, err := d.Next()
 		if errors.Is(err, io.EOF) && !d.Unfinished() {
@@ -52,7 +52,7 @@ func terminalOf[T any](t testing.TB, all []httpwire.Event) (last T) {
 	t.Helper()
 	for i, m := range all {
 		schema := "AgentEvent"
-		if agentapi.EventType(m.Name).Terminal() {
+		if agenthttp.EventType(m.Name).Terminal() {
 			schema = "AgentAnswer"
 			if strings.Contains(m.Data, `"ok":false`) {
 				schema = "AgentRefusal"
@@ -76,14 +76,14 @@ func terminalOf[T any](t testing.TB, all []httpwire.Event) (last T) {
 
 func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 	s := newServer(t, nil)
-	c, err := agentapi.New(agentapi.Options{URL: s.url, Token: token})
+	c, err := agenthttp.New(agenthttp.Options{URL: s.url, Token: token})
 	must(t, err)
 	var told []string
-	asked := agentapi.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agentapi.Object(`{"do":"tell"}`)}
-	got, err := c.Stream(t.Context(), asked, func(e agentapi.Event) {
+	asked := agenthttp.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agenthttp.Object(`{"do":"tell"}`)}
+	got, err := c.Stream(t.Context(), asked, func(e agenthttp.Event) {
 		var data agents.EventData
 		must(t, json.Unmarshal(e.Data, &data))
-		if data.RequestID != "r-1" || (e.Type == agentapi.Started) != (data.RunID != "") {
+		if data.RequestID != "r-1" || (e.Type == agenthttp.Started) != (data.RunID != "") {
 			t.Errorf("%s", e.Data)
 		}
 		told = append(told, fmt.Sprint(e.Type, data.State, data.Step))
@@ -112,7 +112,7 @@ func TestManyStreamsHaveOneTerminalEventEach(t *testing.T) {
 			if strings.Contains(input, "wait") {
 				more = `,"budgets":{"timeout_ms":10}`
 			}
-			last := terminalOf[agentapi.Response](t, s.stream(asks("ACTOR", input, more)))
+			last := terminalOf[agenthttp.Response](t, s.stream(asks("ACTOR", input, more)))
 			if fine := !strings.Contains(input, "fail") && more == ""; last.OK != fine || last.RequestID != "r-1" || last.TaskType != "ACTOR" {
 				t.Errorf("%s: %+v", input, last)
 			}
@@ -230,7 +230,7 @@ func TestARunDoesNotWaitForItsStream(t *testing.T) {
 	close(w.let)
 	<-served
 	all := messagesOf(t, w.Body)
-	if last := terminalOf[agentapi.Response](t, all); !last.OK || len(all) != 6 {
+	if last := terminalOf[agenthttp.Response](t, all); !last.OK || len(all) != 6 {
 		t.Errorf("%v", all)
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/schemas"
 )

@@ -15,10 +15,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // conforms holds an answer against the document: its status, headers, type and body.

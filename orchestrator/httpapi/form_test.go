@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 // part is one of a form; a filename makes it a file.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // half begins a request with a body that doesn't come to its end.

@@ -6,7 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // say takes a message to a run that goes on.

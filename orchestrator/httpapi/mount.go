@@ -6,8 +6,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Mount adds another protocol to the API, for which a token needs the scope run. Its requests pass the API's rules for hosts,

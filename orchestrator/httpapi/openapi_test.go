@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/schemas"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/bytegate"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/bytegate"
 )
 
 // Options configure the API, beside the Service.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/bytegate"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const idleTime = 30 * time.Second // for the client to take a part of an answer

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // hostFilesOf lists the files that the input and `files` name, in the order of the input.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // listen begins an answer that lasts, with a token.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const never = `"at":"2098-12-01T09:00"` // as far as a test goes

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/access"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/protocol/a2a"
-	"github.com/agent-on-demand/aod/protocol/agents"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|none) \\|$")

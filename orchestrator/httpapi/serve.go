@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/agent-on-demand/aod/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const (

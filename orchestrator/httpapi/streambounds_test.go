@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/httpwire"
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // reluctant is a connection whose client doesn't read what is long, until it is let go.

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 // Figures are the current figures of a server.

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 func TestAScrapeHasTheFiguresOfItsMoment(t *testing.T) {

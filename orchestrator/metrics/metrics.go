@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/flow"
-	"github.com/agent-on-demand/aod/orchestrator/push"
-	"github.com/agent-on-demand/aod/upstream"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 )
 
 // Metrics are the metrics of a server for Prometheus.
@@ -132,9 +132,9 @@ func (m *Metrics) UpstreamAsked(e upstream.Exchange) {
 }
 
 // PushTried counts what became of a delivery, and how long that was after its event.
-func (m *Metrics) PushTried(r push.Result, after time.Duration) {
+func (m *Metrics) PushTried(r pushes.Result, after time.Duration) {
 	m.pushes.WithLabelValues(string(r.Word)).Inc()
-	if r.Word == push.Delivered {
+	if r.Word == pushes.Delivered {
 		m.told.WithLabelValues().Observe(after.Seconds())
 	}
 }

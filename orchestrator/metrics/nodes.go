@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/capsule/flow"
 )
 
 // nodes count the ends of nodes of flows. The nodes of a unit are its author's names: a

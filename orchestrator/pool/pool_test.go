@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestARunGetsWhatHasWaitedLongest(t *testing.T) {

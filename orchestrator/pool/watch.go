@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // idleShare is the part of one processor that a program may use while it waits for its run:

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Queue hands out slots: first come, first served within a unit, and the units in turn,

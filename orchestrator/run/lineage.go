@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // Lineage is a run's place in the tree of calls.

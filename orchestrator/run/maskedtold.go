@@ -2,7 +2,7 @@ package run
 
 import (
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/mask"
+	"github.com/agent-on-demand/aod/internal/mask"
 )
 
 // maskedTold is what the program of a session tells in a turn. Its text comes in pieces, and a

@@ -13,8 +13,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/mask"
-	"github.com/agent-on-demand/aod/strictjson"
+	"github.com/agent-on-demand/aod/internal/mask"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // WithMaskedNames returns the result with the names under which its files may be stored and shown:

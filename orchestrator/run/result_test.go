@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 func TestEachCauseOfAnEndHasItsResult(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/capsule/unit"
 )
 
 // Session is what a run has of the session of which it is a turn.

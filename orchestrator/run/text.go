@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // The bounds for foreign texts that AOD shows, in bytes.

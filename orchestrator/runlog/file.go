@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // File is what a run wrote to stdout and stderr, a JSON object a line. It is made with the first

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // maxLine is more than a line of the file takes: the text is cut at 16 KiB by the runtime, and

@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
-	"github.com/agent-on-demand/aod/orchestrator/push"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/pause"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/testkit"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // Settings are those of a harness, and of the Services and kinds that it makes.
@@ -31,7 +31,7 @@ type Settings struct {
 	orchestrator.Options // Home: default a temporary directory; Kinds: go before those that the harness makes
 	Containers           container.Options
 	Remote               remote.Options
-	Render               push.Render        // of pushes; nil: there are none
+	Render               pushes.Render      // of pushes; nil: there are none
 	Programs             map[string]Program // by the unit's name
 	// Wrap is what each new Service has in place of the engine; nil: the engine itself.
 	Wrap func(container.Engine) container.Engine

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }

@@ -14,20 +14,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/access"
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/orchestrator/modelcalls"
-	"github.com/agent-on-demand/aod/orchestrator/push"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/testkit"
-	"github.com/agent-on-demand/aod/upstream"
 )
 
 // serve is a server elsewhere. A request that it doesn't answer ends with its client.
@@ -81,7 +81,7 @@ func modelScene(t testing.TB) *scene {
 		servicetest.Capsule("asks", "model: m\nupstreams: [weather]\n", servicetest.AnyContract, ask),
 		func(t testing.TB, o *servicetest.Settings) {
 			t.Helper()
-			o.Models = modelcalls.Models{Gateway: gatewayTo(t, provider.URL), Transcript: true}
+			o.Models = models.Models{Gateway: gatewayTo(t, provider.URL), Transcript: true}
 			var err error
 			table := upstream.Table{"weather": {URL: service.URL, Methods: []string{"GET"}}}
 			if o.Upstreams, err = upstream.New(table, upstream.Options{}); err != nil {
@@ -146,7 +146,7 @@ func pushScene(t testing.TB) *scene {
 	s.plain = map[string]string{url: "<hook>"}
 	s.options = []servicetest.Option{servicetest.Set(func(o *servicetest.Settings) {
 		private := []egress.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
-		o.Pushes = orchestrator.Pushes{On: true, Options: push.Options{
+		o.Pushes = orchestrator.Pushes{On: true, Options: pushes.Options{
 			Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience,
 		}}
 		o.Render = func(_ context.Context, run string, e api.Event) ([]byte, string, error) {
@@ -183,7 +183,7 @@ func remoteScene(t testing.TB) *scene {
 	gate, s, asked, known := make(chan struct{}), &scene{}, make(chan struct{}, 10), keptTask{}
 	words := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		asking, err := agentapi.ParseRequest(raw)
+		asking, err := agenthttp.ParseRequest(raw)
 		if err != nil {
 			http.Error(w, "no request of the contract", http.StatusBadRequest)
 			return

@@ -21,9 +21,9 @@ import (
 
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/store"
 )
 
 // snapshot is all that a process leaves to the next one: the rows of its database, the files of its

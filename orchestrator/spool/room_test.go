@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 func TestASpoolStopsWhereTheRoomEnds(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/docker/docker/api/types/build"
 
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
 

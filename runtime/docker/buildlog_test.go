@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/agent-on-demand/aod/runtime"
 )
 

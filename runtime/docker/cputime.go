@@ -10,7 +10,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // maxStats bounds the engine's figures of a container, in bytes.

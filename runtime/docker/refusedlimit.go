@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/lazyregexp"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // limitRefusals are the words with which engines and their runtimes refuse to set a limit.

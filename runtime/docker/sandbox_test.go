@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // These tests look at a container from inside: what a spec says must hold there.

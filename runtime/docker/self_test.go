@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 // recordedSelf reads what a process saw of itself, and the ids that it should find.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // The RUN commands of the suite's Dockerfiles; a number keeps the cache out.

@@ -3,8 +3,8 @@ package enginetest
 import (
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // Harness is an engine under test.

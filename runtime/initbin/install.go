@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/safefs"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 // mode lets every user of every container run the program, and nobody write it.

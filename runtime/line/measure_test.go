@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/tunnel"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // below has measure look at directories of the test.

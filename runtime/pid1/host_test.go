@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // listenForInit listens where a sandbox with this directory finds its host.

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestRelayCarriesEverything(t *testing.T) {

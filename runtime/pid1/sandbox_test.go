@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // label tells what this copy of the tests makes from what another one does.

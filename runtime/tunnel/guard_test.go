@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 const (

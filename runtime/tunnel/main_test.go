@@ -3,7 +3,7 @@ package tunnel
 import (
 	"testing"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // patience is how long anything may take before the test fails.

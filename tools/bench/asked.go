@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 )
 
 // ownTime is the gateway's handler in this process, without a socket before it or a disk.

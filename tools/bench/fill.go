@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/store"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // fill writes finished runs of the last day into a new store.

@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/upstream"
+	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 // askUpstream is a request to an upstream by a socket like that of a run, beside the same request

@@ -1,5 +1,5 @@
 // Command deb writes a Debian package: deb VERSION ARCH PROGRAM FILE, in the root of the
-// repository, from which it takes packaging/deb and the guides. The same input gives the same
+// repository, from which it takes tools/packaging/deb and the guides. The same input gives the same
 // bytes, on any system; all times are that of SOURCE_DATE_EPOCH.
 package main
 

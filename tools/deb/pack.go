@@ -47,7 +47,7 @@ func (p pack) bytes() ([]byte, error) {
 }
 
 const (
-	sources = "packaging/deb"
+	sources = "tools/packaging/deb"
 	docDir  = "usr/share/doc/aod"
 )
 

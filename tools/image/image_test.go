@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/programtest"
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
-	"github.com/agent-on-demand/aod/gateway"
-	"github.com/agent-on-demand/aod/gateway/catalog"
-	"github.com/agent-on-demand/aod/gateway/script"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/gateway/script"
 )
 
 // serve returns the address of a gateway whose models answer from a script.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/capsule/au"
 )
 
 func TestWhatItDoes(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 func TestAnAttemptIsResumed(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/au"
+	"github.com/agent-on-demand/aod/capsule/au"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )

@@ -3,9 +3,9 @@ package container
 import (
 	"errors"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // buildLimits are what the build of a unit's image may reach and take. An upload is built by

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // capsuleProgram is the program of a capsule: it reads /io/input.json and leaves

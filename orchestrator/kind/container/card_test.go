@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/au"
-	"github.com/agent-on-demand/aod/au/check"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/au"
+	"github.com/agent-on-demand/aod/capsule/au/check"
 )
 
 func TestAUnitWithoutACard(t *testing.T) {

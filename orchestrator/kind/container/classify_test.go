@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/runtime/initreport"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 // reports is a program with a good result, whose container ends with a code and leaves a report.

@@ -17,16 +17,16 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/quota"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initbin"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/runtime/quota"
 )
 
 // Engine is the part of a container engine that this package needs.

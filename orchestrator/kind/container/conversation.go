@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/agent-on-demand/aod/agent"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/agent"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // idleTime is how long a container lives on without a turn where agent.yaml doesn't say.

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/images"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/images"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func (b *bench) count(method string) (n int) {

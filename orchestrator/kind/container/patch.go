@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // patch is what an image lacks of the newest state of its unit.

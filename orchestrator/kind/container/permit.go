@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )

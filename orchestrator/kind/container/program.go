@@ -3,9 +3,9 @@ package container
 import (
 	"context"
 
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // program is how the program of a unit gets its input and gives its result: a capsule works on

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestOnlyOurImagesThatNoUnitNeedsArePruned(t *testing.T) {

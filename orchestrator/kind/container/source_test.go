@@ -6,10 +6,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestHowManySandboxesAUnitWants(t *testing.T) {

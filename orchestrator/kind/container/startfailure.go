@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/au"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/au"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // checkTriggers returns a fault if a base image of the unit makes the build fetch what the unit's

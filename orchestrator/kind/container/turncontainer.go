@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/agent"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/runtime"
 )
 

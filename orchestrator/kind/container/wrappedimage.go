@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 )
 
 // namedImage returns the image that a directory of a wrapped agent names; "": it has a

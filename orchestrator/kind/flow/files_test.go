@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 

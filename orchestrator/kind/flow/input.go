@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/flow"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // input returns the input of the flow: each file reference of its contract is a flow.File. It

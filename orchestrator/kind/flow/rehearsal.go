@@ -1,6 +1,6 @@
 package flow
 
-import "github.com/agent-on-demand/aod/flow"
+import "github.com/agent-on-demand/aod/capsule/flow"
 
 // Rehearsed is the Request.Extra of a run that is a test: a Rehearsal takes the place of units
 // and people, and Walked learns where the walk goes.

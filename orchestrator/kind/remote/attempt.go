@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -20,7 +20,7 @@ type execution struct {
 	*run.Run
 	run.Bare
 	agents *Agents
-	secret agentapi.Secret // that the newest request sends; "" is none
+	secret agenthttp.Secret // that the newest request sends; "" is none
 }
 
 // Attempt implements run.Execution.
@@ -85,7 +85,7 @@ func (x *execution) call(ctx context.Context) (run.Result, error) {
 	return result, nil
 }
 
-func (x *execution) client() (*agentapi.Client, error) {
+func (x *execution) client() (*agenthttp.Client, error) {
 	agent, err := agentOf(x.Unit)
 	if err != nil {
 		return nil, err
@@ -106,16 +106,16 @@ func interrupted(cause error, limits runtime.Limits) (run.Result, error) {
 	return run.Stopped(nil, cause), nil
 }
 
-func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.Response, error) {
+func (x *execution) ask(ctx context.Context, client *agenthttp.Client) (agenthttp.Response, error) {
 	asked, streamed, err := x.request(ctx)
 	if err != nil {
-		return agentapi.Response{}, err
+		return agenthttp.Response{}, err
 	}
 	if !streamed {
 		return client.Run(ctx, asked)
 	}
 	var throttle handoff.Throttle
-	return client.Stream(ctx, asked, func(e agentapi.Event) {
+	return client.Stream(ctx, asked, func(e agenthttp.Event) {
 		p, told := x.progressOf(e)
 		if told && throttle.Allow(time.Now()) {
 			x.Tell(run.Event{Progress: &p})
@@ -126,33 +126,33 @@ func (x *execution) ask(ctx context.Context, client *agentapi.Client) (agentapi.
 // request returns the request to the agent. Its id is that of the run in all attempts, so that
 // the agent can recognise the task. The run's metadata wins over the unit's settings: a task
 // in the mode DEMO stays one.
-func (x *execution) request(ctx context.Context) (asked agentapi.Request, streamed bool, err error) {
+func (x *execution) request(ctx context.Context) (asked agenthttp.Request, streamed bool, err error) {
 	agent, err := agentOf(x.Unit)
 	if err != nil {
 		return asked, false, err
 	}
 	about := x.Record.Metadata
-	return agentapi.Request{
+	return agenthttp.Request{
 		RequestID: x.ID, TaskType: agent.TaskType, WorkflowID: about["workflow_id"], StageID: about["stage_id"],
 		Mode: cmp.Or(about["mode"], agent.Mode), RiskTier: cmp.Or(about["risk_tier"], agent.RiskTier),
 		DomainID: cmp.Or(about["domain_id"], agent.DomainID),
-		Inputs:   agentapi.Object(x.Input.Payload.JSON()), Budgets: budgetsOf(ctx),
+		Inputs:   agenthttp.Object(x.Input.Payload.JSON()), Budgets: budgetsOf(ctx),
 	}, agent.Stream, nil
 }
 
 // budgetsOf returns the budgets of a request: the time that is left.
-func budgetsOf(ctx context.Context) agentapi.Object {
+func budgetsOf(ctx context.Context) agenthttp.Object {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return nil
 	}
-	return agentapi.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
+	return agenthttp.Object(fmt.Sprintf(`{"timeout_ms":%d}`, max(1, time.Until(deadline).Milliseconds())))
 }
 
 // progressOf reads the progress from an event of the agent. It ignores invalid values.
-func (x *execution) progressOf(e agentapi.Event) (p handoff.Progress, told bool) {
+func (x *execution) progressOf(e agenthttp.Event) (p handoff.Progress, told bool) {
 	var members map[string]any
-	if e.Type != agentapi.Progress || json.Unmarshal(e.Data, &members) != nil {
+	if e.Type != agenthttp.Progress || json.Unmarshal(e.Data, &members) != nil {
 		return p, false
 	}
 	if percent, ok := members["percent"].(float64); ok {

@@ -13,19 +13,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 func TestACallIsBrokenOff(t *testing.T) {
 	gone := make(chan struct{}, 100)
 	var said atomic.Pointer[func()] // is called when the agent has said what it says
 	lingers := func(text string) answer {
-		return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+		return func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 			hangs(text, *said.Load())(w, r, asked)
 			gone <- struct{}{}
 		}
@@ -180,8 +180,8 @@ func TestWhatAnAgentIsAsked(t *testing.T) {
 		t.Errorf("its budgets are %s", asked.Budgets)
 	}
 	asked.Budgets = nil
-	want := agentapi.Request{
-		RequestID: x.ID, TaskType: "COUNT", WorkflowID: "w", StageID: "s", Mode: "LIVE", RiskTier: "low", DomainID: "d", Inputs: agentapi.Object(`{"text":"a b c"}`),
+	want := agenthttp.Request{
+		RequestID: x.ID, TaskType: "COUNT", WorkflowID: "w", StageID: "s", Mode: "LIVE", RiskTier: "low", DomainID: "d", Inputs: agenthttp.Object(`{"text":"a b c"}`),
 	}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
@@ -213,7 +213,7 @@ func TestProgressThatIsNone(t *testing.T) {
 		`{`:                          "",
 		`{"percent":-1e300,"step":"` + "s" + `"}`: "s ",
 	} {
-		p, told := new(execution).progressOf(agentapi.Event{Type: agentapi.Progress, Data: []byte(data)})
+		p, told := new(execution).progressOf(agenthttp.Event{Type: agenthttp.Progress, Data: []byte(data)})
 		if told != (want != "") || told && p.Step+" "+p.Message != want {
 			t.Errorf("%s: %+v, %v", data, p, told)
 		}
@@ -223,7 +223,7 @@ func TestProgressThatIsNone(t *testing.T) {
 		if p.Percent != nil && (*p.Percent < 0 || *p.Percent > 100) {
 			t.Errorf("%s: %v percent", data, *p.Percent)
 		}
-		if _, told := new(execution).progressOf(agentapi.Event{Type: "state", Data: []byte(data)}); told {
+		if _, told := new(execution).progressOf(agenthttp.Event{Type: "state", Data: []byte(data)}); told {
 			t.Errorf("an event of another type is progress: %s", data)
 		}
 	}

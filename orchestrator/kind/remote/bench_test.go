@@ -13,17 +13,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // answer is what an agent says to a request, which it has read.
-type answer func(w http.ResponseWriter, r *http.Request, asked agentapi.Request)
+type answer func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request)
 
 // agent is an agent elsewhere.
 type agent struct {
@@ -32,7 +32,7 @@ type agent struct {
 
 	mu      sync.Mutex
 	says    answer
-	asked   []agentapi.Request
+	asked   []agenthttp.Request
 	headers []http.Header
 }
 
@@ -57,7 +57,7 @@ func newAgent(t *testing.T, says answer, start func(*httptest.Server)) *agent {
 
 func (a *agent) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
-	asked, _ := agentapi.ParseRequest(raw)
+	asked, _ := agenthttp.ParseRequest(raw)
 	a.mu.Lock()
 	a.asked, a.headers = append(a.asked, asked), append(a.headers, r.Header.Clone())
 	says := a.says
@@ -78,7 +78,7 @@ func (a *agent) requests() int {
 	return len(a.asked)
 }
 
-func (a *agent) last() (agentapi.Request, http.Header) {
+func (a *agent) last() (agenthttp.Request, http.Header) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.asked[len(a.asked)-1], a.headers[len(a.headers)-1]
@@ -86,7 +86,7 @@ func (a *agent) last() (agentapi.Request, http.Header) {
 
 // says answers with a text, in which $ID is the request's.
 func says(status int, text string) answer {
-	return func(w http.ResponseWriter, _ *http.Request, asked agentapi.Request) {
+	return func(w http.ResponseWriter, _ *http.Request, asked agenthttp.Request) {
 		if w.Header().Get("Content-Type") == "" {
 			w.Header().Set("Content-Type", "application/json")
 		}
@@ -97,7 +97,7 @@ func says(status int, text string) answer {
 
 // with sets a header before an answer.
 func with(name, value string, then answer) answer {
-	return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+	return func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 		w.Header().Set(name, value)
 		then(w, r, asked)
 	}
@@ -105,7 +105,7 @@ func with(name, value string, then answer) answer {
 
 // cutOff says something and breaks the connection.
 func cutOff(text string) answer {
-	return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+	return func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 		says(http.StatusOK, text)(w, r, asked)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -114,7 +114,7 @@ func cutOff(text string) answer {
 
 // hangs says something, calls a function, and says nothing more until its client has gone.
 func hangs(text string, then func()) answer {
-	return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+	return func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 		if text != "" {
 			says(http.StatusOK, text)(w, r, asked)
 			_ = http.NewResponseController(w).Flush()

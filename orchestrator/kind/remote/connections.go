@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/secrets"
-	"github.com/agent-on-demand/aod/unit"
 )
 
 // clients makes a client for each call of an agent. It keeps the connections of each unit for
@@ -44,8 +44,8 @@ func newClients(s secrets.Files, door *egress.Door, logger *slog.Logger) *client
 // client returns a client for one request to a unit's agent, and the secret that it sends. The
 // run's limit of time ends the request; the client's own timeouts are longer. The error is a
 // fault about the secret.
-func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Limits) (client *agentapi.Client, secret agentapi.Secret, err error) {
-	opts := agentapi.Options{
+func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Limits) (client *agenthttp.Client, secret agenthttp.Secret, err error) {
+	opts := agenthttp.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
 		Limits: answerLimits(limits), HTTP: &http.Client{Transport: c.transport(u, remote)}, Log: c.logger,
@@ -53,22 +53,22 @@ func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Li
 	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
 		return nil, "", err
 	}
-	client, err = agentapi.New(opts)
+	client, err = agenthttp.New(opts)
 	return client, secret, err
 }
 
 // peer is client for an agent of the A2A protocol.
-func (c *clients) peer(u *unit.Unit, remote *capsule.Remote) (client *peer.Client, secret agentapi.Secret, err error) {
-	opts := peer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(u, remote)}
+func (c *clients) peer(u *unit.Unit, remote *capsule.Remote) (client *a2apeer.Client, secret agenthttp.Secret, err error) {
+	opts := a2apeer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(u, remote)}
 	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
 		return nil, "", err
 	}
-	client, err = peer.New(opts)
+	client, err = a2apeer.New(opts)
 	return client, secret, err
 }
 
 // credentials reads the secret that an agent is sent, and returns it with the header that has it.
-func (c *clients) credentials(auth *capsule.Auth) (secret, token agentapi.Secret, header string, err error) {
+func (c *clients) credentials(auth *capsule.Auth) (secret, token agenthttp.Secret, header string, err error) {
 	if auth == nil {
 		return "", "", "", nil
 	}
@@ -78,14 +78,14 @@ func (c *clients) credentials(auth *capsule.Auth) (secret, token agentapi.Secret
 	if auth.Scheme == "" {
 		return secret, secret, auth.Header, nil
 	}
-	return secret, agentapi.Secret(auth.Scheme+" ") + secret, auth.Header, nil
+	return secret, agenthttp.Secret(auth.Scheme+" ") + secret, auth.Header, nil
 }
 
 // answerLimits returns limits with room for the members beside the outputs of an answer.
-func answerLimits(limits runtime.Limits) agentapi.Limits {
+func answerLimits(limits runtime.Limits) agenthttp.Limits {
 	const beside = 1 << 20
 	one := limits.ResultBytes + beside
-	return agentapi.Limits{Answer: one, Line: one, Event: one, Stream: max(agentapi.DefaultLimits().Stream, 2*one)}
+	return agenthttp.Limits{Answer: one, Line: one, Event: one, Stream: max(agenthttp.DefaultLimits().Stream, 2*one)}
 }
 
 // transport returns the connections of a unit. If its address, its certificates or its source have
@@ -101,7 +101,7 @@ func (c *clients) transport(u *unit.Unit, remote *capsule.Remote) http.RoundTrip
 	if old != nil {
 		old.transport.CloseIdleConnections() // those in use close when they become idle
 	}
-	made := &connections{url: remote.URL, ca: remote.CA, uploaded: uploaded, transport: agentapi.NewTransport()}
+	made := &connections{url: remote.URL, ca: remote.CA, uploaded: uploaded, transport: agenthttp.NewTransport()}
 	if uploaded {
 		made.transport.Proxy = nil // its address would be the one that is checked
 		made.transport.DialContext = c.dialUploaded

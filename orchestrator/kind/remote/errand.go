@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -23,10 +23,10 @@ const cancelTime = 5 * time.Second
 type errand struct {
 	*execution
 	remote *capsule.Remote
-	client *peer.Client
-	agent  *peer.Agent // at kept.At; nil before that is known
+	client *a2apeer.Client
+	agent  *a2apeer.Agent // at kept.At; nil before that is known
 	kept   keptErrand
-	task   peer.Task // as the agent told last
+	task   a2apeer.Task // as the agent told last
 
 	throttle handoff.Throttle
 	heardAt  time.Time     // when the agent answered last
@@ -38,18 +38,18 @@ type errand struct {
 
 // keptErrand is what the next process needs of an errand.
 type keptErrand struct {
-	At        peer.Interface `json:"at"`
-	Streams   bool           `json:"streams,omitempty"` // the agent is asked for streams
-	Task      string         `json:"task,omitempty"`    // "": the agent has told of none
-	Context   string         `json:"context,omitempty"` // of the task
-	Asked     int            `json:"asked,omitempty"`   // how many questions have an answer
-	Answering *answering     `json:"answering,omitempty"`
+	At        a2apeer.Interface `json:"at"`
+	Streams   bool              `json:"streams,omitempty"` // the agent is asked for streams
+	Task      string            `json:"task,omitempty"`    // "": the agent has told of none
+	Context   string            `json:"context,omitempty"` // of the task
+	Asked     int               `json:"asked,omitempty"`   // how many questions have an answer
+	Answering *answering        `json:"answering,omitempty"`
 }
 
 // answering is an answer that the agent may not have yet.
 type answering struct {
-	Mark    string       `json:"mark"` // of the status that asks for it
-	Message peer.Message `json:"message"`
+	Mark    string          `json:"mark"` // of the status that asks for it
+	Message a2apeer.Message `json:"message"`
 }
 
 // hostError is an error of what leads the run: this process has to stop.
@@ -84,14 +84,14 @@ func (x *execution) errand() (*errand, error) {
 	if e.kept.Task == "" {
 		return e, nil
 	}
-	e.task = peer.Task{ID: e.kept.Task, Context: e.kept.Context}
+	e.task = a2apeer.Task{ID: e.kept.Task, Context: e.kept.Context}
 	e.agent, err = e.client.At(e.kept.At)
 	return e, err
 }
 
 // noErrand is the result of a run whose agent can't be asked.
 func noErrand(err error) run.Result {
-	if errors.As(err, new(*peer.Violation)) {
+	if errors.As(err, new(*a2apeer.Violation)) {
 		return new(errand).failed(err)
 	}
 	return noSecret(err)
@@ -222,7 +222,7 @@ func (e *errand) keep() error {
 }
 
 // send sends the first message to the best of the interfaces that the agent speaks.
-func (e *errand) send(ctx context.Context, message peer.Message, interfaces []peer.Interface) (err error) {
+func (e *errand) send(ctx context.Context, message a2apeer.Message, interfaces []a2apeer.Interface) (err error) {
 	for _, at := range interfaces {
 		e.kept.At = at
 		if e.agent, err = e.client.At(at); err != nil {
@@ -232,7 +232,7 @@ func (e *errand) send(ctx context.Context, message peer.Message, interfaces []pe
 		if isLost(err) && e.kept.Task != "" { // it goes on, and is followed
 			return nil
 		}
-		if !peer.IsUnspoken(err) {
+		if !a2apeer.IsUnspoken(err) {
 			return err
 		}
 	}
@@ -240,7 +240,7 @@ func (e *errand) send(ctx context.Context, message peer.Message, interfaces []pe
 }
 
 // say sends a message, and hears what the agent tells of the task.
-func (e *errand) say(ctx context.Context, message peer.Message) error {
+func (e *errand) say(ctx context.Context, message a2apeer.Message) error {
 	if e.kept.Streams {
 		task, err := e.agent.Stream(ctx, message, e.hear)
 		switch {
@@ -248,7 +248,7 @@ func (e *errand) say(ctx context.Context, message peer.Message) error {
 			return &streamless{}
 		case err == nil:
 			return nil
-		case !peer.IsReason(err, "UNSUPPORTED_OPERATION"):
+		case !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION"):
 			return err
 		}
 		e.kept.Streams = false
@@ -261,7 +261,7 @@ func (e *errand) say(ctx context.Context, message peer.Message) error {
 }
 
 // hear takes in how the task stands. It is stored before anything is waited for.
-func (e *errand) hear(task peer.Task) error {
+func (e *errand) hear(task a2apeer.Task) error {
 	before := e.task.Words
 	e.task, e.heardAt = task, time.Now()
 	if e.kept.Task == "" && task.ID != "" {

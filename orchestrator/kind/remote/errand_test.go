@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/a2a/peertest"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/testkit"
 )
 
 const a2aSchema = `{"input": {"type": "object", "properties": {"message": {"type": "string"}, "n": {"type": "integer"}, "doc": {"type": "string", "format": "file_path"}}},

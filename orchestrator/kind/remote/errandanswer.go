@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/pause"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
 )
 
 // textForm is the form of an answer that is a text.
@@ -41,8 +41,8 @@ func (e *errand) answer(ctx context.Context) error {
 		return err
 	}
 	e.kept.Asked++
-	e.kept.Answering = &answering{Mark: e.task.Mark, Message: peer.Message{
-		ID: e.answerID(e.kept.Asked), Task: e.kept.Task, Context: e.kept.Context, Parts: []peer.Part{peer.TextPart(text)},
+	e.kept.Answering = &answering{Mark: e.task.Mark, Message: a2apeer.Message{
+		ID: e.answerID(e.kept.Asked), Task: e.kept.Task, Context: e.kept.Context, Parts: []a2apeer.Part{a2apeer.TextPart(text)},
 	}}
 	if err := e.keep(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (e *errand) answer(ctx context.Context) error {
 func (e *errand) deliver(ctx context.Context) error {
 	err := e.say(ctx, e.kept.Answering.Message)
 	var silent *streamless
-	var refused *peer.Refusal
+	var refused *a2apeer.Refusal
 	switch {
 	case err == nil:
 		e.answered, e.grace, e.tries = e.kept.Answering.Mark, 0, 0
@@ -72,12 +72,12 @@ func (e *errand) deliver(ctx context.Context) error {
 // refusedAnswer looks at a task whose agent did not take the answer. It may have gone on by itself, or take the answer
 // after a while: some agents ask before they are ready to be answered, and some that wait for access see for themselves
 // when they have it.
-func (e *errand) refusedAnswer(ctx context.Context, refused *peer.Refusal) error {
+func (e *errand) refusedAnswer(ctx context.Context, refused *a2apeer.Refusal) error {
 	if err := e.look(ctx); err != nil || e.task.Mark != e.kept.Answering.Mark {
 		return err
 	}
 	e.tries++
-	if refused.Fault.Kind == fault.Internal && (e.tries <= mostGrace || e.task.State == peer.AuthRequired) {
+	if refused.Fault.Kind == fault.Internal && (e.tries <= mostGrace || e.task.State == a2apeer.AuthRequired) {
 		return nil
 	}
 	return refused
@@ -88,7 +88,7 @@ func (e *errand) refusedAnswer(ctx context.Context, refused *peer.Refusal) error
 func (e *errand) askPerson(ctx context.Context) (text string, err error) {
 	asking, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	watched := make(chan peer.Task, 1)
+	watched := make(chan a2apeer.Task, 1)
 	go func() { watched <- e.watch(asking, leave) }()
 	var answer run.Answer
 	aside := e.Aside(ctx, func() { answer, err = e.Ask(asking, e.question()) })
@@ -117,7 +117,7 @@ func (e *errand) askPerson(ctx context.Context) (text string, err error) {
 func (e *errand) question() run.Question {
 	q := run.Question{Address: e.questionAddress(), Kind: api.QuestionInput, Text: e.hide(e.task.Words)}
 	q.Answers, q.Form = []string{handoff.Reply, handoff.Reject}, json.RawMessage(textForm)
-	if e.task.State == peer.AuthRequired {
+	if e.task.State == a2apeer.AuthRequired {
 		q.Kind, q.Answers, q.Form = api.QuestionAuth, []string{handoff.Approve, handoff.Reject}, nil
 	}
 	if q.Text == "" {
@@ -130,7 +130,7 @@ func (e *errand) question() run.Question {
 func (e *errand) questionAddress() string { return fmt.Sprintf("a2a/%d", e.kept.Asked+1) }
 
 // watch looks at the task while a person is asked, and returns it when it goes on by itself: then nobody has to answer.
-func (e *errand) watch(ctx context.Context, leave context.CancelCauseFunc) (task peer.Task) {
+func (e *errand) watch(ctx context.Context, leave context.CancelCauseFunc) (task a2apeer.Task) {
 	for pause.For(ctx, longWait) == nil {
 		task, err := e.agent.Get(ctx, e.kept.Task)
 		if err == nil && task.Mark != e.task.Mark {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
 )
 
 // kindUnanswered is the kind of error of a question that nobody answered, or that was answered with no.
@@ -21,11 +21,11 @@ const rejected = "Rejected"
 func (e *errand) result(ctx context.Context) (run.Result, error) {
 	failure := api.RunError{Category: api.CategoryAgent, Kind: string(api.RemoteError)}
 	switch e.task.State {
-	case peer.Completed:
+	case a2apeer.Completed:
 		return e.takeOutput(ctx)
-	case peer.Rejected:
+	case a2apeer.Rejected:
 		failure.Category, failure.Type, failure.Message = api.CategoryPermanent, rejected, "the agent rejected the task"
-	case peer.Canceled:
+	case a2apeer.Canceled:
 		failure.Message = "the agent cancelled the task"
 	default:
 		failure.Message = "the agent says that it failed"
@@ -44,8 +44,8 @@ func (e *errand) quoting(message, words string) string {
 
 // failed is the result of an errand that came to no end of its task.
 func (e *errand) failed(err error) run.Result {
-	var broken *peer.Violation
-	var refused *peer.Refusal
+	var broken *a2apeer.Violation
+	var refused *a2apeer.Refusal
 	var denied *run.Denied
 	var silent *streamless
 	switch {
@@ -57,14 +57,14 @@ func (e *errand) failed(err error) run.Result {
 		return e.refused(refused)
 	case errors.As(err, &silent):
 		return unheard(nil)
-	case errors.Is(err, peer.ErrUnheard):
+	case errors.Is(err, a2apeer.ErrUnheard):
 		return unheard(err)
 	}
 	return unreachable(err)
 }
 
 // refused is the result of an errand to which the agent answered with an error.
-func (e *errand) refused(r *peer.Refusal) run.Result {
+func (e *errand) refused(r *a2apeer.Refusal) run.Result {
 	failure := api.RunError{
 		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
 		Message: e.quoting(r.Fault.Msg, r.Words), Hint: r.Fault.Hint,

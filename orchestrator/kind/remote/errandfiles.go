@@ -12,13 +12,13 @@ import (
 	"strconv"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
-	"github.com/agent-on-demand/aod/quantity"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/safefs"
 )
 
 // gathered are the files that a task has made, below the attempt's directory, where runtime.Layout has /io/output.
@@ -56,7 +56,7 @@ func (e *errand) gatherFiles(ctx context.Context) (*gathered, error) {
 }
 
 // gatherFile writes one file of the task. One that lies elsewhere is left there.
-func (e *errand) gatherFile(ctx context.Context, all *gathered, part peer.Part) error {
+func (e *errand) gatherFile(ctx context.Context, all *gathered, part a2apeer.Part) error {
 	if len(all.list) == e.Limits.OutputFiles {
 		return &overLimit{fmt.Sprintf("the agent gives more than %d files", e.Limits.OutputFiles)}
 	}
@@ -68,7 +68,7 @@ func (e *errand) gatherFile(ctx context.Context, all *gathered, part peer.Part) 
 	name := all.nameFor(part)
 	written, err := e.write(ctx, root, name, part, all.left)
 	switch {
-	case errors.Is(err, peer.ErrElsewhere):
+	case errors.Is(err, a2apeer.ErrElsewhere):
 		e.Warn("a file of the agent's lies at another origin, and was not fetched")
 		return root.Remove(name)
 	case fault.Is(err, fault.TooLarge):
@@ -96,7 +96,7 @@ func (e *errand) outputRoot(anew bool) (*os.Root, error) {
 }
 
 // write writes one file, and returns how many bytes it has.
-func (e *errand) write(ctx context.Context, root *os.Root, name string, part peer.Part, most int64) (n int64, err error) {
+func (e *errand) write(ctx context.Context, root *os.Root, name string, part a2apeer.Part, most int64) (n int64, err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return 0, run.StorageFault(err)
 	}
@@ -126,7 +126,7 @@ func (e *errand) write(ctx context.Context, root *os.Root, name string, part pee
 }
 
 // nameFor returns a name for a file below /io/output that no other has.
-func (g *gathered) nameFor(part peer.Part) string {
+func (g *gathered) nameFor(part a2apeer.Part) string {
 	name, err := contract.CleanName(part.Name, contract.StageOutput)
 	if err != nil {
 		name = part.Unnamed(len(g.list) + 1)

@@ -6,34 +6,34 @@ import (
 	"path"
 	"strings"
 
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
-	"github.com/agent-on-demand/aod/quantity"
-	"github.com/agent-on-demand/aod/safefs"
-	"github.com/agent-on-demand/aod/strictjson"
 )
 
 // maxInputFiles bounds the files of an input, in bytes together: they go along in the message.
 const maxInputFiles = 8 << 20
 
 // message is what the agent is asked. Its id is the run's.
-func (e *errand) message() (peer.Message, error) {
+func (e *errand) message() (a2apeer.Message, error) {
 	values := e.Input.Payload.Values()
 	files, err := e.inputFiles(values)
 	if err != nil {
-		return peer.Message{}, err
+		return a2apeer.Message{}, err
 	}
-	parts, err := peer.PartsOf(values, len(files) == 0)
+	parts, err := a2apeer.PartsOf(values, len(files) == 0)
 	if err != nil {
-		return peer.Message{}, fault.Wrap(fault.Input, err, "the input can't be written as JSON")
+		return a2apeer.Message{}, fault.Wrap(fault.Input, err, "the input can't be written as JSON")
 	}
-	return peer.Message{ID: e.ID, Parts: append(parts, files...)}, nil
+	return a2apeer.Message{ID: e.ID, Parts: append(parts, files...)}, nil
 }
 
 // inputFiles reads the files of the input, and takes their fields out of its values: the agent gets the files
 // themselves.
-func (e *errand) inputFiles(values map[string]any) (parts []peer.Part, err error) {
+func (e *errand) inputFiles(values map[string]any) (parts []a2apeer.Part, err error) {
 	refs := e.Unit.Contract.Input.FileRefs(e.Input.Payload)
 	if len(refs) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (e *errand) inputFiles(values map[string]any) (parts []peer.Part, err error
 			return nil, err
 		}
 		left -= int64(len(content))
-		parts = append(parts, peer.FilePart(path.Base(ref.Name), content, run.FieldOf(ref.Pointer)))
+		parts = append(parts, a2apeer.FilePart(path.Base(ref.Name), content, run.FieldOf(ref.Pointer)))
 		if top := strictjson.Path(ref.Pointer); len(top) == 1 || len(top) == 2 && !strings.Contains(run.FieldOf(ref.Pointer), ".") {
 			delete(values, top[0])
 		}

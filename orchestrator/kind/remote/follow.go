@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/pause"
-	"github.com/agent-on-demand/aod/protocol/a2a/peer"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 )
 
 // How long an errand waits before it asks again how its task stands, and for an agent that doesn't answer.
@@ -22,7 +22,7 @@ func (e *errand) follow(ctx context.Context) error {
 	if e.kept.Streams && e.task.State != "" { // else it was never asked how the task stands
 		_, err := e.agent.Subscribe(ctx, e.task, e.hear)
 		switch {
-		case err != nil && !isLost(err) && !peer.IsReason(err, "UNSUPPORTED_OPERATION") && !peer.IsReason(err, "TASK_NOT_FOUND"):
+		case err != nil && !isLost(err) && !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION") && !a2apeer.IsReason(err, "TASK_NOT_FOUND"):
 			return err
 		case e.task.State.Over() || e.task.State.Asks():
 			return nil
@@ -53,7 +53,7 @@ func (e *errand) look(ctx context.Context) error {
 
 // isLost reports whether an error may pass: the agent has the task and doesn't answer, or is busy.
 func isLost(err error) bool {
-	var broken *peer.Violation
+	var broken *a2apeer.Violation
 	if errors.As(err, &broken) {
 		return false
 	}

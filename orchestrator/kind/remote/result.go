@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
-	"github.com/agent-on-demand/aod/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -21,9 +21,9 @@ const (
 )
 
 // classify decides what an answer or its error means.
-func (x *execution) classify(ctx context.Context, answer agentapi.Response, err error) run.Result {
-	var broken *agentapi.Violation
-	var refused *agentapi.Refusal
+func (x *execution) classify(ctx context.Context, answer agenthttp.Response, err error) run.Result {
+	var broken *agenthttp.Violation
+	var refused *agenthttp.Refusal
 	switch {
 	case err == nil && answer.OK:
 		x.passOn(answer.Warnings)
@@ -45,7 +45,7 @@ func (x *execution) classify(ctx context.Context, answer agentapi.Response, err 
 
 // withoutSecret returns an answer whose words don't have the secret that the agent was sent: more
 // people see the record than know the secret.
-func (x *execution) withoutSecret(answer agentapi.Response) agentapi.Response {
+func (x *execution) withoutSecret(answer agenthttp.Response) agenthttp.Response {
 	for _, text := range []*string{&answer.Status, &answer.Code, &answer.Reason} {
 		*text = x.hide(*text)
 	}
@@ -70,7 +70,7 @@ func remoteEnd(outcome api.Outcome, failure api.RunError) run.Result {
 
 // takeOutputs checks the agent's outputs against the unit's contract. Where ctx ends before that
 // is done, there is no result.
-func (x *execution) takeOutputs(ctx context.Context, outputs agentapi.Object) run.Result {
+func (x *execution) takeOutputs(ctx context.Context, outputs agenthttp.Object) run.Result {
 	output, err := contract.Decode(outputs, x.Limits.ResultBytes)
 	if err != nil {
 		return outputsBreak(run.Undecodable(err))
@@ -102,14 +102,14 @@ func contractViolation(message, hint string) run.Result {
 }
 
 // remoteFailed is the result of a run whose agent reports a failure.
-func remoteFailed(answer agentapi.Response) run.Result {
+func remoteFailed(answer agenthttp.Response) run.Result {
 	return remoteEnd(api.RemoteError, api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.RemoteError), Message: withItsWords(whyFailure(answer), answer),
 	})
 }
 
 // whyFailure says why an answer counts as a failure.
-func whyFailure(answer agentapi.Response) string {
+func whyFailure(answer agenthttp.Response) string {
 	if answer.HasOddStatus() {
 		return fmt.Sprintf("the agent's status is %s, and only ok and success are a success by themselves: it counts as a failure", fault.Quote(answer.Status))
 	}
@@ -118,7 +118,7 @@ func whyFailure(answer agentapi.Response) string {
 
 // withItsWords adds the agent's own code and message, marked as such. Only the record shows
 // them.
-func withItsWords(message string, answer agentapi.Response) string {
+func withItsWords(message string, answer agenthttp.Response) string {
 	words := cmp.Or(answer.Reason, strings.Join(answer.Warnings, "; "))
 	if answer.Code != "" {
 		words = strings.TrimSuffix(run.Bounded(answer.Code, run.MaxType)+": "+words, ": ")
@@ -130,7 +130,7 @@ func withItsWords(message string, answer agentapi.Response) string {
 }
 
 // refusedWith is the result of a run whose agent answered with a status other than success.
-func refusedWith(answer agentapi.Response, refused *agentapi.Refusal) run.Result {
+func refusedWith(answer agenthttp.Response, refused *agenthttp.Refusal) run.Result {
 	failure := api.RunError{
 		Category: api.CategoryPermanent, Kind: api.KindRemoteRefused,
 		Message: withItsWords(refused.Fault.Msg, answer), Hint: refused.Fault.Hint,
@@ -155,7 +155,7 @@ func unreachable(err error) run.Result {
 	public := fault.Public(err)
 	failure := api.RunError{Category: run.CategoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
 	switch {
-	case errors.Is(err, agentapi.ErrCertificate), errors.Is(err, agentapi.ErrHandshake):
+	case errors.Is(err, agenthttp.ErrCertificate), errors.Is(err, agenthttp.ErrHandshake):
 		failure.Category, failure.Kind = api.CategoryPermanent, api.KindRemoteUntrusted
 		failure.Hint = "is the address right? a certificate of one's own is trusted with remote.ca_file in agent.yaml"
 	case public.Kind == fault.Input: // it can't be asked so

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 )
 
 const refusal = `{"request_id":"$ID","ok":false,"outputs":{},"warnings":["in its words"]}`
@@ -46,13 +46,13 @@ func TestHowAnAnswerEndsItsRun(t *testing.T) {
 		{"more outputs than a unit may give", says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"a":"`+strings.Repeat("x", 1<<20)+`"}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "break the contract"},
 		{"more than is read", says(200, `{"request_id":"$ID","status":"ok","outputs":{"words":3,"a":"`+strings.Repeat("x", 3<<20)+`"}}`), api.ContractViolation, api.CategoryAgent, "contract_violation", "more than is taken"},
 		{"more than is read, packed", packed(`{"a":"` + strings.Repeat("x", 20<<20) + `"}`), api.ContractViolation, api.CategoryAgent, "contract_violation", ""},
-		{"a cut in its head", func(http.ResponseWriter, *http.Request, agentapi.Request) { panic(http.ErrAbortHandler) }, api.SystemError, api.CategoryTransient, "unavailable", "does not answer"},
+		{"a cut in its head", func(http.ResponseWriter, *http.Request, agenthttp.Request) { panic(http.ErrAbortHandler) }, api.SystemError, api.CategoryTransient, "unavailable", "does not answer"},
 		{"a cut in its body", cutOff(good[:30]), api.SystemError, api.CategoryTransient, "unavailable", "broke off"},
-		{"a head without an end", func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+		{"a head without an end", func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", 100<<10))
 			says(200, good)(w, r, asked)
 		}, api.SystemError, api.CategoryTransient, "unavailable", "does not answer"},
-		{"no HTTP", func(w http.ResponseWriter, _ *http.Request, _ agentapi.Request) {
+		{"no HTTP", func(w http.ResponseWriter, _ *http.Request, _ agenthttp.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
 				fmt.Fprint(conn, "SSH-2.0-secret\r\n")
@@ -170,7 +170,7 @@ func TestRedirects(t *testing.T) {
 	write(t, b.secrets+"/token", "s3cret")
 	to := func(status int, where string) answer { return with("Location", where, says(status, "")) }
 	once := func(first answer) answer {
-		return func(w http.ResponseWriter, r *http.Request, asked agentapi.Request) {
+		return func(w http.ResponseWriter, r *http.Request, asked agenthttp.Request) {
 			if r.URL.Path == "/moved" {
 				says(200, good)(w, r, asked)
 				return

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/agentapi"
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/egress"
-	"github.com/agent-on-demand/aod/fault"
-	"github.com/agent-on-demand/aod/unit"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 // uploaded makes the bench's unit an uploaded one, with a door.
@@ -103,7 +103,7 @@ func TestAnUploadedUnitMayBeWhereItsOperatorSays(t *testing.T) {
 
 func TestAnUploadedUnitsAgentLeadsNobodyElsewhere(t *testing.T) {
 	var asked atomic.Int32
-	a := newAgent(t, func(w http.ResponseWriter, r *http.Request, request agentapi.Request) {
+	a := newAgent(t, func(w http.ResponseWriter, r *http.Request, request agenthttp.Request) {
 		asked.Add(1)
 		if r.URL.Path != "/moved" {
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)

@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// The options of a permission request in the line format: the protocol has names for neither.
+const (
+	lineAllow = "allow"
+	lineDeny  = "deny"
+
+	lineDecision = "behavior" //nolint:misspell // the protocol's spelling
+)
+
+// streamJSON speaks the line format of claude-code: each line has a type.
+type streamJSON struct{}
+
+func (streamJSON) first(State) step { return stepPrompt }
+
+func (streamJSON) request(_ step, s State, prompt string) []byte {
+	return encode(map[string]any{
+		"type": "user", "session_id": s.Session, "parent_tool_use_id": nil,
+		"message": map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": prompt}}},
+	})
+}
+
+func (streamJSON) stop(s State) []byte {
+	return encode(map[string]any{
+		"type": "control_request", "request_id": "stop-" + s.Pending, "request": map[string]any{"subtype": "interrupt"},
+	})
+}
+
+func (p streamJSON) hear(body []byte, _ State, said *strings.Builder) heard {
+	line, err := decode(body)
+	kind := textAt(line, "type")
+	switch {
+	case err != nil || kind == "":
+		return strange(body)
+	case kind == "assistant":
+		return heard{events: assistantEvents(line, said)}
+	case kind == "user":
+		return heard{events: toolResults(line)}
+	case kind == "result":
+		return p.result(line, said.String())
+	case kind == "control_request":
+		return p.control(line, body)
+	case kind == "stream_event": // parts of what comes whole as "assistant"
+		return heard{}
+	}
+	h := heard{events: []Event{{Kind: EventProgress, Text: strings.TrimSuffix(kind+"/"+textAt(line, "subtype"), "/"), Raw: encode(line)}}}
+	if id := textAt(line, "session_id"); kind == "system" && textAt(line, "subtype") == "init" && len(id) <= maxID {
+		h.session = id
+	}
+	return h
+}
+
+// assistantEvents are what a message of the model has: text, thoughts and calls of tools.
+func assistantEvents(line any, said *strings.Builder) (events []Event) {
+	for _, block := range listAt(line, "message", "content") {
+		e := Event{Raw: encode(block)}
+		switch textAt(block, "type") {
+		case "text":
+			e.Kind, e.Text = EventText, textAt(block, "text")
+			said.WriteString(e.Text)
+		case "thinking":
+			e.Kind, e.Text = EventThought, textAt(block, "thinking")
+		case "tool_use":
+			e.Kind, e.Text, e.ID = EventTool, textAt(block, "name"), textAt(block, "id")
+		default:
+			e.Kind, e.Text = EventProgress, textAt(block, "type")
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// toolResults are what the program's tools gave.
+func toolResults(line any) (events []Event) {
+	for _, block := range listAt(line, "message", "content") {
+		if textAt(block, "type") == "tool_result" {
+			events = append(events, Event{Kind: EventTool, ID: textAt(block, "tool_use_id"), Raw: encode(block)})
+		}
+	}
+	return events
+}
+
+// result is the end of a turn.
+func (streamJSON) result(line any, said string) heard {
+	end := &ending{reply: Reply{Text: cmp.Or(textAt(line, "result"), said), Stop: fault.Cut(textAt(line, "subtype"), maxID)}}
+	if usage := at(line, "usage"); usage != nil {
+		end.reply.Usage = usageOf(usage)
+	}
+	end.reply.CostUSD = costOf(at(line, "total_cost_usd"))
+	h := heard{end: end}
+	if id := textAt(line, "session_id"); len(id) <= maxID {
+		h.session = id
+	}
+	if failed, _ := at(line, "is_error").(bool); failed || strings.HasPrefix(end.reply.Stop, "error") {
+		end.err = programError("the program ended the turn with %s: %s", fault.Quote(cmp.Or(end.reply.Stop, "an error")), fault.Quote(textAt(line, "result")))
+	}
+	return h
+}
+
+// control is a request of the program: for a permission, or for what isn't offered.
+func (streamJSON) control(line any, body []byte) heard {
+	id, request := askedKey(textAt(line, "request_id")), at(line, "request")
+	switch {
+	case id == "":
+		return strange(body)
+	case textAt(request, "subtype") != "can_use_tool":
+		refusal := map[string]any{"subtype": "error", "request_id": id, "error": "AOD offers no such request"}
+		return heard{
+			events: []Event{{Kind: EventRefused, Text: textAt(request, "subtype")}},
+			send:   encode(map[string]any{"type": "control_response", "response": refusal}),
+		}
+	}
+	input := at(request, "input")
+	text := textAt(request, "tool_name") + "\n" + string(encode(input))
+	a := &asked{Permission: Permission{ID: id, Text: askedText(text), Options: []Option{
+		{ID: lineAllow, Name: "Allow", Allows: true}, {ID: lineDeny, Name: "Deny"},
+	}}}
+	a.answer = func(option string) []byte {
+		if option == lineAllow {
+			return controlResponse(id, map[string]any{lineDecision: "allow", "updatedInput": input})
+		}
+		return controlResponse(id, map[string]any{lineDecision: "deny", "message": "it was not permitted"})
+	}
+	a.cancel = controlResponse(id, map[string]any{lineDecision: "deny", "message": "the turn was stopped", "interrupt": true})
+	return heard{ask: a}
+}
+
+func controlResponse(id string, response map[string]any) []byte {
+	return encode(map[string]any{
+		"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response},
+	})
+}

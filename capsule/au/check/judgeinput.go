@@ -1,0 +1,119 @@
+package check
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/capsule/au"
+)
+
+func judgeEmpty(b *bench) Verdict   { return b.on(ScenarioEmpty, b.bears) }
+func judgeCorrupt(b *bench) Verdict { return b.on(ScenarioCorrupt, b.bears) }
+
+// bears passes a run on a bad input if the unit refused the input, takes any bytes, or says
+// in its result what it could not do (section 7.3).
+func (b *bench) bears(run Run, out outcome) Verdict {
+	if run.ExitCode != 0 {
+		return refuses(run, "an invalid input exits with 2 (section 7.1)")
+	}
+	switch {
+	case out.err != nil:
+		return fail("it exited with 0, but %s", outputProblem(out.err))
+	case b.card == nil:
+		return notApplicable("it exited with 0, and without a valid model card nobody knows what it takes")
+	case b.card.TakesAnything():
+		return pass("it takes any bytes, and gave a result")
+	case len(out.doc.Warnings()) > 0:
+		return pass("it gave a result with warnings")
+	}
+	return fail("it exited with 0 and no warnings, as if the input were good")
+}
+
+// refuses passes an orderly failure: a code for bad input, or one of the unit's own, and a
+// message.
+func refuses(run Run, rule string) Verdict {
+	switch problem := crash(run); {
+	case problem != "":
+		return fail("%s", problem)
+	case au.ExitMeaning(run.ExitCode, nil).Class == au.ExitGeneralError:
+		return fail("it exited with %d; %s", run.ExitCode, rule)
+	}
+	return saysWhy(run)
+}
+
+func judgeHuge(b *bench) Verdict {
+	return b.on(ScenarioHuge, func(run Run, out outcome) Verdict {
+		return survives(run, out, pass("it gave a result of %d bytes of input", run.StdinBytes))
+	})
+}
+
+func judgeLittleMemory(b *bench) Verdict {
+	return b.on(ScenarioLittleMemory, func(run Run, out outcome) Verdict {
+		return survives(run, out, pass("the memory was enough for it"))
+	})
+}
+
+// survives passes a run that ended by itself: with a valid result, or with any code and a
+// message.
+func survives(run Run, out outcome, result Verdict) Verdict {
+	problem := crash(run)
+	switch {
+	case problem != "":
+		return fail("%s", problem)
+	case run.ExitCode != 0:
+		return saysWhy(run)
+	case out.err != nil:
+		return fail("it exited with 0, but %s", outputProblem(out.err))
+	}
+	return result
+}
+
+// saysWhy passes a failure with any code, if it has a message.
+func saysWhy(run Run) Verdict {
+	if problem := messageProblem(run); problem != "" {
+		return fail("it exited with %d, but %s", run.ExitCode, problem)
+	}
+	return pass("it exited with %d and a message", run.ExitCode)
+}
+
+func judgeMissingModel(b *bench) Verdict { return b.onModel(ScenarioMissingModel, refusesModel) }
+func judgeTraversal(b *bench) Verdict    { return b.onModel(ScenarioTraversal, refusesModel) }
+
+// refusesModel passes a refused model path. The specification counts it among the invalid
+// arguments, so no other code will do.
+func refusesModel(run Run, _ outcome) Verdict {
+	if crash(run) == "" && run.ExitCode != 2 {
+		return fail("it exited with %d; a bad model path exits with 2 (section 7.1)", run.ExitCode)
+	}
+	return refuses(run, "")
+}
+
+func judgeMessages(b *bench) Verdict {
+	return b.onFailed("stderr said something", func(run Run) string {
+		if problem := messageProblem(run); problem != "" {
+			return ", but " + problem
+		}
+		return ""
+	})
+}
+
+// crashPhrases are the traces of a crash, and texts that explain nothing (section 7.2).
+var crashPhrases = []string{
+	"segmentation fault", "core dumped", "panicked at", "panic:", "goroutine 1 [", "traceback (most recent call last)",
+	"terminate called after", "something went wrong", "exception in thread",
+}
+
+// messageProblem says why stderr is no message for a person, or "".
+func messageProblem(run Run) string {
+	message := bytes.ToLower(bytes.TrimSpace(run.StderrTail))
+	switch {
+	case len(message) == 0:
+		return "stderr is empty"
+	case !utf8.Valid(message) && run.StderrBytes <= int64(len(run.StderrTail)): // a tail may start within a character
+		return "stderr is not text"
+	case slices.ContainsFunc(crashPhrases, func(p string) bool { return bytes.Contains(message, []byte(p)) }):
+		return "stderr shows a crash, or says nothing of the cause"
+	}
+	return ""
+}

@@ -1,0 +1,214 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/capsule/flow/expr"
+)
+
+const (
+	maxLabel = 60   // letters of a text in a picture
+	ofItems  = "[]" // ends the key of the counts of a map's items
+)
+
+// picture is a flow as boxes, lines and areas, which the formats write.
+type picture struct {
+	root   area
+	lines  []line
+	boxes  int
+	counts map[string]map[StepState]int // of steps, by NodePath; of items with ofItems
+}
+
+// area is what is drawn around the nodes of a scope, or around branches.
+type area struct {
+	id    int
+	name  string
+	boxes []box
+	areas []area
+}
+
+// box is a node.
+type box struct {
+	id      int
+	name    string
+	does    string // "" where it only decides
+	shape   shape
+	stacked bool // it is done for each item of a list
+	states  string
+	state   StepState // that is the worst of its steps; "": it has none
+}
+
+type line struct {
+	from, to int
+	action   string
+	dotted   bool // of a failure
+}
+
+type shape int
+
+const (
+	decides shape = iota
+	runs
+	nests
+	asks
+	waits
+	ends
+)
+
+// draw makes the picture of a flow, with the states of its steps, which may be none.
+func (f *Flow) draw(steps []Step) *picture {
+	p := &picture{counts: map[string]map[StepState]int{}}
+	for _, step := range steps {
+		if !step.Final() && step.State != Open || strings.HasSuffix(step.Address, patchMark) {
+			continue
+		}
+		at := NodePath(step.Address)
+		if strings.HasSuffix(step.Address, "]") {
+			at += ofItems
+		}
+		if p.counts[at] == nil {
+			p.counts[at] = map[StepState]int{}
+		}
+		p.counts[at][step.State]++
+	}
+	p.scope(&p.root, &f.Scope, "")
+	return p
+}
+
+// scope draws a graph into an area, and returns the box where it starts.
+func (p *picture) scope(in *area, g *Scope, prefix string) int {
+	ids := map[string]int{}
+	for _, name := range g.inOrder() {
+		ids[name] = p.node(in, g.Nodes[name], prefix+name)
+	}
+	for _, name := range g.inOrder() {
+		for _, e := range g.Nodes[name].Next.edges() {
+			if e.target == End && ids[End] == 0 {
+				ids[End] = p.box(in, box{name: End, shape: ends})
+			}
+			p.lines = append(p.lines, line{ids[name], ids[e.target], e.action, e.action == Error || e.action == TimedOut})
+		}
+	}
+	return ids[g.Start]
+}
+
+func (p *picture) box(in *area, b box) int {
+	p.boxes++
+	b.id = p.boxes
+	in.boxes = append(in.boxes, b)
+	return b.id
+}
+
+// node draws a node, and what is in it.
+func (p *picture) node(in *area, n *Node, path string) int {
+	does, shape := n.does()
+	states, state := p.states(path)
+	b := box{name: n.Name, does: does, shape: shape, stacked: n.Map != nil, states: states, state: state}
+	if n.Flow == nil && n.Branches == nil {
+		return p.box(in, b)
+	}
+	inner := area{name: n.Name}
+	id := p.box(&inner, b)
+	inner.id = id
+	if n.Flow != nil {
+		p.lines = append(p.lines, line{from: id, to: p.scope(&inner, n.Flow, path+"/")})
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Branches)) {
+		p.lines = append(p.lines, line{from: id, to: p.node(&inner, n.Branches[name], path+"/"+name)})
+	}
+	in.areas = append(in.areas, inner)
+	return id
+}
+
+// states says how the steps of a node stand, or those of its items.
+func (p *picture) states(path string) (text string, worst StepState) {
+	counts := p.counts[path]
+	if items := p.counts[path+ofItems]; items != nil {
+		counts = items
+	}
+	var parts []string
+	for _, state := range []StepState{Done, Skipped, Open, Failed} {
+		n := counts[state]
+		if n == 0 {
+			continue
+		}
+		worst = state
+		if n == 1 {
+			parts = append(parts, string(state))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(parts, ", "), worst
+}
+
+// does says what a node does, in a few words.
+func (n *Node) does() (string, shape) {
+	what, shape := "", decides
+	switch {
+	case n.Run != nil:
+		what, shape = "run "+asWritten(n.Run), runs
+	case n.Flow != nil:
+		what, shape = "flow", nests
+	case n.Branches != nil:
+		what, shape = "branches", nests
+	case n.Ask != nil:
+		what, shape = "ask "+asWritten(n.Ask.Question), asks
+	case n.Wait != nil:
+		what, shape = "wait "+asWritten(n.Wait), waits
+	}
+	if n.Map != nil {
+		what += ", for each of " + asWritten(n.Map.Over)
+	}
+	return what, shape
+}
+
+// asWritten is a template as it stands in the file, or its beginning, on one line.
+func asWritten(t *expr.Template) string {
+	text, ok := t.Raw().(string)
+	if !ok {
+		return "a list"
+	}
+	letters := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "))
+	if len(letters) > maxLabel {
+		return string(letters[:maxLabel-1]) + "…"
+	}
+	return string(letters)
+}
+
+type edge struct{ action, target string }
+
+// edges are the edges of a node, by their actions; that of all actions has none.
+func (n Next) edges() []edge {
+	var out []edge
+	if n.Always != "" {
+		out = append(out, edge{"", n.Always})
+	}
+	for _, action := range slices.Sorted(maps.Keys(n.ByAction)) {
+		out = append(out, edge{action, n.ByAction[action]})
+	}
+	return out
+}
+
+// inOrder returns the nodes' names, each after one that leads to it where there is such a one.
+func (g *Scope) inOrder() []string {
+	seen := map[string]bool{"": true, End: true}
+	var out []string
+	for _, first := range append([]string{g.Start}, slices.Sorted(maps.Keys(g.Nodes))...) {
+		for queue := []string{first}; len(queue) > 0; queue = queue[1:] {
+			name := queue[0]
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			out = append(out, name)
+			for _, e := range g.Nodes[name].Next.edges() {
+				queue = append(queue, e.target)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+)
+
+// Limits of an upload if Options sets none.
+const (
+	DefaultMaxBytes   = 256 << 20 // unpacked
+	DefaultMaxEntries = 10_000    // files, directories and links
+)
+
+// Options configure a Registry.
+type Options struct {
+	Home       string        // directory of the versions; made if it is missing
+	Sources    []string      // directories: each is a capsule or holds capsules
+	MaxBytes   int64         // of an upload, unpacked; 0: DefaultMaxBytes
+	MaxEntries int           // of an upload; 0: DefaultMaxEntries
+	Settle     time.Duration // least time between two looks at a directory; 0: look at every call
+	Logger     *slog.Logger  // nil: nothing is logged
+	// Accept may refuse an upload before it becomes current; nil accepts all.
+	Accept func(context.Context, *unit.Unit) error
+	// Govern gives each unit that is handed out the policy that holds for it; nil leaves what
+	// the unit asks for.
+	Govern func(*unit.Unit)
+}
+
+// Registry finds units by name. It is safe for concurrent use. One process at a time
+// may use a home.
+type Registry struct {
+	home    *home
+	sources []string
+	limits  limits
+	settle  time.Duration
+	logger  *slog.Logger
+	accept  func(context.Context, *unit.Unit) error
+	govern  func(*unit.Unit)
+	cache   cache
+	writing gates // by unit: held while its versions change
+
+	mu          sync.Mutex
+	directories map[string]*directory // by absolute path
+}
+
+// New makes a registry and starts nothing. The error is an Input fault for a source that is
+// no directory, Unavailable for a home that can't be made.
+func New(opts Options) (*Registry, error) {
+	r := &Registry{
+		limits:      limits{bytes: cmp.Or(opts.MaxBytes, DefaultMaxBytes), entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes},
+		settle:      opts.Settle,
+		accept:      opts.Accept,
+		govern:      opts.Govern,
+		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		directories: map[string]*directory{},
+	}
+	for _, source := range opts.Sources {
+		path, err := sourceDir(source)
+		if err != nil {
+			return nil, err
+		}
+		r.sources = append(r.sources, path)
+	}
+	var err error
+	r.home, err = openHome(opts.Home)
+	return r, err
+}
+
+func sourceDir(source string) (string, error) {
+	path, err := filepath.Abs(source)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, "the working directory can't be found")
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return "", fault.Wrap(fault.Input, err, "%s is not a directory of units", fault.Quote(source)).
+			WithHint("name a directory that is a capsule, or that holds capsules")
+	}
+	return path, nil
+}
+
+// Get returns the newest good version of a unit. The error is NotFound, with a hint if a
+// similar name is known; Input for an invalid name; or the Capsule fault of a directory
+// that never had a good version.
+func (r *Registry) Get(ctx context.Context, name string) (*unit.Unit, error) {
+	here, found, err := r.find(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case here != nil:
+		return r.serve(ctx, *here)
+	case r.isUpload(name):
+		return r.current(name)
+	}
+	return nil, r.noUnit(name, found)
+}
+
+// Version returns a given version of a unit, for a run that was accepted with it, even if
+// the unit itself is gone. The error is NotFound if the version was pruned.
+func (r *Registry) Version(ctx context.Context, name, version string) (*unit.Unit, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.open(name, version)
+}
+
+// Listed is one line of a list of units.
+type Listed struct {
+	Unit    *unit.Unit // nil: it never had a good version, or another unit has its name
+	Name    string
+	Origin  string       // the directory; "" for an upload
+	Problem *fault.Error // nil: nothing is wrong
+}
+
+// List returns all units, sorted by name, broken ones included.
+func (r *Registry) List(ctx context.Context) ([]Listed, error) {
+	found, err := r.lookFor(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var list []Listed
+	first := map[string]string{} // name -> the directory that has it
+	for _, f := range found {
+		if other, taken := first[f.name]; taken {
+			list = append(list, Listed{Name: f.name, Origin: f.path, Problem: twice(f.name, other)})
+			continue
+		}
+		first[f.name] = f.path
+		u, err := r.serve(ctx, f)
+		list = append(list, listed(f.name, f.path, u, err))
+	}
+	for _, name := range r.uploads() {
+		if _, taken := first[name]; !taken {
+			u, err := r.current(name)
+			list = append(list, listed(name, "", u, err))
+		}
+	}
+	list = append(list, r.unreadableSources()...)
+	slices.SortStableFunc(list, func(a, b Listed) int { return cmp.Compare(a.Name, b.Name) })
+	return list, ctx.Err()
+}
+
+// listed makes the list's line for a name.
+func listed(name, origin string, u *unit.Unit, err error) Listed {
+	if err != nil {
+		return Listed{Name: name, Origin: origin, Problem: fault.Public(err)}
+	}
+	return Listed{Unit: u, Name: name, Origin: origin, Problem: u.Problem}
+}
+
+func twice(name, other string) *fault.Error {
+	return fault.New(fault.Conflict, "the unit %s is already found in %s", name, other).
+		WithHint("give one of the two another name in its agent.yaml")
+}
+
+// current returns the last good version of a unit.
+func (r *Registry) current(name string) (*unit.Unit, error) {
+	version, err := r.home.current(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.open(name, version)
+}
+
+// isUpload reports whether the current version of a unit is an upload.
+func (r *Registry) isUpload(name string) bool {
+	version, err := r.home.current(name)
+	if err != nil {
+		return false
+	}
+	rec, err := r.home.record(name, version)
+	return err == nil && rec.Source == unit.FromUpload
+}
+
+func (r *Registry) uploads() []string {
+	return slices.DeleteFunc(r.home.names(), func(name string) bool { return !r.isUpload(name) })
+}
+
+// noUnit is the fault for a name that no unit has.
+func (r *Registry) noUnit(name string, found []found) *fault.Error {
+	names := r.uploads()
+	for _, f := range found {
+		names = append(names, f.name)
+	}
+	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
+		WithHint("%s", fault.Suggest(name, names, "put its directory where the server looks for units, or upload it"))
+}

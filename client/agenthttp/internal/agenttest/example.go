@@ -1,0 +1,38 @@
+package agenttest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// StartExample starts examples/remote-agent and returns its address.
+func StartExample(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not there")
+	}
+	_, here, _, _ := runtime.Caller(0)
+	program := filepath.Join(filepath.Dir(here), "../../../../examples/remote-agent/agent.py")
+	agent := exec.CommandContext(t.Context(), python, program, "--port", "0")
+	agent.Stderr = os.Stderr
+	out, err := agent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = agent.Wait() }) // the end of the test's context kills it
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !found {
+		t.Fatalf("it said %q, %v", line, err)
+	}
+	return address
+}

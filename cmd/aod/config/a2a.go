@@ -1,0 +1,88 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+)
+
+// A2AConfig holds the settings for clients of the Agent2Agent protocol.
+type A2AConfig struct {
+	Enabled    bool   // units are agents of the protocol
+	Root       string // the unit whose card stands at the server's origin; "": an agent of all units
+	Auth       string // AuthBearer or AuthAPIKey: where requests have the token
+	AuthHeader string // that has it with AuthAPIKey
+	Rate       int    // messages of a unit in a minute; 0 is no bound
+	PublicURL  string // of the server as clients reach it, without a path; "": as they ask it
+	Cards      string // CardsOpen or CardsPrivate
+	GRPC       string // host:port of gRPC; "": it is off
+
+	Push        bool     // clients may have receivers told of their tasks
+	PushPrivate []string // hosts of receivers at addresses that aren't public; see PushExceptions
+}
+
+// Values of A2AConfig.Auth.
+const (
+	AuthBearer = "bearer"  // the header Authorization
+	AuthAPIKey = "api_key" // a header of its own
+)
+
+// Values of A2AConfig.Cards.
+const (
+	CardsOpen    = "open"    // everybody may read them
+	CardsPrivate = "private" // they need a token as well
+)
+
+// settings is the table of the block a2a. It can be set in the file only.
+func (a *A2AConfig) settings() []setting {
+	return []setting{
+		{"enabled", boolean{&a.Enabled}, "true", "every unit is an agent of the Agent2Agent protocol"},
+		{"root", unitName(&a.Root), "", "the unit whose card stands at the server's origin; an agent of all units by default"},
+		{"auth", word{&a.Auth, []string{AuthBearer, AuthAPIKey}}, AuthBearer, "where requests have the server's token: bearer is the header Authorization, api_key the auth_header"},
+		{"auth_header", headerName(&a.AuthHeader), "X-API-Key", "the header that has the token with auth: api_key"},
+		{"rate", integer{&a.Rate, 0, 1_000_000}, "0", "messages that a unit takes in a minute; 0 is no bound"},
+		{"public_url", origin(&a.PublicURL), "", "the server's address as clients reach it, which cards and links name; as a request has it by default"},
+		{"cards", word{&a.Cards, []string{CardsOpen, CardsPrivate}}, CardsOpen, "who may read the cards of units: open is everybody, private those with a token"},
+		{"grpc", optionalAddress(&a.GRPC), "", "where gRPC listens; off by default"},
+		{"push", boolean{&a.Push}, "true", "let clients name receivers that are told of their tasks by HTTP requests, to public addresses by https; false sends none"},
+		{"push_private", egressExceptions(&a.PushPrivate), "", "hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a name, or name=address, where the name is looked up no more"},
+	}
+}
+
+// unitName is the name of a unit, or nothing.
+func unitName(into *string) single {
+	return single{into, "name", "write the name of a unit, such as hello", optional(checkUnitName)}
+}
+
+var headerRule = lazyregexp.New(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
+
+// headerName is the name of a header of HTTP.
+func headerName(into *string) single {
+	return single{into, "header", "write letters and digits, joined by -, such as X-API-Key", func(text string) (string, error) {
+		if len(text) > 63 || !headerRule().MatchString(text) {
+			return "", fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
+		}
+		return text, nil
+	}}
+}
+
+// origin is the scheme, host and port of an address, or nothing.
+func origin(into *string) single {
+	const advice = "write SCHEME://HOST or SCHEME://HOST:PORT, such as https://aod.example.com"
+	return single{into, "URL", advice, optional(func(text string) (string, error) {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || text != u.Scheme+"://"+u.Host {
+			return "", errors.New(fault.Quote(text) + " is more or less than scheme, host and port")
+		}
+		return strings.ToLower(text), nil
+	})}
+}
+
+// optionalAddress is an address to listen on, or nothing.
+func optionalAddress(into *string) single {
+	return single{into, addressKind, "write HOST:PORT, such as 127.0.0.1:7071, or leave it out", optional(checkAddress)}
+}

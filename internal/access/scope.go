@@ -1,0 +1,62 @@
+package access
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// Scope is a part of what a server does for those who ask.
+type Scope string
+
+// The scopes. None is part of another one, but for Admin, which is all.
+const (
+	Read   Scope = "read"   // see runs, units and figures
+	Run    Scope = "run"    // begin runs, end them, answer their questions
+	Upload Scope = "upload" // bring units, set them back, remove them
+	Admin  Scope = "admin"  // everything
+)
+
+// Scopes are all of them.
+var Scopes = []Scope{Read, Run, Upload, Admin}
+
+// ParseScopes reads scopes, each a name or several with commas. The error is an Input fault.
+func ParseScopes(texts []string) ([]Scope, error) {
+	var scopes []Scope
+	for name := range strings.SplitSeq(strings.Join(texts, ","), ",") {
+		scope := Scope(strings.TrimSpace(name))
+		if !slices.Contains(Scopes, scope) {
+			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).WithHint("the scopes are read, run, upload and admin")
+		}
+		if !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes, nil
+}
+
+// Grant is what the holder of a token may do.
+type Grant struct {
+	Name   string // of the token
+	Scopes []Scope
+}
+
+// Allows returns a Forbidden fault, which names the scope, if the grant doesn't have it.
+func (g Grant) Allows(scope Scope) error {
+	if slices.Contains(g.Scopes, scope) || slices.Contains(g.Scopes, Admin) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "the token %q lacks the scope %s", g.Name, scope).
+		WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)
+}
+
+// Holder tells the holders of grants apart: a token that was made again under its name with other
+// scopes has another one.
+func (g Grant) Holder() string {
+	names := make([]string, len(g.Scopes))
+	for i, scope := range g.Scopes {
+		names[i] = string(scope)
+	}
+	return g.Name + " " + strings.Join(names, ",")
+}

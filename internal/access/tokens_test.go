@@ -1,0 +1,184 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server", "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	if _, known, err := server.Find("anything"); known || err != nil {
+		t.Errorf("without a file: %v, %v", known, err)
+	}
+	token, err := command.Add("ci", []Scope{Run, Read})
+	must(t, err)
+	grant, known, err := server.Find(token)
+	if err != nil || !known || grant.Name != "ci" || grant.Allows(Run) != nil || grant.Allows(Read) != nil {
+		t.Errorf("grant %+v, %v, %v", grant, known, err)
+	}
+	if err := grant.Allows(Upload); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "lacks the scope upload") {
+		t.Errorf("a scope that it lacks: %v", err)
+	}
+	if err := (Grant{Scopes: []Scope{Admin}}).Allows(Upload); err != nil {
+		t.Errorf("admin: %v", err)
+	}
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	info, err := os.Stat(path)
+	must(t, err)
+	if strings.Contains(string(raw), token) || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v of\n%s", info.Mode(), raw)
+	}
+	if _, err := command.Add("ci", []Scope{Read}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the same name again: %v", err)
+	}
+	must(t, command.Remove("ci"))
+	if _, known, err := server.Find(token); known || err != nil {
+		t.Errorf("after it was revoked: %v, %v", known, err)
+	}
+	if err := command.Remove("ci"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("revoked again: %v", err)
+	}
+}
+
+func TestEveryChangeOfTheFileCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	for range 50 { // faster than the clock of the file system
+		token, err := command.Add("ci", []Scope{Run})
+		must(t, err)
+		if _, known, err := server.Find(token); !known || err != nil {
+			t.Fatalf("a new one: %v, %v", known, err)
+		}
+		must(t, command.Remove("ci"))
+		if _, known, err := server.Find(token); known || err != nil {
+			t.Fatalf("a revoked one: %v, %v", known, err)
+		}
+	}
+}
+
+// A file that has been as it is for long is kept in mind, and read again when it has changed: when
+// another one has its name, and when the same one has another content of its size.
+func TestAChangeOfASettledFileCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	server, command := NewTokens(path), NewTokens(path)
+	token, err := command.Add("ci", []Scope{Run})
+	must(t, err)
+	finds := func(token string, want bool) {
+		t.Helper()
+		if _, known, err := server.Find(token); known != want || err != nil {
+			t.Errorf("found: %v, %v", known, err)
+		}
+	}
+	settles := func(ago time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		must(t, os.Chtimes(path, at, at))
+	}
+	settles(2 * time.Hour)
+	finds(token, true)
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, bytes.Replace(raw, []byte(digest(token)), []byte(digest("another")), 1), 0o600))
+	settles(time.Hour)
+	finds(token, false)
+	finds("another", true)
+	must(t, command.Remove("ci"))
+	settles(time.Hour)
+	finds("another", false)
+}
+
+func TestATokenSeesWhatItsScopesSay(t *testing.T) {
+	with := func(name string, scopes ...Scope) context.Context { return WithGrant(t.Context(), Grant{name, scopes}) }
+	for name, c := range map[string]struct {
+		ctx       context.Context //nolint:containedctx // it is what is tried
+		own, all  bool            // what it sees of ci's, and of nobody's
+		only      string
+		anonymous bool
+	}{
+		"the server itself":            {t.Context(), true, true, "", false},
+		"what the server does for one": {WithClient(t.Context(), "ops"), true, true, "", false},
+		"the server's own token":       {with("", Admin), true, true, "", false},
+		"the scope read":               {with("ops", Read), true, true, "", false},
+		"its maker":                    {with("ci", Run, Upload), true, false, "ci", false},
+		"another one":                  {with("ops", Run), false, false, "ops", false},
+		"no token":                     {with(""), false, false, "-", true},
+	} {
+		if Sees(c.ctx, "ci") != c.own || Sees(c.ctx, "") != c.all || OnlyOwn(c.ctx) != c.only || IsAnonymous(c.ctx) != c.anonymous {
+			t.Errorf("%s: sees %v and %v, only %q", name, Sees(c.ctx, "ci"), Sees(c.ctx, ""), OnlyOwn(c.ctx))
+		}
+	}
+	ci := Grant{"ci", []Scope{Run}}
+	if ci.Holder() == (Grant{"ops", []Scope{Run}}).Holder() || ci.Holder() == (Grant{"ci", []Scope{Read}}).Holder() {
+		t.Error("holders aren't told apart")
+	}
+}
+
+func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := NewTokens(path).Add("n"+string(rune('a'+i)), []Scope{Read}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if list, err := NewTokens(path).List(); len(list) != 8 || err != nil {
+		t.Errorf("%d tokens, %v", len(list), err)
+	}
+}
+
+func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	tokens := NewTokens(path)
+	token, err := tokens.Add("ci", []Scope{Admin})
+	must(t, err)
+	must(t, os.Chmod(path, 0o644))
+	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
+		t.Errorf("a file for others: %v, %v", known, err)
+	}
+	must(t, os.WriteFile(path, []byte(`{"tokens":[`), 0o600))
+	must(t, os.Chmod(path, 0o600))
+	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) {
+		t.Errorf("half a file: %v, %v", known, err)
+	}
+	if err := tokens.Remove("ci"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a change of half a file: %v", err)
+	}
+}
+
+func TestNamesAndScopesAreChecked(t *testing.T) {
+	tokens := NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	for _, name := range []string{"", "A", "-x", "a/b", "a\nb", strings.Repeat("a", 64)} {
+		if _, err := tokens.Add(name, []Scope{Read}); !fault.Is(err, fault.Input) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := tokens.Add("ok", nil); !fault.Is(err, fault.Input) {
+		t.Errorf("no scope: %v", err)
+	}
+	if scopes, err := ParseScopes([]string{"read,run", "read"}); err != nil || len(scopes) != 2 {
+		t.Errorf("%q, %v", scopes, err)
+	}
+	if _, err := ParseScopes([]string{"write"}); !fault.Is(err, fault.Input) {
+		t.Errorf("write: %v", err)
+	}
+}

@@ -1,0 +1,217 @@
+package a2apeer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+)
+
+// form is what an answer has to be.
+type form int
+
+const (
+	document form = iota // one JSON document
+	events               // a stream of them
+	anything             // a file
+)
+
+// exchange is one request with its answer, as guard sees them.
+type exchange struct {
+	form    form
+	most    int64             // bytes of a document
+	silence *httpwire.Silence // of a stream
+	sent    atomic.Bool       // the agent may have the request
+
+	status    int        // of the answer; 0: there is none
+	violation *Violation // of the answer
+	lost      error      // why there is no whole answer, as the transport says it
+}
+
+type exchangeKey struct{}
+
+// begin returns a context whose requests x tells of.
+func (x *exchange) begin(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// guard makes the requests to an agent. It sends them to the agent's origin alone, and bounds what comes back.
+type guard struct {
+	origin *url.URL
+	token  agenthttp.Secret
+	header string // "" is Authorization, with Bearer
+	next   http.RoundTripper
+}
+
+var errForeign = errors.New("the address has another origin than the agent's")
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	x, known := req.Context().Value(exchangeKey{}).(*exchange)
+	if !known || !agenthttp.SameOrigin(req.URL, g.origin) {
+		return nil, errForeign
+	}
+	response, err := g.next.RoundTrip(g.signed(req, x))
+	if err != nil {
+		x.lost = err
+		return nil, err
+	}
+	x.status = response.StatusCode
+	response.Body = &bodyOf{response.Body, x}
+	if err := x.bound(response); err != nil {
+		_ = response.Body.Close()
+		return nil, err
+	}
+	return response, nil
+}
+
+// signed returns the request with the headers of each.
+func (g *guard) signed(req *http.Request, x *exchange) *http.Request {
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }}
+	ctx := httptrace.WithClientTrace(req.Context(), trace)
+	req = req.Clone(ctx)
+	req.Header.Set("User-Agent", "aod")
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, if ctx has no trace
+	switch {
+	case g.token == "":
+	case g.header != "":
+		req.Header.Set(g.header, string(g.token))
+	default:
+		req.Header.Set("Authorization", "Bearer "+string(g.token))
+	}
+	return req
+}
+
+// bound makes the answer's body one that keeps the bounds. The SDK takes 200 for a success and nothing else.
+func (x *exchange) bound(response *http.Response) error {
+	switch {
+	case response.StatusCode/100 != 2:
+		if strings.HasSuffix(httpwire.MediaType(response.Header), "+json") {
+			response.Header.Set("Content-Type", "application/json") // the SDK reads no other
+		}
+		response.Body = withClose(io.LimitReader(response.Body, maxRefusal), response.Body)
+		return nil
+	case x.form == anything:
+		return nil
+	}
+	response.StatusCode = http.StatusOK
+	if x.form == events {
+		in := x.silence.Reader(response.Body, silenceTime)
+		if httpwire.MediaType(response.Header) == httpwire.TypeEvents {
+			limits := httpwire.EventLimits{Line: MaxEvent, Event: MaxEvent, Stream: mostStream, Whose: "the stream of the agent"}
+			response.Body = withClose(&eventBody{x: x, in: httpwire.NewEventReader(in, limits)}, response.Body)
+			return nil
+		}
+		return x.boundDocument(response, in, "data: ", "\n\n") // an error before the stream began
+	}
+	return x.boundDocument(response, response.Body, "", "")
+}
+
+// boundDocument reads a document whole and puts text around it.
+func (x *exchange) boundDocument(response *http.Response, from io.Reader, before, after string) error {
+	raw, err := io.ReadAll(io.LimitReader(from, x.most+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(raw)) > x.most {
+		return x.breaks(RuleSize, "an answer has more than %d bytes", x.most)
+	}
+	raw, err = x.checked(raw)
+	if err != nil {
+		return err
+	}
+	whole := bytes.NewReader(append(append([]byte(before), raw...), after...))
+	response.Body = withClose(whole, response.Body)
+	return nil
+}
+
+// checked returns a document without line ends, if it is one and has no more values than are taken.
+func (x *exchange) checked(raw []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil // what needs one says so
+	}
+	if err := strictjson.Check(raw, strictjson.Rules{Ambiguous: true, Unbounded: true, Values: maxValues}); err != nil {
+		return nil, x.breaks(RuleAnswer, "an answer is no JSON document of at most %d values and %d levels", maxValues, strictjson.MaxDepth)
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")), nil
+}
+
+// breaks notes which rule the answer breaks, and returns that as its error.
+func (x *exchange) breaks(rule, format string, args ...any) error {
+	x.violation = broken(rule, format, args...)
+	return x.violation
+}
+
+// The bounds of a stream's events and bytes and of a task's bytes, but in tests.
+var (
+	mostEvents, mostBytes = maxEvents, MaxTask
+
+	mostStream int64 = MaxStream
+)
+
+// eventBody gives the SDK the events of a stream, each of them checked, as lines of a form that it reads.
+type eventBody struct {
+	x    *exchange
+	in   *httpwire.EventReader
+	rest []byte // of an event that was read in part
+	seen int
+}
+
+// Read implements io.Reader.
+func (b *eventBody) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		e, err := b.in.Next()
+		if fault.Is(err, fault.TooLarge) {
+			return 0, b.x.breaks(RuleSize, "%s", fault.Public(err).Msg)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if b.seen++; b.seen > mostEvents {
+			return 0, b.x.breaks(RuleSize, "a stream has more than %d events", mostEvents)
+		}
+		raw, err := b.x.checked([]byte(e.Data))
+		if err != nil {
+			return 0, err
+		}
+		b.rest = append(append([]byte("data: "), raw...), "\n\n"...)
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// bodyOf is the body of an answer. It notes why it broke off.
+type bodyOf struct {
+	io.ReadCloser
+	x *exchange
+}
+
+// Read implements io.Reader.
+func (b *bodyOf) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.x.lost = err
+	}
+	return n, err
+}
+
+// withClose returns a body that is read from one place and closed at another.
+func withClose(r io.Reader, c io.Closer) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, c}
+}

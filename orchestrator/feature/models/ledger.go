@@ -1,0 +1,122 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Journal keeps the books of runs: each request for a model that may cost something.
+type Journal interface {
+	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
+	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
+}
+
+// books implements gateway.Ledger for a run: what is reserved is stored before the request is
+// forwarded.
+type books struct{ *Account }
+
+// booking is what the books say of a request, beside what it takes.
+type booking struct {
+	ID    string        `json:"id"`              // of the call; those of its attempts are alike
+	Again bool          `json:"again,omitempty"` // an earlier attempt of the call was charged for
+	Call  api.ModelCall `json:"call"`
+}
+
+// Reserve implements gateway.Ledger.
+func (b books) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
+	held, err := b.opts.Ledger.Reserve(ctx, b.run.ID, worst)
+	if err != nil {
+		return nil, err
+	}
+	row := store.ModelCall{At: time.Now().UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
+	booked := booking{ID: c.ID, Again: c.Again, Call: api.ModelCall{
+		At: row.At, Dialect: string(c.Dialect), Model: c.Model, Provider: c.Provider, Upstream: c.Upstream,
+		Source: string(gateway.FromProvider), Stream: c.Stream,
+	}}
+	row.Data, _ = json.Marshal(booked) // none of it can fail
+	if row.N, err = b.opts.Journal.AddModelCall(ctx, b.run.ID, row); err != nil {
+		held.Settle(ledger.Amount{})
+		return nil, err
+	}
+	return &hold{account: b.Account, held: held, row: row, booked: booked}, nil
+}
+
+// hold implements gateway.Hold.
+type hold struct {
+	account *Account
+	held    *ledger.Hold
+	row     store.ModelCall
+	booked  booking
+}
+
+// Settle implements gateway.Hold. What can't be stored is charged in full after a restart.
+func (h *hold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) error {
+	h.held.Settle(spent.Amount)
+	h.row.Tokens, h.row.Cost = spent.Amount.Tokens, spent.Amount.Cost
+	h.row.Settled, h.row.Estimated = true, spent.Estimated
+	h.booked.Call.Tokens = tokensOf(spent.Usage)
+	h.row.Data, _ = json.Marshal(h.booked) // none of it can fail
+	h.account.spending.add(h.booked, h.row)
+	return h.account.opts.Journal.SaveModelCall(ctx, h.account.run.ID, h.row)
+}
+
+func tokensOf(u gateway.Usage) api.ModelTokens {
+	return api.ModelTokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output, Reasoning: u.Reasoning}
+}
+
+// spending is what a run itself has spent on models.
+type spending struct {
+	mu    sync.Mutex
+	usage api.ModelUsage
+	free  int // calls that are listed though nobody charged for them
+}
+
+// add counts a request that a provider got. One whose process died before it was over is
+// charged in full.
+func (s *spending) add(b booking, row store.ModelCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.Add(charged(b, row))
+	if b.Again { // the call is counted, and what was charged for its first attempt is estimated
+		s.usage.Calls--
+		if row.Estimated || !row.Settled {
+			s.usage.Estimated--
+		}
+	}
+}
+
+// charged returns what the books say of a request.
+func charged(b booking, row store.ModelCall) api.ModelCall {
+	c := b.Call
+	c.Charged, c.Cost, c.Estimated = row.Tokens, api.Cost(row.Cost), row.Estimated || !row.Settled
+	return c
+}
+
+// maxFree is how many calls of a run are listed that nobody charged for: no budget ends them.
+const maxFree = 1000
+
+// lists reports whether a call is listed with the run, and else counts it.
+func (s *spending) lists(c api.ModelCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Charged > 0 || c.Cost > 0 {
+		return true
+	}
+	if s.free++; s.free > maxFree {
+		s.usage.Unlisted++
+	}
+	return s.free <= maxFree
+}
+
+func (s *spending) get() api.ModelUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage
+}

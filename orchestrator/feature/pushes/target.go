@@ -1,0 +1,137 @@
+package pushes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
+)
+
+// The most bytes of what a client says of a receiver.
+const (
+	maxID     = 128
+	maxURL    = 2048
+	maxSecret = 4096
+)
+
+// The rules that an address can break. Refusals name them.
+const (
+	RuleURL     = "push_url"     // an http or https address without user, password or fragment
+	RuleTLS     = "push_https"   // only what push_private names is spoken to without TLS
+	RulePrivate = "push_private" // a public address, or one that push_private names
+)
+
+// Target is a receiver, and what it wants to be shown. Its texts are secret.
+type Target struct {
+	URL         string
+	Host        string // of URL, in lower case
+	Token       string // "" for none
+	Scheme      string // "Bearer", "Basic"; "" for none
+	Credentials string
+}
+
+// String hides the receiver.
+func (Target) String() string { return "(a receiver)" }
+
+// LogValue hides the receiver.
+func (t Target) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// GoString hides the receiver.
+func (t Target) GoString() string { return t.String() }
+
+// TargetOf checks what a client says of a receiver, and where its name leads now. The error is an
+// Input fault whose findings name the rules, and nothing that was said or looked up.
+func TargetOf(ctx context.Context, c api.PushConfig, door *egress.Door) (Target, error) {
+	t := Target{URL: c.URL, Token: c.Token, Credentials: c.Credentials}
+	var findings []fault.Finding
+	report := func(pointer, message, hint string) {
+		findings = append(findings, fault.Finding{Pointer: pointer, Message: message, Hint: hint})
+	}
+	if len(c.ID) > maxID || !isVisible(c.ID) {
+		report("/id", "it isn't up to 128 visible ASCII characters", "use a UUID, or leave it out")
+	}
+	if len(c.Token) > maxSecret || !isVisible(c.Token) {
+		report("/token", "it isn't up to 4096 visible ASCII characters", "shorten or encode it")
+	}
+	switch {
+	case c.Credentials == "" && c.Scheme == "":
+	case strings.EqualFold(c.Scheme, "bearer"):
+		t.Scheme = "Bearer"
+	case strings.EqualFold(c.Scheme, "basic"):
+		t.Scheme = "Basic"
+	default:
+		report("/scheme", "it is neither Bearer nor Basic", "authenticate by one of them, or by a token")
+	}
+	if len(c.Credentials) > maxSecret || !isVisible(c.Credentials) {
+		report("/credentials", "they aren't up to 4096 visible ASCII characters", "give them as they stand in the header Authorization, behind the scheme")
+	}
+	var err error
+	if t.Host, err = hostOf(ctx, c.URL, door); err != nil {
+		findings = append(findings, fault.Public(err).Findings...)
+	}
+	if len(findings) > 0 {
+		return Target{}, fault.New(fault.Input, "the push can't be kept").WithFindings(findings)
+	}
+	return t, nil
+}
+
+// hostOf checks the address of a receiver and returns its host.
+func hostOf(ctx context.Context, address string, door *egress.Door) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxURL || !isVisible(address) || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+		return "", broken(RuleURL, "it is no address of up to 2048 characters that begins with https://, without user, password and fragment", "give user and password as credentials")
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if u.Scheme == "http" && !door.Excepts(host) {
+		return "", broken(RuleTLS, "receivers are spoken to by https", "write https://; the operator can name hosts for http in a2a.push_private")
+	}
+	err = door.Check(ctx, net.JoinHostPort(host, portOf(u)))
+	switch {
+	case fault.Is(err, fault.Forbidden):
+		return "", broken(RulePrivate, "it leads to no public address", "the operator can name the host in a2a.push_private")
+	case fault.Is(err, fault.BadRequest):
+		return "", broken(RuleURL, "it names no host", "name a host, such as hooks.example.com")
+	case errors.Is(ctx.Err(), context.Canceled):
+		return "", context.Cause(ctx)
+	}
+	return host, nil // one that can't be looked up now may be there later
+}
+
+func portOf(u *url.URL) string {
+	usual := "443"
+	if u.Scheme == "http" {
+		usual = "80"
+	}
+	return cmp.Or(u.Port(), usual)
+}
+
+func broken(rule, message, hint string) error {
+	return fault.New(fault.Input, "the address is refused").
+		WithFindings([]fault.Finding{{Pointer: "/url", Message: message + " (" + rule + ")", Hint: hint}})
+}
+
+// isVisible reports whether a text is ASCII that can be seen: it may stand in a header.
+func isVisible(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// headerToken is where the protocol A2A has a receiver look for its token.
+const headerToken = "A2A-Notification-Token"
+
+// show adds what the receiver wants to be shown to the headers of a request.
+func (t Target) show(h http.Header) {
+	if t.Token != "" {
+		h.Set(headerToken, t.Token)
+	}
+	if t.Scheme != "" && t.Credentials != "" {
+		h.Set("Authorization", t.Scheme+" "+t.Credentials)
+	}
+}

@@ -1,0 +1,100 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Delete removes a schedule with its history and its files. Runs of it that go on do so.
+func (s *Scheduler) Delete(ctx context.Context, name string) error {
+	return s.change(ctx, name, func(p *planned, row store.Schedule) error {
+		if err := s.store.DeleteSchedule(ctx, name); err != nil {
+			return err
+		}
+		if p != nil {
+			p.gone, p.waiting = true, nil
+			s.table.remove(p)
+		}
+		s.dropFiles(row.Files)
+		s.logger.Info("schedule removed", "schedule", row.Seq)
+		return nil
+	})
+}
+
+// Pause pauses a schedule, or has it go on. What is due while it is paused has no
+// occurrence, and what waits is cancelled.
+func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Schedule, error) {
+	err := s.change(ctx, name, func(p *planned, row store.Schedule) error {
+		if row.Paused == paused {
+			return nil
+		}
+		now := s.clock.Now()
+		cancelled := store.Occurrence{Outcome: string(api.OccurrenceCancelled), Reason: "the schedule was paused"}
+		if err := s.store.PauseSchedule(ctx, name, paused, now, cancelled); err != nil {
+			return err
+		}
+		if p != nil {
+			s.opts.Became(api.OccurrenceCancelled, len(p.waiting))
+			p.paused, p.until, p.waiting = paused, now, nil
+			s.table.lookAt(p, p.nextLook())
+		}
+		s.logger.Info("schedule paused or resumed", "schedule", row.Seq, "paused", paused)
+		return nil
+	})
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	return s.Get(ctx, name)
+}
+
+// change calls do while nothing else happens to a schedule. It is nil for one that can't be
+// read.
+func (s *Scheduler) change(ctx context.Context, name string, do func(*planned, store.Schedule) error) error {
+	if err := s.host.Admits(ctx); err != nil {
+		return err
+	}
+	s.table.changing.Lock()
+	defer s.table.changing.Unlock()
+	p := s.table.find(name)
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
+	row, err := s.known(ctx, name)
+	if err != nil {
+		return err
+	}
+	return do(p, row)
+}
+
+// Run starts a run of a schedule now, whatever its times, its state and its other runs
+// are. It is an occurrence of its history, and doesn't count for Count.
+func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
+	if err := s.host.Admits(ctx); err != nil {
+		return api.Record{}, err
+	}
+	if _, err := s.known(ctx, name); err != nil {
+		return api.Record{}, err
+	}
+	p := s.table.find(name)
+	if p == nil {
+		return api.Record{}, fault.New(fault.Conflict, "the schedule can't be kept").WithHint("look at its problem, and make it again")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := s.clock.Now()
+	o := store.Occurrence{Schedule: p.seq, Planned: now, Fired: now, Manual: true}
+	record, err := s.start(ctx, p, o)
+	var happened *store.Happened
+	if errors.As(err, &happened) {
+		return record, fault.Wrap(fault.Conflict, err, "the schedule has an occurrence of this moment, or was removed").WithHint("try again")
+	}
+	if err == nil {
+		s.began(p, o)
+	}
+	return record, err
+}

@@ -1,0 +1,137 @@
+package schedules
+
+import (
+	"context"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Get returns a schedule, or a NotFound fault.
+func (s *Scheduler) Get(ctx context.Context, name string) (api.Schedule, error) {
+	row, err := s.known(ctx, name)
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	shown, err := s.showAll(ctx, []store.Schedule{row})
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	return shown[0], nil
+}
+
+// List lists schedules without their inputs, the newest first. Before is what a page before
+// had as its Next; 0 begins at the newest. The limit is 1 to 1000; 0 is 100.
+func (s *Scheduler) List(ctx context.Context, before int64, limit int) (api.SchedulePage, error) {
+	limit, err := api.PageLimit(limit)
+	if err != nil {
+		return api.SchedulePage{}, err
+	}
+	rows, err := s.store.Schedules(ctx, before, limit)
+	if err != nil {
+		return api.SchedulePage{}, err
+	}
+	page := api.SchedulePage{}
+	if len(rows) == limit {
+		page.Next = &rows[limit-1].Seq
+	}
+	page.Schedules, err = s.showAll(ctx, rows)
+	return page, err
+}
+
+func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.Schedule, error) {
+	seqs := make([]int64, 0, len(rows))
+	for _, row := range rows {
+		seqs = append(seqs, row.Seq)
+	}
+	last, err := s.store.LastOccurrences(ctx, seqs)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]api.Schedule, 0, len(rows))
+	for _, row := range rows {
+		stored, err := readSchedule(row)
+		if err != nil {
+			return nil, err
+		}
+		if !access.Sees(ctx, stored.by) {
+			continue
+		}
+		var of *store.Occurrence
+		if o, there := last[row.Seq]; there {
+			of = &o
+		}
+		all = append(all, s.show(ctx, stored, of))
+	}
+	return all, nil
+}
+
+// show returns a schedule as clients see it.
+func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store.Occurrence) api.Schedule {
+	row := stored.row
+	shown := api.Schedule{Name: row.Name, ScheduleSpec: stored.spec, By: stored.by, Fired: row.Fired, CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt}
+	for _, f := range stored.files {
+		shown.Files = append(shown.Files, f.shown())
+	}
+	if last != nil {
+		o := shownOccurrence(*last)
+		shown.Last = &o
+	}
+	plan, err := stored.plan()
+	if err != nil {
+		shown.State, shown.Problem = api.ScheduleEnded, reasonOf(err)
+		return shown
+	}
+	p := planned{name: row.Name, plan: plan, until: row.Until, fired: row.Fired, paused: row.Paused}
+	if next := p.nextLook(); !next.IsZero() {
+		shown.Next = &next
+	}
+	shown.State = s.stateOf(row, shown)
+	if err := s.host.Permits(ctx, row.Unit); err != nil {
+		shown.Problem = reasonOf(err)
+	}
+	return shown
+}
+
+func (s *Scheduler) stateOf(row store.Schedule, shown api.Schedule) api.ScheduleState {
+	switch {
+	case row.Paused:
+		return api.SchedulePaused
+	case len(s.table.runs(row.Name)) > 0 || shown.Last != nil && shown.Last.Outcome == api.OccurrenceWaiting:
+		return api.ScheduleExecuting
+	case shown.Next == nil:
+		return api.ScheduleEnded
+	case row.Fired == 0:
+		return api.ScheduleCreated
+	}
+	return api.ScheduleActive
+}
+
+func shownOccurrence(o store.Occurrence) api.Occurrence {
+	return api.Occurrence{
+		Planned: o.Planned, Fired: o.Fired, LateMS: o.LateMS, Outcome: api.OccurrenceOutcome(o.Outcome),
+		Run: o.Run, Reason: o.Reason, Manual: o.Manual,
+	}
+}
+
+// Occurrences returns the history of a schedule, the youngest first, paged as List is.
+func (s *Scheduler) Occurrences(ctx context.Context, name string, before int64, limit int) (api.OccurrencePage, error) {
+	limit, err := api.PageLimit(limit)
+	if err != nil {
+		return api.OccurrencePage{}, err
+	}
+	row, err := s.known(ctx, name)
+	if err != nil {
+		return api.OccurrencePage{}, err
+	}
+	rows, err := s.store.Occurrences(ctx, row.Seq, before, limit)
+	page := api.OccurrencePage{Occurrences: make([]api.Occurrence, 0, len(rows))}
+	for _, o := range rows {
+		page.Occurrences = append(page.Occurrences, shownOccurrence(o))
+	}
+	if len(rows) == limit {
+		page.Next = &rows[limit-1].Seq
+	}
+	return page, err
+}

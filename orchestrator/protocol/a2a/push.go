@@ -1,0 +1,85 @@
+package a2a
+
+import (
+	"context"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+const noPushText = "this server pushes nothing: subscribe to the task, or ask for it"
+
+// CreateTaskPushConfig implements a2asrv.RequestHandler.
+func (h handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) (*sdk.PushConfig, error) {
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
+		made, err := h.opts.Push.CreatePush(ctx, run, configOf(req))
+		return shownConfig(run, made), err
+	})
+}
+
+// GetTaskPushConfig implements a2asrv.RequestHandler.
+func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
+		config, err := h.opts.Push.Push(ctx, run, req.ID)
+		if fault.Is(err, fault.NotFound) {
+			return nil, refuse(noTask, "the task has no such configuration")
+		}
+		return shownConfig(run, config), err
+	})
+}
+
+// ListTaskPushConfigs implements a2asrv.RequestHandler.
+func (h handler) ListTaskPushConfigs(ctx context.Context, req *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.ListTaskPushConfigResponse, error) {
+		all, err := h.opts.Push.Pushes(ctx, run)
+		answer := &sdk.ListTaskPushConfigResponse{Configs: []*sdk.PushConfig{}}
+		for _, config := range all {
+			answer.Configs = append(answer.Configs, shownConfig(run, config))
+		}
+		return answer, err
+	})
+}
+
+// DeleteTaskPushConfig implements a2asrv.RequestHandler.
+func (h handler) DeleteTaskPushConfig(ctx context.Context, req *sdk.DeleteTaskPushConfigRequest) error {
+	_, err := pushed(ctx, h, req.TaskID, func(run string) (none struct{}, err error) {
+		if err = h.opts.Push.DeletePush(ctx, run, req.ID); fault.Is(err, fault.NotFound) {
+			err = nil
+		}
+		return none, err
+	})
+	return err
+}
+
+// pushed does a method about the pushes of a task, whose run do is told.
+func pushed[T any](ctx context.Context, h handler, id sdk.TaskID, do func(run string) (T, error)) (T, error) {
+	return answered(ctx, h, func(c *call) (none T, err error) {
+		if h.opts.Push == nil {
+			return none, refuse(noPush, noPushText)
+		}
+		record, err := h.record(ctx, c, id)
+		if err != nil {
+			return none, err
+		}
+		return do(record.ID)
+	})
+}
+
+func configOf(c *sdk.PushConfig) api.PushConfig {
+	config := api.PushConfig{ID: c.ID, URL: c.URL, Token: c.Token}
+	if c.Auth != nil {
+		config.Scheme, config.Credentials = c.Auth.Scheme, c.Auth.Credentials
+	}
+	return config
+}
+
+// shownConfig is a push as clients see it. Its token and credentials are not shown.
+func shownConfig(run string, p api.Push) *sdk.PushConfig {
+	shown := &sdk.PushConfig{TaskID: sdk.TaskID(run), ID: p.ID, URL: p.URL}
+	if p.Scheme != "" {
+		shown.Auth = &sdk.PushAuthInfo{Scheme: p.Scheme}
+	}
+	return shown
+}

@@ -1,0 +1,156 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+)
+
+// Service makes the runs. Errors are faults, or the cause of ctx's end.
+type Service interface {
+	// Units lists the units, also those with a problem.
+	Units(context.Context) ([]api.Unit, error)
+	// Agent returns a unit as an agent, or a NotFound fault.
+	Agent(ctx context.Context, unit string) (Agent, error)
+	// Session returns a session, or a NotFound fault.
+	Session(ctx context.Context, id string) (api.Session, error)
+	// Submit accepts a run, or joins the one that Resend names, and returns it as it stands. It
+	// reads the files before it returns.
+	Submit(context.Context, Submission) (api.Record, error)
+	// SayResent tells a run that goes on something, without files. If it has ended, the error is a
+	// Conflict fault. The same digest again changes nothing, until it is delivered.
+	SayResent(ctx context.Context, run, resend string, message api.MessageEvent) error
+	// WasTold reports whether a run was told what has a digest, by SayResent or AnswerResent, and
+	// its client has not heard of that.
+	WasTold(ctx context.Context, run, resend string) (bool, error)
+	// Delivered says that the client has heard what became of its message to the run.
+	Delivered(ctx context.Context, run, resend string) error
+	// Question returns a question, also one that isn't open any more.
+	Question(ctx context.Context, id string) (api.Question, error)
+	// AnswerResent answers a question of a run. One that has another answer is a Conflict fault. The same
+	// digest again changes nothing, until it is delivered.
+	AnswerResent(ctx context.Context, run, resend, question string, answer api.Answer) error
+	// Get returns a run as it stands, or a NotFound fault.
+	Get(ctx context.Context, run string) (api.Record, error)
+	// Await returns the run at its end, or as it stands when ctx ends.
+	Await(ctx context.Context, run string) (api.Record, error)
+	// AwaitAsked returns the run when it has ended or asks something, or as it stands when ctx ends.
+	AwaitAsked(ctx context.Context, run string) (api.Record, error)
+	// List returns a page of the runs that nobody's run asked for, those that changed last first.
+	List(context.Context, Filter) (Page, error)
+	// Past yields the events that a run has had after the one of a number.
+	Past(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
+	// Events yields the events of a run after the one of a number, until its end.
+	Events(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
+	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
+	Cancel(ctx context.Context, run, reason string) (api.Record, error)
+	// Open opens a file of a run.
+	Open(ctx context.Context, run, name string) (io.ReadCloser, error)
+	// OpenArtifact opens a file of an artifact of a run.
+	OpenArtifact(ctx context.Context, run, artifact, name string) (io.ReadCloser, error)
+	// Patch opens what a run changed in its workspace, as a patch.
+	Patch(ctx context.Context, run string) (io.ReadCloser, error)
+}
+
+// Agent is a unit as an agent.
+type Agent struct {
+	api.Unit
+	Schema   []byte   // its schema.json
+	Text     string   // the field of its input that takes text; "": the customary one
+	Tags     []string // of its skill
+	Sessions bool     // it is interactive: a context is a session
+}
+
+// Submission asks for one run of a unit.
+type Submission struct {
+	Unit        string
+	Session     string          // whose next turn the run is; "" for none
+	Begins      bool            // the run is the first turn of a new session
+	Context     string          // to which the client counts the run
+	Input       json.RawMessage // its file fields hold the names of Files
+	Files       []File
+	Message     api.MessageEvent  // of which the input was made; its files are named as in Files
+	Resend      string            // a digest of what a client sends again when it heard no answer
+	Metadata    map[string]string // what is kept with the run
+	TraceParent string            // the caller's W3C trace context; "" for none
+	Pushes      []api.PushConfig  // where it is told from its first event on
+}
+
+// File is a file that a message brings. Its name is unique in its message.
+type File struct {
+	Name    string
+	Content io.Reader
+}
+
+// Filter selects runs.
+type Filter struct {
+	Unit    string      // "": of all
+	Context string      // "": any; of a session its id
+	States  []api.State // none: any
+	Since   time.Time   // that changed then or later; zero: any
+	Limit   int
+	Cursor  string // as Next of the page before
+}
+
+// Page is a part of a list of runs.
+type Page struct {
+	Runs  []api.Record // of those that go on without their questions, of all without input and output
+	Next  string       // "": it was the last
+	Total int
+}
+
+// Push keeps where the changes of runs are told. Errors are faults; those about an address name
+// the rule that it breaks, and nothing else.
+type Push interface {
+	// CreatePush has the changes of a run told from now on. The same id again takes the place of
+	// the one before.
+	CreatePush(ctx context.Context, run string, config api.PushConfig) (api.Push, error)
+	// Push returns one of a run's, or a NotFound fault.
+	Push(ctx context.Context, run, id string) (api.Push, error)
+	Pushes(ctx context.Context, run string) ([]api.Push, error)
+	// DeletePush forgets one. One that isn't there is a NotFound fault.
+	DeletePush(ctx context.Context, run, id string) error
+	// PushBacklog returns how many deliveries are still to be made.
+	PushBacklog(context.Context) (int64, error)
+}
+
+// Options are the settings of a Server.
+type Options struct {
+	Root      string         // the unit whose card stands at the origin; "": an agent of all units
+	Header    string         // that has the token; "": Authorization
+	NoAuth    bool           // no token is needed
+	Rate      int            // messages of a unit in a minute; 0: no bound
+	PublicURL string         // of the server, without a path; "": as the request has it
+	HTTP      string         // HOST:PORT of the server, for those who come by gRPC and need its addresses
+	Private   bool           // cards need a token as well
+	GRPC      string         // HOST:PORT at which clients reach gRPC; "": it is off
+	Push      Push           // nil: there is none
+	MaxBytes  int64          // of one request; 0 is 32 MiB
+	Memory    *bytegate.Gate // of what gRPC receives; nil: one of its own
+	// Authorize is for gRPC: it takes the token of a call, and returns a context that knows whose
+	// it is. Its errors are faults.
+	Authorize func(ctx context.Context, token string) (context.Context, error)
+	Version   string // of the program
+	Logger    *slog.Logger
+}
+
+const defaultBytes = 32 << 20
+
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
+	if o.Memory == nil {
+		o.Memory = bytegate.New(0)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,170 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+// ClientKey is the metadata of a run that says which client asked for it.
+const ClientKey = "mcp_client"
+
+// callTool makes a run of a call, and answers with its result, or with a task.
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (result sdk.Result, err error) {
+	t := s.catalogue.find(req.Params.Name)
+	if t == nil {
+		return nil, invalid("there is no tool %s", fault.Quote(req.Params.Name))
+	}
+	release, err := bytegate.Hold(ctx, int64(len(req.Params.Arguments))) // the call may outlive its HTTP request
+	if err != nil {
+		return s.refused(ctx, err, "")
+	}
+	defer release()
+	traceParent, end := s.traceCall(ctx, t, req)
+	defer func() { end(result, err) }()
+	record, err := s.start(ctx, t, req, traceParent)
+	if err != nil {
+		return s.refused(ctx, err, "")
+	}
+	return s.follow(ctx, req, record)
+}
+
+// start has the run of a call made.
+func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest, traceParent string) (api.Record, error) {
+	input, files, err := s.take(ctx, t.input, req.Params.Arguments)
+	defer files.close()
+	if err != nil {
+		return api.Record{}, err
+	}
+	record, err := s.svc.Submit(ctx, Submission{
+		Unit: t.unit, Input: input, Files: files.files,
+		Metadata:    map[string]string{ClientKey: clientOf(req)},
+		TraceParent: traceParent,
+	})
+	if err == nil {
+		s.opts.Logger.InfoContext(ctx, "tool called", "run", record.ID, "unit", t.unit)
+	}
+	return record, err
+}
+
+// clientOf is the name of the client, as far as it can be kept.
+func clientOf(req *sdk.CallToolRequest) string {
+	info := req.ClientInfo()
+	if info == nil {
+		return "unknown"
+	}
+	name := fault.OneLine(fault.Clip(info.Name, api.MaxMetadataValue/2))
+	if version := fault.OneLine(fault.Clip(info.Version, api.MaxMetadataValue/4)); version != "" {
+		name += " " + version
+	}
+	if !api.IsMetadataValue(name) {
+		return "unknown"
+	}
+	return name
+}
+
+// follow waits for a run. A client that goes away cancels it; one that knows tasks gets a task
+// in its place after a while.
+func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
+	if record.Outcome != "" {
+		return s.resultOf(ctx, record), nil
+	}
+	ctx, stop := httpwire.Attached(ctx)
+	defer stop()
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	tasks := knowsTasks(req)
+	if tasks {
+		wait, cancel = context.WithTimeout(ctx, taskAfter)
+	}
+	defer cancel()
+	stopTelling := s.tellProgress(wait, req, record.ID)
+	id := record.ID
+	record, err := s.svc.Await(wait, id)
+	stopTelling()
+	switch {
+	case err == nil && record.Outcome != "":
+		return s.resultOf(ctx, record), nil
+	case errors.Is(context.Cause(ctx), httpwire.ErrServerEnds):
+		return s.refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").WithHint("the run goes on"), id)
+	case ctx.Err() != nil:
+		s.giveUp(ctx, id)
+		return nil, &jsonrpc.Error{Code: codeCancelled, Message: "the request was cancelled"}
+	case err != nil && (!tasks || wait.Err() == nil):
+		return s.refused(ctx, err, id)
+	case err != nil:
+		return nil, err
+	}
+	return taskOf(record, "task"), nil
+}
+
+// codeCancelled is the code of a request that its client gave up; it hardly ever reads it.
+const codeCancelled = -32800
+
+// cancelTime is how long cancelling a run may take.
+const cancelTime = 10 * time.Second
+
+// giveUp cancels a run that nobody waits for any more.
+func (s *Server) giveUp(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	if _, err := s.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
+		s.opts.Logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
+	}
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fault.New(fault.Input, format, args...).Msg}
+}
+
+// problem is what a model reads of a call that gave no result: enough to mend it.
+type problem struct {
+	Kind     string          `json:"kind"`
+	Rule     string          `json:"rule,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []fault.Finding `json:"findings,omitempty"`
+	Run      string          `json:"run,omitempty"`
+}
+
+func (p problem) result() *sdk.CallToolResult {
+	raw, _ := httpwire.Encode(map[string]problem{"error": p}) // texts can't fail
+	result := &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(raw)}}}
+	setRun(result, p.Run)
+	return result
+}
+
+// refused makes a result of a fault, which a model may mend. Other errors are the server's own.
+func (s *Server) refused(ctx context.Context, err error, run string) (sdk.Result, error) {
+	var known *fault.Error
+	if !errors.As(err, &known) || fault.Is(err, fault.Internal) || ctx.Err() != nil && !fault.Is(err, fault.Unavailable) {
+		return nil, err
+	}
+	public := fault.Public(err)
+	p := problem{Kind: fault.KindOf(err).String(), Message: public.Msg, Hint: public.Hint, Findings: public.Findings, Run: run}
+	var refusal *handoff.Refusal
+	if errors.As(err, &refusal) {
+		p.Rule = string(refusal.Rule)
+	}
+	return p.result(), nil
+}
+
+// problemOf is why a run gave no result.
+func problemOf(record api.Record) problem {
+	p := problem{Kind: string(record.Outcome), Message: "the run gave no result", Run: record.ID}
+	if e := record.Error; e != nil {
+		p.Kind, p.Type, p.Message = cmp.Or(e.Kind, p.Kind), e.Type, e.Message
+		p.Hint, p.Findings = e.Hint, e.Findings
+	}
+	return p
+}

@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+const (
+	maxImage    = 512 << 10
+	maxText     = 32 << 10
+	maxIncluded = 4 << 20 // of the files in one result, all together
+	maxLinks    = 1000    // files that one result links to
+)
+
+// resultOf is what a call answers with when its run has ended.
+func (s *Server) resultOf(ctx context.Context, record api.Record) *sdk.CallToolResult {
+	if record.Outcome != api.Success {
+		return problemOf(record).result()
+	}
+	result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(record.Output)}}}
+	if strings.HasPrefix(string(record.Output), "{") {
+		result.StructuredContent = record.Output
+	}
+	setRun(result, record.ID)
+	included := int64(0)
+	for i, file := range record.Files {
+		if i == maxLinks {
+			break
+		}
+		uri := s.deliver(ctx, record.ID, file)
+		size := file.SizeBytes
+		result.Content = append(result.Content, &sdk.ResourceLink{
+			URI: uri, Name: file.Name, MIMEType: httpwire.TypeOfFile(file.Name), Size: &size,
+		})
+		if most := includedUpTo(file.Name); size > most || included+size > maxIncluded {
+			continue
+		}
+		if content := s.include(ctx, record.ID, file, uri); content != nil {
+			included += size
+			result.Content = append(result.Content, content)
+		}
+	}
+	return result
+}
+
+// setRun names the run of a result.
+func setRun(result *sdk.CallToolResult, id string) {
+	if id != "" {
+		result.Meta = sdk.Meta{"aod/run": id}
+	}
+}
+
+// includedUpTo is how large a file may be that stands in a result itself; -1: none of its kind.
+func includedUpTo(name string) int64 {
+	switch kind := httpwire.TypeOfFile(name); {
+	case isImage(kind):
+		return maxImage
+	case isText(kind):
+		return maxText
+	}
+	return -1
+}
+
+// include reads a small file for a result. It is nil where that can't be done: the link remains.
+func (s *Server) include(ctx context.Context, run string, file api.File, uri string) sdk.Content {
+	raw, err := s.readFile(ctx, run, file)
+	if err != nil {
+		s.opts.Logger.WarnContext(ctx, "file not included", "run", run, fault.LogAttr(err))
+		return nil
+	}
+	kind := httpwire.TypeOfFile(file.Name)
+	if isImage(kind) {
+		return &sdk.ImageContent{Data: raw, MIMEType: kind}
+	}
+	if !utf8.Valid(raw) {
+		return nil
+	}
+	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: kind, Text: string(raw)}}
+}
+
+// readFile reads a file of as many bytes as its record says.
+func (s *Server) readFile(ctx context.Context, run string, file api.File) ([]byte, error) {
+	content, err := s.svc.Open(ctx, run, file)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return io.ReadAll(io.LimitReader(content, file.SizeBytes))
+}
+
+// deliver puts a file into the directory for results, if there is one, and returns its URI.
+func (s *Server) deliver(ctx context.Context, run string, file api.File) string {
+	uri := fileURI(run, file.Name)
+	if s.opts.Out == "" {
+		return uri
+	}
+	if err := s.copyOut(ctx, run, file); err != nil {
+		s.opts.Logger.WarnContext(ctx, "file not delivered", "run", run, fault.LogAttr(err))
+		return uri
+	}
+	at, err := filepath.Abs(filepath.Join(s.opts.Out, run, filepath.FromSlash(file.Name)))
+	if err != nil {
+		return uri
+	}
+	return pathURI(at)
+}
+
+func (s *Server) copyOut(ctx context.Context, run string, file api.File) error {
+	if err := api.CheckFileName(file.Name); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.opts.Out, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.opts.Out)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name := path.Join(run, file.Name)
+	if _, err := root.Stat(name); err == nil {
+		return nil // an answer that was asked for again
+	}
+	if err := safefs.MkdirAll(root, path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	content, err := s.svc.Open(ctx, run, file)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = safefs.Copy(root, name, content, 0o644)
+	return err
+}

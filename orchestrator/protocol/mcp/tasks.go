@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+const (
+	tasksExtension = "io.modelcontextprotocol/tasks"
+
+	// taskAfter is how long a call may take until it is a task.
+	taskAfter = 5 * time.Second
+	pollEvery = 1000 // milliseconds
+)
+
+// knowsTasks reports whether a client takes a task for an answer.
+func knowsTasks(req *sdk.CallToolRequest) bool {
+	if req.ProtocolVersion() < Stateless {
+		return false
+	}
+	capabilities := req.ClientCapabilities()
+	if capabilities == nil {
+		return false
+	}
+	_, known := capabilities.Extensions[tasksExtension]
+	return known
+}
+
+// task is a run as the extension tells of it: its id is the run's.
+type task struct {
+	sdk.ResultBase
+	ResultType string     `json:"resultType"`
+	TaskID     string     `json:"taskId"`
+	Status     string     `json:"status"`
+	Message    string     `json:"statusMessage,omitempty"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	UpdatedAt  time.Time  `json:"lastUpdatedAt"`
+	TTL        *int64     `json:"ttlMs"` // null: for as long as the run is kept
+	Poll       int        `json:"pollIntervalMs"`
+	Result     sdk.Result `json:"result,omitempty"`
+}
+
+func taskOf(record api.Record, resultType string) *task {
+	t := &task{
+		ResultType: resultType, TaskID: record.ID, Status: "working", Message: string(record.State.Status()),
+		CreatedAt: record.CreatedAt, UpdatedAt: record.CreatedAt, Poll: pollEvery,
+	}
+	if n := len(record.Transitions); n > 0 {
+		t.UpdatedAt = record.Transitions[n-1].At
+	}
+	return t
+}
+
+// taskParams are the parameters of the extension's methods.
+type taskParams struct {
+	sdk.ParamsBase
+	TaskID string `json:"taskId"`
+}
+
+// emptyResult says that something was done.
+type emptyResult struct {
+	sdk.ResultBase
+	ResultType string `json:"resultType"`
+}
+
+// addTasks adds the methods of the extension.
+func (s *Server) addTasks() {
+	methods := map[string]func(context.Context, api.Record) (sdk.Result, error){
+		"tasks/get":    s.getTask,
+		"tasks/cancel": s.cancelTask,
+		"tasks/update": func(context.Context, api.Record) (sdk.Result, error) {
+			return nil, invalid("the task has asked for nothing")
+		},
+	}
+	for name, do := range methods {
+		err := sdk.AddReceivingCustomMethod(s.sdk, name, func(ctx context.Context, _ *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
+			record, err := s.recordOf(ctx, params)
+			if err != nil {
+				return nil, err
+			}
+			return do(ctx, record)
+		})
+		if err != nil {
+			panic(err) // a newer SDK has the method
+		}
+	}
+}
+
+// recordOf returns the run of a task: only what a client of this protocol asked for is one.
+func (s *Server) recordOf(ctx context.Context, params *taskParams) (api.Record, error) {
+	none := invalid("there is no such task")
+	if params == nil || !httpwire.IsRunID(params.TaskID) {
+		return api.Record{}, none
+	}
+	record, err := s.svc.Get(ctx, params.TaskID)
+	if fault.Is(err, fault.NotFound) || err == nil && record.Metadata[ClientKey] == "" {
+		return api.Record{}, none
+	}
+	return record, err
+}
+
+func (s *Server) getTask(ctx context.Context, record api.Record) (sdk.Result, error) {
+	t := taskOf(record, "complete")
+	switch record.Outcome {
+	case "":
+	case api.WasCancelled:
+		t.Status = "cancelled"
+	default:
+		t.Status, t.Result = "completed", s.resultOf(ctx, record)
+	}
+	return t, nil
+}
+
+func (s *Server) cancelTask(ctx context.Context, record api.Record) (sdk.Result, error) {
+	_, err := s.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		return nil, err
+	}
+	return &emptyResult{ResultType: "complete"}, nil
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+var knownStates = []string{"idle", "starting", "running", "completed", "failed", "timeout", "cancelled"}
+
+// changing is a world of runs that change, and what a list of them should be.
+type changing struct {
+	t      *testing.T
+	s      *Store
+	random *rand.Rand
+	clock  time.Time
+	runs   map[string]Run
+	order  []string // of the changes, the latest first, each run once
+}
+
+func newChanging(t *testing.T) *changing {
+	t.Helper()
+	return &changing{t: t, s: open(t), random: rand.New(rand.NewPCG(1, 2)), clock: epoch, runs: map[string]Run{}}
+}
+
+func (c *changing) pick(of ...string) string { return of[c.random.IntN(len(of))] }
+
+// stateOf is the event of a run that enters its state. The clock goes back now and then.
+func (c *changing) stateOf() Event {
+	c.clock = c.clock.Add(time.Duration(c.random.IntN(3)-1) * time.Second)
+	e := event("state")
+	e.At = c.clock
+	return e
+}
+
+func (c *changing) insert() {
+	r := aRun(len(c.runs))
+	r.State, r.Unit, r.Context, r.MadeBy = "idle", c.pick("u1", "u2", "u3"), c.pick("", "c1", "c2"), c.pick("", "ci", "ops")
+	must(c.t, c.s.Insert(c.t.Context(), r, Key{}, c.stateOf()))
+	c.noted(r)
+	child := aRun(0)
+	child.Parent, child.Root = r.ID, r.ID
+	must(c.t, c.s.Insert(c.t.Context(), child, Key{}, event("state")))
+}
+
+func (c *changing) change() {
+	id := c.order[c.random.IntN(len(c.order))]
+	r := c.runs[id]
+	if r.Finished {
+		return
+	}
+	if r.State = c.pick(knownStates...); r.State == "completed" {
+		r.Finished, r.FinishedAt = true, r.CreatedAt.Add(time.Minute)
+	}
+	must(c.t, c.s.Save(c.t.Context(), r, event("progress"), c.stateOf()))
+	must(c.t, c.s.Append(c.t.Context(), id, event("progress")))
+	c.noted(r)
+}
+
+func (c *changing) noted(r Run) {
+	c.runs[r.ID] = r
+	c.order = append([]string{r.ID}, slices.DeleteFunc(c.order, func(id string) bool { return id == r.ID })...)
+}
+
+// wanted are the ids that a filter chooses now.
+func (c *changing) wanted(f ChangedFilter) []string {
+	var ids []string
+	for _, id := range c.order {
+		r := c.runs[id]
+		if (len(f.Units) == 0 || slices.Contains(f.Units, r.Unit)) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+			(f.Context == "" || f.Context == r.Context) && (f.MadeBy == "" || f.MadeBy == r.MadeBy) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func TestPagesOfChangesHaveNoGapAndNoRepetitionWhileRunsChange(t *testing.T) {
+	c := newChanging(t)
+	for range 60 {
+		c.insert()
+	}
+	for range 60 {
+		c.change()
+	}
+	for _, f := range []ChangedFilter{
+		{},
+		{Units: []string{"u1"}},
+		{Units: []string{"u1", "u3", "u1"}, States: []string{"idle", "running"}},
+		{Context: "c1"},
+		{Context: "c2", States: []string{"completed", "failed"}, Units: []string{"u2"}},
+		{States: []string{"starting"}},
+		{MadeBy: "ci"},
+		{MadeBy: "ops", Units: []string{"u1", "u2"}, States: []string{"idle", "running"}},
+		{MadeBy: "ci", Context: "c1"},
+		{MadeBy: "nobody"},
+	} {
+		for _, f.Limit = range []int{1, 7, 100} {
+			f.Known, f.Cursor = knownStates, ""
+			want := c.wanted(f)
+			var got []string
+			for {
+				page, err := c.s.Changed(t.Context(), f)
+				must(t, err)
+				if int(page.Total) != len(want) {
+					t.Fatalf("%+v: %d in all, want %d", f, page.Total, len(want))
+				}
+				for _, r := range page.Runs {
+					got = append(got, r.ID)
+				}
+				if page.Next == "" {
+					break
+				}
+				f.Cursor = page.Next
+				c.insert()
+				for range 5 {
+					c.change()
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%+v: %s", f, diff)
+			}
+		}
+	}
+}
+
+func TestAListOfChangesBeginsAtATime(t *testing.T) {
+	s := open(t)
+	for n := range 5 {
+		e := event("state")
+		e.At = epoch.Add(time.Duration(n) * time.Hour)
+		must(t, s.Insert(t.Context(), aRun(n), Key{}, e))
+	}
+	page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: epoch.Add(2 * time.Hour), Limit: 2})
+	must(t, err)
+	if page.Total != 3 || len(page.Runs) != 2 || page.Next == "" || page.Runs[0].Record == nil {
+		t.Errorf("%+v", page)
+	}
+}
+
+// What follows a run's end has it keep its place.
+func TestAQuietStateIsNoChange(t *testing.T) {
+	s := open(t)
+	first := aRun(0)
+	for _, r := range []Run{first, aRun(1)} {
+		must(t, s.Insert(t.Context(), r, Key{}, event("state")))
+	}
+	first.State, first.Finished, first.FinishedAt = "completed", true, first.CreatedAt.Add(time.Minute)
+	quiet := event("state")
+	quiet.At, quiet.Quiet = epoch.Add(time.Hour), true
+	must(t, s.Save(t.Context(), first, quiet, event("end")))
+	page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates})
+	must(t, err)
+	if len(page.Runs) != 2 || page.Runs[1].ID != first.ID || page.Runs[1].State != "completed" {
+		t.Errorf("%+v", page.Runs)
+	}
+	if late, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: quiet.At}); err != nil || late.Total != 0 {
+		t.Errorf("%+v, %v", late, err)
+	}
+	events, err := s.Events(t.Context(), first.ID, 0, 0)
+	must(t, err)
+	if len(events) != 3 {
+		t.Errorf("%d events", len(events))
+	}
+}
+
+func TestAListOfChangesWalksNoTable(t *testing.T) {
+	s := open(t)
+	for _, f := range []ChangedFilter{
+		{},
+		{Units: []string{"u1", "u2"}},
+		{Context: "c"},
+		{Context: "c", Units: []string{"u"}, States: []string{"idle"}},
+		{States: []string{"idle", "running"}, Since: epoch},
+		{Units: []string{"u"}, States: []string{"idle"}},
+		{MadeBy: "m"},
+		{MadeBy: "m", Context: "c"},
+		{MadeBy: "m", Units: []string{"u1", "u2"}, States: []string{"idle"}},
+	} {
+		f.Known = knownStates
+		from := frozen{at: 1, newest: 1, place: place{1, 1}}
+		stayed := f.stayed(changedColumns, from)
+		got := plan(t, s, stayed.text+" ORDER BY 1 DESC, 2 DESC LIMIT 9", stayed.args...)
+		if strings.Contains(got, "SCAN runs") || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, "runs_changed_by_") {
+			t.Errorf("%+v, what has not changed:\n%s", f, got)
+		}
+		moved := f.moved(changedColumns, from)
+		got = plan(t, s, moved.text+" ORDER BY 1 DESC, 2 DESC LIMIT 9", moved.args...)
+		if strings.Contains(got, "SCAN runs") || strings.Contains(got, "SCAN was") || strings.Contains(got, "SCAN changes") {
+			t.Errorf("%+v, what has:\n%s", f, got)
+		}
+	}
+	got := plan(t, s, toldOf("message"), "x", 1, 1)
+	if !strings.Contains(got, "USING INDEX events_told (run=? AND type=? AND seq>?)") || strings.Contains(got, "TEMP B-TREE") {
+		t.Errorf("messages:\n%s", got)
+	}
+}
+
+func TestWhatIsNoListOfChanges(t *testing.T) {
+	s := open(t)
+	forged := base64.RawURLEncoding.EncodeToString(append([]byte{frozenForm}, make([]byte, 39)...))
+	late := frozen{at: 1, place: place{at: 2}}.cursor()
+	for _, f := range []ChangedFilter{{Limit: 101}, {Limit: -1}, {Units: make([]string, 33)}, {States: make([]string, 33)}, {Cursor: "x"}, {Cursor: forged}, {Cursor: late}, {Cursor: position{}.cursor()}} {
+		f.Known = knownStates
+		_, err := s.Changed(t.Context(), f)
+		wantKind(t, err, fault.Input)
+	}
+}
+
+func TestContextsAreListed(t *testing.T) {
+	s := open(t)
+	for n := range 4 {
+		r := aRun(n)
+		r.Context = fmt.Sprint("c", n%2)
+		must(t, s.Insert(t.Context(), r, Key{}))
+	}
+	for _, f := range []Filter{{Context: "c1"}, {Context: "c1", Metadata: map[string]string{}}, {Context: "c1", Unit: "hello", States: []string{"running"}}} {
+		text, args := f.statement(f.leads()[0], position{1, 1}, 50)
+		if got := plan(t, s, text, args...); !strings.Contains(got, "runs_by_context") || strings.Contains(got, "TEMP B-TREE") {
+			t.Error(got)
+		}
+		page, err := s.Runs(t.Context(), f)
+		must(t, err)
+		if len(page.Runs) != 2 || page.Runs[0].Context != "c1" {
+			t.Errorf("%+v: %+v", f, page.Runs)
+		}
+	}
+}

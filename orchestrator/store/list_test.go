@@ -1,0 +1,224 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// keeps is what a Filter means, said in the plainest way.
+func keeps(f Filter, r Run) bool {
+	return (f.Unit == "" || f.Unit == r.Unit) &&
+		(f.Parent == "" || f.Parent == r.Parent) &&
+		(f.Root == "" || f.Root == r.Root) &&
+		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+		(!f.Unfinished || !r.Finished) && has(r.Metadata, f.Metadata) &&
+		(f.Since.IsZero() || !r.CreatedAt.Before(f.Since)) &&
+		(f.Until.IsZero() || r.CreatedAt.Before(f.Until))
+}
+
+func has(there, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if there[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// everyFilter is each combination of the filter's fields.
+func everyFilter() []Filter {
+	var all []Filter
+	for _, unit := range []string{"", "u1"} {
+		for _, parent := range []string{"", "p1"} {
+			for _, root := range []string{"", "r1"} {
+				for _, states := range [][]string{nil, {"failed"}, {"running", "failed", "failed", "nothing", "completed"}} {
+					for _, unfinished := range []bool{false, true} {
+						for _, since := range []time.Time{{}, epoch.Add(20 * time.Second)} {
+							for _, until := range []time.Time{{}, epoch.Add(70 * time.Second)} {
+								if !until.IsZero() {
+									all = append(all, Filter{Unit: unit, Parent: parent, Root: root, States: states, Unfinished: unfinished, Since: since, Until: until})
+									continue
+								}
+								for _, metadata := range []map[string]string{nil, {"user_id": "ada"}, {"user_id": "bob", "mode": "DEMO"}} {
+									all = append(all, Filter{
+										Unit: unit, Parent: parent, Root: root, States: states, Metadata: metadata,
+										Unfinished: unfinished, Since: since,
+									})
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// insertMixed stores runs of every sort, some created at the same time, and returns
+// them in the order of lists.
+func insertMixed(t *testing.T, s *Store, n int) []Run {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	var all []Run
+	for range n {
+		r := aRun(random.IntN(n / 2))
+		r.Unit, r.Parent, r.Root = pick("u1", "u2"), pick("", "p1", "p2"), pick("r1", "r2")
+		if r.State = pick("running", "failed", "completed"); r.State != "running" {
+			state := r.State
+			r = ended(r)
+			r.State = state
+		}
+		r.Metadata = map[string]string{"user_id": pick("ada", "bob"), "mode": pick("DEMO", "LIVE"), "bob": "user_id"}
+		must(t, s.Insert(t.Context(), r, Key{}))
+		all = append(all, r)
+	}
+	slices.Reverse(all) // those of one moment: the last inserted first
+	slices.SortStableFunc(all, func(a, b Run) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all
+}
+
+func TestEveryFilterPageByPage(t *testing.T) {
+	s := open(t)
+	all := insertMixed(t, s, 200)
+	for i, f := range everyFilter() {
+		var want []Run
+		for _, r := range all {
+			if keeps(f, r) {
+				r.Private, r.Input, r.Metadata = nil, nil, nil
+				want = append(want, r)
+			}
+		}
+		f.Limit = 1 + i%40
+		if diff := cmp.Diff(want, pages(t, s, f)); diff != "" {
+			t.Fatalf("%+v: %s", f, diff)
+		}
+	}
+}
+
+// pages collects a list and checks the size of each page.
+func pages(t *testing.T, s *Store, f Filter) []Run {
+	t.Helper()
+	var all []Run
+	for {
+		p, err := s.Runs(t.Context(), f)
+		must(t, err)
+		all = append(all, p.Runs...)
+		if p.Next == "" {
+			return all
+		}
+		if len(p.Runs) != f.Limit {
+			t.Fatalf("%+v: a page of %d", f, len(p.Runs))
+		}
+		f.Cursor = p.Next
+	}
+}
+
+func TestPagesStayInPlaceWhileRunsComeAndGo(t *testing.T) {
+	s := open(t)
+	all := insertMixed(t, s, 60)
+	first, err := s.Runs(t.Context(), Filter{Limit: 10})
+	must(t, err)
+	must(t, s.Insert(t.Context(), aRun(1000), Key{}))
+	over := slices.IndexFunc(first.Runs, func(r Run) bool { return r.Finished })
+	must(t, s.Delete(t.Context(), first.Runs[over].ID))
+	second, err := s.Runs(t.Context(), Filter{Limit: 10, Cursor: first.Next})
+	must(t, err)
+	for i, r := range second.Runs {
+		if r.ID != all[10+i].ID {
+			t.Fatalf("run %d of the second page is another", i)
+		}
+	}
+}
+
+func TestALimitIsFiftyUnlessTold(t *testing.T) {
+	s := open(t)
+	insertMixed(t, s, 60)
+	p, err := s.Runs(t.Context(), Filter{})
+	must(t, err)
+	if len(p.Runs) != 50 || p.Next == "" {
+		t.Errorf("a page of %d, next %q", len(p.Runs), p.Next)
+	}
+	for _, f := range []Filter{{Limit: -1}, {Limit: 1001}, {States: make([]string, 33)}, {Metadata: tags(17)}} {
+		_, err := s.Runs(t.Context(), f)
+		wantKind(t, err, fault.Input)
+	}
+}
+
+// tags is so much metadata.
+func tags(n int) map[string]string {
+	all := map[string]string{}
+	for i := range n {
+		all[fmt.Sprintf("k%d", i)] = "v"
+	}
+	return all
+}
+
+func TestTimesBeyondWhatIsStored(t *testing.T) {
+	s := open(t)
+	must(t, s.Insert(t.Context(), aRun(1), Key{}))
+	far, long := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)
+	for want, f := range map[int]Filter{1: {Since: long, Until: far}, 0: {Since: far, Until: long}} {
+		p, err := s.Runs(t.Context(), f)
+		must(t, err)
+		if len(p.Runs) != want {
+			t.Errorf("%+v found %d", f, len(p.Runs))
+		}
+	}
+}
+
+// plan returns how SQLite goes about a query.
+func plan(t *testing.T, s *Store, text string, args ...any) string {
+	t.Helper()
+	steps, err := query(t.Context(), s.readers, func(row scanner, step *string) error {
+		var id, parent, unused int
+		return row.Scan(&id, &parent, &unused, step)
+	}, "EXPLAIN QUERY PLAN "+text, args...)
+	must(t, err)
+	return strings.Join(steps, "\n")
+}
+
+func TestNoListWalksOrSortsTheTable(t *testing.T) {
+	s := open(t)
+	check := func(name, plan string) {
+		t.Helper()
+		if strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+	for _, f := range everyFilter() {
+		for _, by := range f.leads() {
+			text, args := f.statement(by, position{1, 1}, 50)
+			check(fmt.Sprintf("%+v by %q", f, by), plan(t, s, text, args...))
+		}
+	}
+	check("events", plan(t, s, selectEvents, "x", 1, 1))
+	check("oldest", plan(t, s, selectOldest, 1, 1, "x", 1))
+	check("run", plan(t, s, selectWhole+" WHERE runs.id = ?", "x"))
+}
+
+func TestUnfinishedLooksAtNoFinishedRun(t *testing.T) {
+	got := plan(t, open(t), selectUnfinished)
+	if !strings.HasPrefix(got, "SCAN runs USING INDEX runs_unfinished") || strings.Contains(got, "TEMP B-TREE") {
+		t.Error(got)
+	}
+}
+
+func TestAListOfUnfinishedLooksAtNoFinishedRun(t *testing.T) {
+	s := open(t)
+	for _, f := range []Filter{{Unfinished: true}, {Unfinished: true, Unit: "u1", States: []string{"running"}, Metadata: tags(16)}} {
+		text, args := f.statement(f.leads()[0], position{1, 1}, 50)
+		if got := plan(t, s, text, args...); !strings.Contains(got, "USING INDEX runs_unfinished") {
+			t.Error(got)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// raw opens the file as any program would, not by this package.
+func raw(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	return db
+}
+
+// rawExec is over before the Store opens the file.
+func rawExec(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	_, err = db.Exec(text)
+	must(t, err)
+	must(t, db.Close())
+}
+
+func TestOpenMakesTheFileForItsOwnerOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a ?%41#é", "aod.db")
+	s := openAt(t, path)
+	must(t, s.Insert(t.Context(), aRun(1), Key{}))
+	for name, want := range map[string]os.FileMode{"": os.ModeDir | 0o700, "aod.db": 0o600, "aod.db-wal": 0o600, "aod.db-shm": 0o600} {
+		info, err := os.Stat(filepath.Join(filepath.Dir(path), name))
+		must(t, err)
+		if info.Mode() != want {
+			t.Errorf("%q has mode %s, want %s", name, info.Mode(), want)
+		}
+	}
+}
+
+func TestOpenTakesAnEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "aod.db")
+	must(t, os.WriteFile(path, nil, 0o600))
+	must(t, openAt(t, path).Insert(t.Context(), aRun(1), Key{}))
+}
+
+func TestOpenRefuses(t *testing.T) {
+	cases := []struct {
+		name    string
+		prepare func(t *testing.T, path string)
+		kind    fault.Kind
+		hint    string
+	}{
+		{"a database of a newer version", func(t *testing.T, path string) {
+			must(t, openAt(t, path).Close())
+			rawExec(t, path, "PRAGMA user_version = 1000")
+		}, fault.Unsupported, "newer AOD"},
+		{"a database of an older version", func(t *testing.T, path string) {
+			makeTen(t, path)
+			rawExec(t, path, "PRAGMA user_version = 9")
+		}, fault.Unsupported, "version 10 with an earlier AOD"},
+		{"a database of something else", func(t *testing.T, path string) {
+			rawExec(t, path, "CREATE TABLE runs (x)")
+		}, fault.Conflict, "file of AOD's own"},
+		{"a database that another application marked", func(t *testing.T, path string) {
+			rawExec(t, path, "PRAGMA application_id = 7; PRAGMA user_version = 1")
+		}, fault.Conflict, "file of AOD's own"},
+		{"a directory in the file's place", func(t *testing.T, path string) {
+			must(t, os.Mkdir(path, 0o700))
+		}, fault.Unavailable, "directory of aod.db"},
+		{"a directory whose parent is missing", func(t *testing.T, path string) {
+			must(t, os.RemoveAll(filepath.Dir(filepath.Dir(path))))
+		}, fault.Unavailable, "directory of aod.db"},
+		{"a directory without permission", func(t *testing.T, path string) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may write anywhere")
+			}
+			must(t, os.Chmod(filepath.Dir(path), 0o500))
+		}, fault.Unavailable, "directory of aod.db"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "parent", "dir", "aod.db")
+			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			c.prepare(t, path)
+			_, err := Open(path, Options{})
+			wantKind(t, err, c.kind)
+			if hint := fault.Public(err).Hint; !strings.Contains(hint, c.hint) {
+				t.Errorf("the hint is %q", hint)
+			}
+		})
+	}
+}
+
+func TestAnOlderDatabaseIsRefusedByItsNameAndVersion(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path)
+	rawExec(t, path, "PRAGMA user_version = 7")
+	before, err := os.ReadFile(path)
+	must(t, err)
+	_, err = Open(path, Options{})
+	if said := fault.Public(err).Msg; said != "aod.db is a database of version 7, and this AOD needs version 10" {
+		t.Errorf("it says %q", said)
+	}
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !slices.Equal(before, after) {
+		t.Error("it was changed")
+	}
+}
+
+func TestARefusedDatabaseIsLeftAsItWas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.db")
+	rawExec(t, path, "CREATE TABLE theirs (x)")
+	before, err := os.ReadFile(path)
+	must(t, err)
+	_, err = Open(path, Options{})
+	wantKind(t, err, fault.Conflict)
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !slices.Equal(before, after) {
+		t.Error("it was changed")
+	}
+}
+
+func TestAFileOfGarbageIsDamageAndStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "aod.db")
+	garbage := []byte(strings.Repeat("garbage", 1000))
+	must(t, os.WriteFile(path, garbage, 0o600))
+	s := openAt(t, path)
+	_, err := s.Runs(t.Context(), Filter{})
+	wantKind(t, err, fault.Unavailable)
+	wantKind(t, s.Health(t.Context()), fault.Unavailable)
+	if hint := fault.Public(err).Hint; !strings.Contains(hint, "aod restore") {
+		t.Errorf("the hint is %q", hint)
+	}
+	must(t, s.Close())
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !slices.Equal(after, garbage) {
+		t.Error("it was changed")
+	}
+}
+
+func TestManyMayOpenANewFileAtOnce(t *testing.T) {
+	for range 10 {
+		path := filepath.Join(t.TempDir(), "aod.db")
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() {
+				s, err := Open(path, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Insert(t.Context(), aRun(n), Key{}); err != nil {
+					t.Error(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// readTestdata returns a file of testdata.
+func readTestdata(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	must(t, err)
+	return string(text)
+}
+
+// makeTen makes a database of version 10 as it was made by ten migrations, with some content.
+func makeTen(t *testing.T, path string) {
+	t.Helper()
+	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 10", applicationID)
+	rawExec(t, path, readTestdata(t, "migrations.sql")+readTestdata(t, "v10.sql")+mark)
+}
+
+// schemaOf returns what the database is made of, one statement a line, in one way of writing it.
+func schemaOf(t *testing.T, path string) (all []string) {
+	t.Helper()
+	rows, err := raw(t, path).Query(`SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema ORDER BY tbl_name, type, rowid`)
+	must(t, err)
+	defer func() { must(t, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		must(t, rows.Scan(&text))
+		text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
+		text = strings.Join(strings.Fields(text), " ")
+		all = append(all, regexp.MustCompile(` ?([(),]) ?`).ReplaceAllString(text, "$1"))
+	}
+	must(t, rows.Err())
+	return all
+}
+
+func TestTheSchemaIsThatOfTenMigrations(t *testing.T) {
+	t.Parallel()
+	made, migrated := filepath.Join(t.TempDir(), "aod.db"), filepath.Join(t.TempDir(), "aod.db")
+	must(t, openAt(t, made).Close())
+	rawExec(t, migrated, readTestdata(t, "migrations.sql"))
+	want := schemaOf(t, migrated)
+	if diff := cmp.Diff(want, schemaOf(t, made)); diff != "" || len(want) < 40 {
+		t.Errorf("of %d: %s", len(want), diff)
+	}
+}
+
+func TestADatabaseOfVersionTenOpens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path)
+	s := openAt(t, path)
+	want := ended(aRun(0))
+	want.ID, want.Root, want.Output = "r1", "r1", []byte(`{"out":1}`)
+	want.Record = []byte(`{"n":1}`)
+	got, err := s.Run(t.Context(), "r1")
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := events(t, s, "r1"); len(got) != 2 {
+		t.Errorf("its events are %v", got)
+	}
+	totals, err := s.Totals(t.Context())
+	must(t, err)
+	if diff := cmp.Diff(Totals{Runs: 2, Unfinished: 1, DiskBytes: 10}, totals); diff != "" {
+		t.Error(diff)
+	}
+	open, err := s.Unfinished(t.Context())
+	must(t, err)
+	if len(open) != 1 || open[0].ID != "r2" {
+		t.Errorf("unfinished: %+v", open)
+	}
+	must(t, s.Save(t.Context(), ended(open[0]), event("x")))
+	must(t, s.Delete(t.Context(), "r1", "r2"))
+	healthy(t, path)
+}
+
+func TestOpeningAgainChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "aod.db")
+	for range 3 {
+		s := openAt(t, path)
+		must(t, s.Insert(t.Context(), aRun(1), Key{}))
+		must(t, s.Close())
+	}
+	totals, err := openAt(t, path).Totals(t.Context())
+	must(t, err)
+	if totals.Runs != 3 {
+		t.Errorf("there are %d runs", totals.Runs)
+	}
+}
+
+// healthy checks what SQLite can check, and that the totals are those of the rows.
+func healthy(t *testing.T, path string) {
+	t.Helper()
+	db := raw(t, path)
+	var verdict string
+	must(t, db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
+	if verdict != "ok" {
+		t.Fatal(verdict)
+	}
+	var orphans, wrong int
+	must(t, db.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&orphans))
+	must(t, db.QueryRow(`SELECT count(*) FROM totals WHERE (runs, unfinished, disk_bytes) IS NOT
+		(SELECT count(*), coalesce(sum(finished = 0), 0), coalesce(sum(disk_bytes), 0) FROM runs)`).Scan(&wrong))
+	var unlike, lost int
+	must(t, db.QueryRow(`SELECT count(*) FROM (SELECT unit, state, runs FROM run_counts WHERE runs <> 0
+		EXCEPT SELECT unit, state, count(*) FROM runs WHERE parent = '' GROUP BY unit, state)`).Scan(&unlike))
+	must(t, db.QueryRow(`SELECT (SELECT push_backlog FROM totals) <> (SELECT count(*) FROM deliveries WHERE ended_at = 0)
+		OR EXISTS (SELECT 1 FROM pushes WHERE waiting <> (SELECT count(*) FROM deliveries WHERE push = pushes.seq AND ended_at = 0))`).Scan(&lost))
+	if orphans != 0 || wrong != 0 || unlike != 0 || lost != 0 {
+		t.Fatalf("%d orphans; totals wrong: %d; counts wrong: %d, of deliveries: %d", orphans, wrong, unlike, lost)
+	}
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// Question is what a run asks people. Run and Address name it as well as ID.
+type Question struct {
+	Seq        int64 // given by the store: it grows
+	ID         string
+	Run        string
+	Unit       string // of the run
+	MadeBy     string // of the run
+	Address    string
+	Kind       string // "": of a node of a flow
+	Text       string
+	Show, Form []byte // JSON; nil: nothing
+	Answers    []byte // JSON
+	Until      time.Time
+	AskedAt    time.Time
+	AnsweredAt time.Time // zero: it isn't
+	Answer     []byte    // JSON
+	ClosedAt   time.Time // when nobody could answer any more; zero: it isn't closed
+	Over       bool      // its run has ended
+}
+
+// OpenQuestion stores a question with events, and returns it. If its run has asked under its
+// Address before, it returns the question as it stands and stores nothing. The error is a
+// NotFound fault if there is no such run, a Conflict fault if it has ended, and a TooLarge fault if a
+// program has asked enough.
+func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
+	err := s.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
+		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at, answered_at, closed_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
+		n, err := tx.rows(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return errors.Join(q.allowed(ctx, tx, run), addEvents(ctx, tx, run, events))
+		}
+		return scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address), &q)
+	})
+	return q, err
+}
+
+// maxQuestions bounds how often the program of one run asks. A flow is bounded by its steps.
+const maxQuestions = 500
+
+// allowed returns a fault if the run has ended, or its program has asked too often, with this question.
+func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error {
+	var over bool
+	var asked int
+	const state = "SELECT finished, (SELECT count(*) FROM questions WHERE run = runs.seq) FROM runs WHERE seq = ?"
+	err := tx.QueryRowContext(ctx, state, run).Scan(&over, &asked)
+	switch {
+	case err != nil:
+		return err
+	case over:
+		return fault.New(fault.Conflict, "the run has ended, nobody hears an answer any more").WithHint("ask before the program ends")
+	case q.Kind != "" && asked > maxQuestions:
+		return fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).WithHint("ask for several things at once")
+	}
+	return nil
+}
+
+// AnswerQuestion stores the answer to a question with events of its run. The first answer
+// counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
+// to a question that is closed. A question that isn't there is a NotFound fault. The run of the
+// question gets a key with its answer: if it has that already, nothing is stored. The error is a
+// *Taken if the key has another fingerprint or run.
+func (s *Store) AnswerQuestion(ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event) error {
+	return s.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
+		q, err := questionIn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		run, err := seqOf(ctx, tx, q.Run)
+		if err != nil {
+			return err
+		}
+		if fresh, err := takeOnce(ctx, tx, key, q.Run, run); !fresh || err != nil {
+			return err
+		}
+		if again, err := q.takes(answer, at); again || err != nil {
+			return err
+		}
+		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, run, events)
+	})
+}
+
+// takes reports whether the question has this very answer, or why it takes none.
+func (q Question) takes(answer []byte, at time.Time) (again bool, err error) {
+	switch {
+	case q.Answer != nil && bytes.Equal(q.Answer, answer):
+		return true, nil
+	case q.Answer != nil:
+		return false, fault.New(fault.Conflict, "the question has another answer already").WithHint("the first answer counts")
+	case q.Over, !q.ClosedAt.IsZero(), !q.Until.IsZero() && !at.Before(q.Until):
+		return false, fault.New(fault.Conflict, "the question is open no more").WithHint("its time was up, or its run has ended")
+	}
+	return false, nil
+}
+
+// CloseQuestion closes a question that isn't answered, with events of its run, and returns it
+// as it stands then. One that is closed or answered stays as it is.
+func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, events ...Event) (q Question, err error) {
+	err = s.change(ctx, "close question", func(ctx context.Context, tx *transaction) error {
+		if q, err = questionIn(ctx, tx, id); err != nil || q.Answer != nil || !q.ClosedAt.IsZero() {
+			return err
+		}
+		q.ClosedAt = at
+		if err := tx.exec(ctx, "UPDATE questions SET closed_at = ? WHERE id = ?", nanos(at), id); err != nil {
+			return err
+		}
+		run, err := seqOf(ctx, tx, q.Run)
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, run, events)
+	})
+	return q, err
+}
+
+func questionIn(ctx context.Context, db rower, id string) (Question, error) {
+	return find(ctx, db, scanQuestion, UnknownQuestion(id), selectQuestion+" WHERE questions.id = ?", id)
+}
+
+// UnknownQuestion is the NotFound fault of a question that there isn't.
+func UnknownQuestion(id string) error {
+	return fault.New(fault.NotFound, "there is no question %.64s", id)
+}
+
+// Question returns a question, or a NotFound fault.
+func (s *Store) Question(ctx context.Context, id string) (Question, error) {
+	q, err := questionIn(ctx, s.readers, id)
+	return q, s.explain(ctx, "read question", err)
+}
+
+// bytes implements large.
+func (q Question) bytes() int {
+	return len(q.Text) + len(q.Show) + len(q.Form) + len(q.Answers) + len(q.Answer)
+}
+
+// most implements large.
+func (Question) most() int { return pageBytes }
+
+// OpenQuestions returns the questions that can be answered at a time and whose Seq is greater
+// than after, in order: those of a run, or of all where run is "". At most limit, never more than
+// 1000, and fewer where they are large; a limit of 0 means 1000.
+func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]Question, error) {
+	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
+		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
+	return paged(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
+}
+
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+	FROM questions JOIN runs ON runs.seq = questions.run`
+
+func scanQuestion(row scanner, q *Question) error {
+	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
+		stamp{&q.AnsweredAt}, &q.Answer, stamp{&q.ClosedAt}, &q.Over)
+}

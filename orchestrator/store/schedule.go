@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// Schedule starts runs of a unit at given times.
+type Schedule struct {
+	Seq       int64 // given by the store: it grows
+	Name      string
+	Unit      string
+	Spec      []byte // JSON, without the input
+	Input     []byte // JSON; nil for none, and where it wasn't asked for
+	Files     string // the directory of its files; "" for none
+	Paused    bool
+	Until     time.Time // up to it every planned time was looked at
+	Fired     int       // how many occurrences it has had
+	CreatedAt time.Time
+	ChangedAt time.Time
+	Private   []byte // JSON for the orchestrator alone
+}
+
+// PutSchedule stores a schedule, or gives the one of its name another specification: everything
+// but Seq, Fired and CreatedAt is written. It returns the schedule as it is stored.
+func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedule, err error) {
+	err = s.change(ctx, "store schedule", func(ctx context.Context, tx *transaction) error {
+		err := tx.exec(ctx, `INSERT INTO schedules (name, unit, spec, input, files, paused, until_planned, fired, created_at, changed_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, spec = excluded.spec, input = excluded.input,
+			files = excluded.files, paused = excluded.paused, until_planned = excluded.until_planned, changed_at = excluded.changed_at, private = excluded.private`,
+			sched.Name, sched.Unit, sched.Spec, sched.Input, sched.Files, sched.Paused, nanos(sched.Until), sched.Fired,
+			nanos(sched.CreatedAt), nanos(sched.ChangedAt), sched.Private)
+		if err != nil {
+			return err
+		}
+		return scanSchedule(tx.QueryRowContext(ctx, selectSchedule+" WHERE name = ?", sched.Name), &stored)
+	})
+	return stored, err
+}
+
+// PauseSchedule notes that a schedule is paused, or isn't any more, and from which time on it
+// goes on then. Its occurrences that wait get an outcome and a reason. A schedule that isn't there
+// is a NotFound fault.
+func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at time.Time, waiting Occurrence) error {
+	return s.change(ctx, "pause schedule", func(ctx context.Context, tx *transaction) error {
+		seq, err := find(ctx, tx, scanValue[int64], UnknownSchedule(name),
+			"UPDATE schedules SET paused = ?, until_planned = ?, changed_at = ? WHERE name = ? RETURNING seq", paused, nanos(at), nanos(at), name)
+		if err != nil {
+			return err
+		}
+		return tx.exec(ctx, "UPDATE occurrences SET outcome = ?, reason = ? WHERE schedule = ? AND outcome = 'waiting'",
+			waiting.Outcome, waiting.Reason, seq)
+	})
+}
+
+// DeleteSchedule removes a schedule with its occurrences. Its runs stay. One that isn't there is a
+// NotFound fault.
+func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
+	return s.change(ctx, "delete schedule", func(ctx context.Context, tx *transaction) error {
+		return tx.change(ctx, UnknownSchedule(name), "DELETE FROM schedules WHERE name = ?", name)
+	})
+}
+
+const (
+	scheduleColumns = "seq, name, unit, spec, files, paused, until_planned, fired, created_at, changed_at, private"
+	selectSchedule  = "SELECT " + scheduleColumns + ", input FROM schedules"
+	listSchedules   = "SELECT " + scheduleColumns + ", NULL FROM schedules"
+)
+
+func scanSchedule(row scanner, c *Schedule) error {
+	return row.Scan(&c.Seq, &c.Name, &c.Unit, &c.Spec, &c.Files, &c.Paused, stamp{&c.Until}, &c.Fired, stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Input)
+}
+
+// Schedule returns a schedule, or a NotFound fault.
+func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
+	found, err := find(ctx, s.readers, scanSchedule, UnknownSchedule(name), selectSchedule+" WHERE name = ?", name)
+	return found, s.explain(ctx, "read schedule", err)
+}
+
+// UnknownSchedule is the NotFound fault of a schedule that there isn't.
+func UnknownSchedule(name string) error {
+	return fault.New(fault.NotFound, "there is no schedule %s", fault.Quote(name)).WithHint("`aod schedule list` lists them")
+}
+
+// Schedules lists schedules without their inputs, the newest first: those with a smaller Seq than
+// before, where that isn't 0. The limit is at most 1000; 0 is 1000.
+func (s *Store) Schedules(ctx context.Context, before int64, limit int) ([]Schedule, error) {
+	return list(ctx, s, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?", below(before), atMost(limit))
+}
+
+// below is the bound of a list that goes down from a Seq; 0: from the newest on.
+func below(before int64) int64 {
+	if before <= 0 {
+		return math.MaxInt64
+	}
+	return before
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// Session is a conversation whose turns are runs: those with its ID as their Session.
+type Session struct {
+	Seq       int64 // given by the store: it grows
+	ID        string
+	Unit      string
+	Version   string // of the unit
+	MadeBy    string // the name of the token with which it was made; "" for none. InsertSession alone writes it
+	Turns     int    // how many it has had
+	Closed    bool   // there will be no further turn
+	Reason    string // why it is closed
+	CreatedAt time.Time
+	UsedAt    time.Time
+	Private   []byte // JSON for the orchestrator alone
+}
+
+// InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
+func (s *Store) InsertSession(ctx context.Context, session Session) error {
+	return s.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
+		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert, session.ID, session.Unit, session.Version, session.MadeBy, session.Turns, session.Closed, session.Reason,
+			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
+	})
+}
+
+// SaveSession writes Closed, Reason, UsedAt and Private of a session, and appends events to a
+// run, all or nothing. With a run of "" there are none. A session or a run that isn't there is
+// a NotFound fault.
+func (s *Store) SaveSession(ctx context.Context, session Session, run string, events ...Event) error {
+	return s.change(ctx, "save session", func(ctx context.Context, tx *transaction) error {
+		if err := saveSession(ctx, tx, session); err != nil || run == "" || len(events) == 0 {
+			return err
+		}
+		seq, err := seqOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, seq, events)
+	})
+}
+
+// SaveTurn is SaveSession and Save for a run that is a turn of the session, all or nothing.
+func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events ...Event) error {
+	return s.change(ctx, "save turn", func(ctx context.Context, tx *transaction) error {
+		if err := saveSession(ctx, tx, session); err != nil {
+			return err
+		}
+		return save(ctx, tx, turn, events)
+	})
+}
+
+func saveSession(ctx context.Context, tx *transaction, session Session) error {
+	return tx.change(ctx, UnknownSession(session.ID), "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+		session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
+}
+
+// countTurn notes the turn of a session that a new run is.
+func countTurn(ctx context.Context, tx *transaction, r Run) error {
+	if r.Session == "" {
+		return nil
+	}
+	return tx.exec(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
+}
+
+const selectSession = "SELECT seq, id, unit, version, made_by, turns, closed, reason, created_at, used_at, private FROM sessions"
+
+func scanSession(row scanner, s *Session) error {
+	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt}, stamp{&s.UsedAt}, &s.Private)
+}
+
+// Session returns a session, or a NotFound fault.
+func (s *Store) Session(ctx context.Context, id string) (Session, error) {
+	session, err := find(ctx, s.readers, scanSession, UnknownSession(id), selectSession+" WHERE id = ?", id)
+	return session, s.explain(ctx, "read session", err)
+}
+
+// UnknownSession is the NotFound fault of a session that there isn't.
+func UnknownSession(id string) error {
+	return fault.New(fault.NotFound, "there is no session %.64s", id).WithHint("`aod agent sessions` lists them")
+}
+
+// SessionFilter selects sessions.
+type SessionFilter struct {
+	Unit   string // "": of all
+	Open   bool   // only those that aren't closed
+	MadeBy string // the name of the token with which they were made; "": any
+	After  int64  // only those with a smaller Seq; 0: from the newest on
+	Limit  int    // at most 1000; 0 is 1000
+}
+
+// Sessions lists sessions, the newest first.
+func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+	text, args := selectSession+" WHERE seq < ?", []any{below(f.After)}
+	if f.Unit != "" {
+		text, args = text+" AND unit = ?", append(args, f.Unit)
+	}
+	if f.MadeBy != "" {
+		text, args = text+" AND made_by = ?", append(args, f.MadeBy)
+	}
+	if f.Open {
+		text += " AND closed = 0"
+	}
+	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
+}
+
+// spentSessions are closed sessions that were last used before a time and whose turns are over.
+const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?
+	AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`
+
+// ForgetSessions removes closed sessions that were last used before a time and whose turns are
+// over, and returns how many. Their runs stay.
+func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
+	err = s.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
+		removed, err = tx.rows(ctx, "DELETE"+spentSessions, nanos(before))
+		return err
+	})
+	return removed, err
+}
+
+// SpentSessions returns how many sessions ForgetSessions would remove.
+func (s *Store) SpentSessions(ctx context.Context, before time.Time) (n int64, err error) {
+	err = s.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions, nanos(before)).Scan(&n)
+	return n, s.explain(ctx, "count sessions", err)
+}

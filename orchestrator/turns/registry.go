@@ -1,0 +1,174 @@
+package turns
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// maxOpen is how many sessions a server has at most.
+const maxOpen = 1000
+
+// Options are what sessions need of who leads their turns.
+type Options struct {
+	Living int                           // how many containers may live on between turns
+	Dir    func(id string) string        // has the files of a session; of "", those of all
+	Save   func(row store.Session) error // stores a session; its error is the end of the process
+	Cancel func(run, reason string)      // cancels a turn, unless that has ended
+	Logger *slog.Logger
+}
+
+// Registry has the sessions that aren't over. It is safe for concurrent use.
+type Registry struct {
+	opts Options
+
+	mu    sync.Mutex // guards the sessions, too
+	known map[string]*Session
+	over  bool           // the process ends: nothing idle is ended any more
+	rests sync.WaitGroup // of idle ones that are being ended
+	moved pause.Notifier // of turns that are over, and of containers that have ended
+}
+
+// New returns a Registry without sessions.
+func New(opts Options) *Registry {
+	return &Registry{opts: opts, known: map[string]*Session{}}
+}
+
+// Begin takes a new session in. Of too many the error is a Busy fault.
+func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.SessionTerms) (*Session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= maxOpen {
+		return nil, fault.New(fault.Busy, "%d sessions are open already", len(r.known)).
+			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` ends one")
+	}
+	return r.add(&Session{registry: r, row: row, kind: kind, terms: terms}), nil
+}
+
+// Restore takes in a session of an earlier process. With an error it can't go on: GoOn closes it.
+func (r *Registry) Restore(row store.Session, kind run.Conversant, terms run.SessionTerms, err error) *Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.add(&Session{registry: r, row: row, kind: kind, terms: terms})
+	s.live = terms.Idle > 0 && row.Turns > 0 // as far as this process knows
+	if err != nil && !row.Closed {
+		s.close("its version of the unit can't be had any more")
+		r.opts.Logger.Warn("session can't go on", "session", row.ID, fault.LogAttr(err))
+	}
+	return s
+}
+
+func (r *Registry) add(s *Session) *Session {
+	r.known[s.row.ID] = s
+	return s
+}
+
+// Remove forgets a session, which nobody has used or which is over.
+func (r *Registry) Remove(s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, s.row.ID)
+}
+
+// Find returns a session, or nil if there is none or it is over.
+func (r *Registry) Find(id string) *Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
+}
+
+// All returns the sessions as they are now.
+func (r *Registry) All() []*Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.known))
+}
+
+// OpenOf counts the sessions with a unit that aren't closed.
+func (r *Registry) OpenOf(unit string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.known {
+		if s.row.Unit == unit && !s.row.Closed {
+			n++
+		}
+	}
+	return n
+}
+
+// Show returns a stored session as clients see it.
+func (r *Registry) Show(row store.Session) api.Session {
+	shown := api.Session{
+		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, State: api.SessionOpen, Reason: row.Reason, Turns: row.Turns,
+		CreatedAt: row.CreatedAt, UsedAt: row.UsedAt,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.known[row.ID]; s != nil {
+		shown.Live, shown.UsedAt = s.live, s.row.UsedAt
+		if len(s.turns) > 0 {
+			shown.State = api.SessionBusy
+		}
+	}
+	if row.Closed {
+		shown.State = api.SessionClosed
+	}
+	return shown
+}
+
+// GoOn has the restored sessions end their containers when it is time, and closes those that
+// can't go on.
+func (r *Registry) GoOn() {
+	for _, s := range r.All() {
+		row, turns := s.now()
+		switch {
+		case !row.Closed:
+			s.awaitIdle()
+		case len(turns) == 0:
+			s.Close(row.Reason)
+		}
+	}
+}
+
+// CloseUnused closes the sessions that nobody has used since a time.
+func (r *Registry) CloseUnused(before time.Time, reason string) {
+	for _, s := range r.All() {
+		if row, turns := s.now(); len(turns) == 0 && row.UsedAt.Before(before) {
+			s.Close(reason)
+		}
+	}
+}
+
+// RemoveStrays removes the directories that no session has.
+func (r *Registry) RemoveStrays() error {
+	entries, err := os.ReadDir(r.opts.Dir(""))
+	err = safefs.IgnoreMissing(err)
+	for _, entry := range entries {
+		if r.Find(entry.Name()) == nil {
+			err = errors.Join(err, safefs.RemoveTree(r.opts.Dir(entry.Name())))
+		}
+	}
+	return err
+}
+
+// Stop has no idle container end any more, and waits for those that are ending.
+func (r *Registry) Stop() {
+	r.mu.Lock()
+	r.over = true
+	for _, s := range r.known {
+		s.stopIdle()
+	}
+	r.mu.Unlock()
+	r.rests.Wait()
+}
