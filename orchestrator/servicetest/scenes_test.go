@@ -39,13 +39,17 @@ const teller = `{
 // capsuleScene has a run that everything is said of, tells everything, calls another run, and waits
 // for the answer of a person.
 func capsuleScene(testing.TB) *scene {
-	const call = `{"target": "worker", "args": {"mark": "called", "until": "gate"}}`
+	const (
+		progress = `{"percent": 50, "step": "half", "message": "so far"}`
+		artifact = `{"id": "a", "name": "report", "text": "once"}`
+		call     = `{"target": "worker", "args": {"mark": "called", "until": "gate"}}`
+	)
 	s := &scene{}
 	tell := func(ctx context.Context, box servicetest.Sandbox) int {
 		_, _ = fmt.Fprintln(box.Stdout, "begun")
 		if !s.found.Load() {
-			box.Ask(ctx, "POST", "/progress", "", []byte(`{"percent": 50, "step": "half", "message": "so far"}`))
-			box.Ask(ctx, "POST", "/artifact", "part-1", []byte(`{"id": "a", "name": "report", "text": "once"}`))
+			box.Ask(ctx, "POST", "/progress", "", []byte(progress))
+			box.Ask(ctx, "POST", "/artifact", "part-1", []byte(artifact))
 		}
 		box.Ask(ctx, "POST", "/handoff?wait=false", "call", []byte(call))
 		answer := box.Ask(ctx, "POST", "/ask", "why", []byte(`{"text": "Why?", "options": ["so", "not so"]}`))
@@ -141,7 +145,11 @@ func flowScene(testing.TB) *scene {
 		servicetest.Flow("calls", "description: It flows.\n", `
 start: first
 nodes:
-  first: {run: worker, with: {mark: one, file: a.txt}, set: {a: "${{ out.mark }}", file: "${{ out.file }}"}, next: second}
+  first:
+    run: worker
+    with: {mark: one, file: a.txt}
+    set: {a: "${{ out.mark }}", file: "${{ out.file }}"}
+    next: second
   second: {run: worker, with: {mark: two, until: gate}, next: last}
   last: {run: worker, with: {mark: last, file: b.txt, doc: "${{ state.file }}"}, action: done}
 output: {all: "${{ state.a }}"}
@@ -149,9 +157,26 @@ output: {all: "${{ state.a }}"}
 		servicetest.Flow("asks", "", `
 start: fails
 nodes:
-  fails: {run: worker, with: {exit: 3}, retry: {tries: 2, wait: 1ms}, fallback: {mark: none}, set: {a: "${{ out.mark }}"}, next: sure}
-  sure: {ask: "Sure of ${{ state.a }}?", form: {type: object}, show: {a: "${{ state.a }}"}, answers: [approve, reject], next: each}
-  each: {map: [1, 2], parallel: 1, run: worker, with: {mark: "${{ string(item) }}"}, collect: "${{ out.mark }}", set: {all: "${{ out }}"}}
+  fails:
+    run: worker
+    with: {exit: 3}
+    retry: {tries: 2, wait: 1ms}
+    fallback: {mark: none}
+    set: {a: "${{ out.mark }}"}
+    next: sure
+  sure:
+    ask: "Sure of ${{ state.a }}?"
+    form: {type: object}
+    show: {a: "${{ state.a }}"}
+    answers: [approve, reject]
+    next: each
+  each:
+    map: [1, 2]
+    parallel: 1
+    run: worker
+    with: {mark: "${{ string(item) }}"}
+    collect: "${{ out.mark }}"
+    set: {all: "${{ out }}"}
 output: {all: "${{ state.all }}"}
 `),
 	}
