@@ -3,13 +3,14 @@ package api
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // The bounds of metadata, which says what a run is about: words to find it by, no payload.
@@ -18,7 +19,7 @@ const (
 	MaxMetadataValue = 200 // bytes
 )
 
-var metadataKey = lazyregexp.New(`^[a-z][a-z0-9_]{0,39}$`)
+var metadataKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`) })
 
 // CheckMetadata returns an Input fault unless metadata keeps its bounds. It tells keys by
 // their rule or their place among the keys, and never a value.

@@ -1,19 +1,20 @@
 package api
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // maxName is the longest name: it must fit where a host name or a label does.
 const maxName = 63
 
 var (
-	nameRule    = lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
-	notNameRune = lazyregexp.New(`[^a-z0-9._-]+`)
-	manySeps    = lazyregexp.New(`[._-]{2,}`)
+	nameRule    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`) })
+	notNameRune = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+`) })
+	manySeps    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[._-]{2,}`) })
 )
 
 // CheckUnitName returns nil for a string that can be a unit's name, and so a part of an
