@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 	"github.com/agent-on-demand/aod/schemas"
@@ -225,11 +225,11 @@ func (u *units) size(pointer string, v any, least, most int64) int64 {
 }
 
 // hosts reads a list of hosts. The schema reports one that is too long.
-func (u *units) hosts(pointer string, entries []string) egress.List {
-	if len(entries) > egress.MaxRules {
+func (u *units) hosts(pointer string, entries []string) outside.List {
+	if len(entries) > outside.MaxRules {
 		return nil
 	}
-	list, findings := egress.ParseList(entries)
+	list, findings := outside.ParseList(entries)
 	for _, f := range findings {
 		u.report(pointer+f.Pointer, f.Message, f.Hint)
 	}

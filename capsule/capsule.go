@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/flow"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // Capsule is a unit's directory that was read and found to keep the rules of its kind. That
@@ -42,7 +42,7 @@ type Agent struct {
 	Loop        Loop          `json:"loop"`
 	Limits      Limits        `json:"-"`
 	Network     string        `json:"network"`     // "none" (the default) or "bridge"
-	Egress      egress.List   `json:"-"`           // hosts that it may reach by name
+	Egress      outside.List  `json:"-"`           // hosts that it may reach by name
 	ReadOnly    bool          `json:"-"`           // the root file system; default true
 	Runtime     string        `json:"runtime"`     // isolation runtime, by the engine's name for it
 	Concurrency int           `json:"concurrency"` // runs at once under a server; 0 is no bound of its own

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
@@ -63,7 +63,7 @@ upstreams: [weather]
 		Model: "small", Models: []string{"small", "large"}, Temperature: &zero, MaxTokens: 100,
 		Loop:    Loop{MaxTurns: 5, Parallel: 2, Repairs: &none},
 		Limits:  Limits{Timeout: 90 * time.Second, MemoryBytes: 512 * quantity.MiB, CPUs: 0.5, PIDs: 64, OutputBytes: quantity.GiB, OutputFiles: 10, LogBytes: 64 * quantity.KiB},
-		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: egress.List{{Host: "api.example.com", Port: 443}},
+		Network: "bridge", ReadOnly: false, Runtime: "runsc", Egress: outside.List{{Host: "api.example.com", Port: 443}},
 		Budgets: Budgets{Depth: 3, Calls: 10, Tokens: 1000}, Concurrency: 2, Warm: 1, Reuse: 3, Cache: 10 * time.Minute,
 		Recursion: 1, Retries: &two, Upstreams: []string{"weather"}, A2A: A2A{Text: "name", Tags: []string{"greets"}},
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
@@ -25,7 +25,7 @@ func (u *units) checkOutside(file agentYAML, kind Kind) {
 		return // both have no meaning there, which is said
 	}
 	for i, name := range file.Upstreams {
-		if err := upstream.CheckName(name); err != nil {
+		if err := outside.CheckUpstream(name); err != nil {
 			public := fault.Public(err)
 			u.report("/upstreams/"+strconv.Itoa(i), "upstreams: "+public.Msg, public.Hint)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
@@ -84,10 +84,10 @@ func (u *units) checkAddress(r *remoteYAML) {
 		return // the schema says it
 	}
 	plain := strings.HasPrefix(r.URL, plainScheme)
-	if err := agenthttp.CheckAddress(r.URL, r.PlainHTTP); err != nil {
+	if err := httpwire.CheckAgentAddress(r.URL, r.PlainHTTP); err != nil {
 		public := fault.Public(err)
 		hint := public.Hint
-		if plain && agenthttp.CheckAddress(r.URL, true) == nil {
+		if plain && httpwire.CheckAgentAddress(r.URL, true) == nil {
 			hint = "use https, or allow it with remote.plain_http: true"
 		}
 		u.report("/remote/url", named("/remote/url", public.Msg), hint)

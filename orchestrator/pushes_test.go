@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
@@ -85,7 +86,7 @@ func (h *hook) config(id string) api.PushConfig {
 }
 
 func nearHook() pushes.Options {
-	private := []egress.Exception{{Host: "canary-hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
+	private := []outside.Exception{{Host: "canary-hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
 	return pushes.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
@@ -80,7 +81,7 @@ func TestASecretIsReadAtEachCall(t *testing.T) {
 func TestAnUploadGetsNoSecret(t *testing.T) {
 	change, _ := withSecret(t, "s3cret")
 	w, agent := newFarFixture(t, "", change, func(o *settings) {
-		o.Egress = egress.New(egress.Options{Private: []egress.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
+		o.Egress = egress.New(egress.Options{Private: []outside.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
 	})
 	w.noEngine()
 	address := strings.Replace(agent.URL, "127.0.0.1", "near.example", 1) + "\n  plain_http: true"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
@@ -53,7 +53,7 @@ func (v Values) valueOf(name string) string {
 		return NoKey
 	}
 	if service, is := strings.CutPrefix(name, upstreamPrefix); is {
-		return upstream.Address + service
+		return outside.UpstreamAddress + service
 	}
 	field, _ := strings.CutPrefix(name, inputPrefix)
 	return text(v.Input[field])

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // asking is a unit with a sandbox that wants much.
@@ -161,8 +161,8 @@ func TestWhatABoundCutsIsTold(t *testing.T) {
 }
 
 func TestBoundsOfTheNetwork(t *testing.T) {
-	list := func(entries ...string) egress.List {
-		l, found := egress.ParseList(entries)
+	list := func(entries ...string) outside.List {
+		l, found := outside.ParseList(entries)
 		if found != nil {
 			t.Fatal(found)
 		}
@@ -170,7 +170,7 @@ func TestBoundsOfTheNetwork(t *testing.T) {
 	}
 	rules := map[string]string{"egress": "policy.egress", "build_fetch": "policy.build_fetch"}
 	for name, c := range map[string]struct {
-		own     egress.List
+		own     outside.List
 		fetches string
 		bounds  Bounds
 		given   Given
@@ -179,16 +179,16 @@ func TestBoundsOfTheNetwork(t *testing.T) {
 	}{
 		"hosts that are allowed":           {own: list("a.example"), bounds: Bounds{Egress: list("a.example", "b.example")}},
 		"hosts beyond":                     {own: list("a.example", "c.example"), bounds: Bounds{Egress: list("a.example")}, refused: "policy.egress doesn't allow it to reach c.example", hint: "unit.u.policy.egress: [a.example, c.example]"},
-		"hosts where none is allowed":      {own: list("a.example"), bounds: Bounds{Egress: egress.List{}}, refused: "to reach a.example", hint: "egress: [a.example]"},
-		"no hosts where none is allowed":   {bounds: Bounds{Egress: egress.List{}}},
+		"hosts where none is allowed":      {own: list("a.example"), bounds: Bounds{Egress: outside.List{}}, refused: "to reach a.example", hint: "egress: [a.example]"},
+		"no hosts where none is allowed":   {bounds: Bounds{Egress: outside.List{}}},
 		"a build that fetches":             {fetches: "ADD https://x", bounds: Bounds{NoFetch: true}, refused: "policy.build_fetch doesn't allow it that its Dockerfile fetches from elsewhere: ADD https://x", hint: "unit.u.policy.build_fetch: true"},
 		"a build that fetches nothing":     {bounds: Bounds{NoFetch: true}},
 		"a build that fetches, allowed":    {fetches: "ADD https://x"},
 		"the network that it is given":     {bounds: Bounds{Networks: []string{"none"}}, given: Given{Network: "none"}},
 		"a runtime that all have to have":  {bounds: Bounds{Runtime: "kata", Runtimes: []string{}}},
 		"no runtime where none is allowed": {bounds: Bounds{Runtimes: []string{}}, refused: `the runtime "runsc"`, hint: "runtimes: [runsc]"},
-		"the network before the rest":      {own: list("a.example"), fetches: "x", bounds: Bounds{Networks: []string{}, Egress: egress.List{}, Sealed: true, NoFetch: true}, refused: "the network bridge", hint: "networks: [bridge]"},
-		"hosts before the root":            {own: list("a.example"), fetches: "x", bounds: Bounds{Egress: egress.List{}, Sealed: true, NoFetch: true}, refused: "to reach", hint: "egress: [a.example]"},
+		"the network before the rest":      {own: list("a.example"), fetches: "x", bounds: Bounds{Networks: []string{}, Egress: outside.List{}, Sealed: true, NoFetch: true}, refused: "the network bridge", hint: "networks: [bridge]"},
+		"hosts before the root":            {own: list("a.example"), fetches: "x", bounds: Bounds{Egress: outside.List{}, Sealed: true, NoFetch: true}, refused: "to reach", hint: "egress: [a.example]"},
 		"the root before the build":        {fetches: "x", bounds: Bounds{Sealed: true, NoFetch: true}, refused: "a writable root file system", hint: "read_only: false"},
 	} {
 		u := asking()

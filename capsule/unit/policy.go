@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // Policy says how a unit is run. Of a unit that was read from a directory alone it is what
@@ -32,14 +32,14 @@ type Policy struct {
 	ModelCache time.Duration // for which an answer of a model is given again; 0: never
 
 	// Of a unit that runs in a sandbox.
-	Network   string      // "none" or "bridge"; "" where there is no sandbox
-	Egress    egress.List // hosts that it may reach by name
-	Writable  bool        // the root file system
-	Isolation string      // the engine's name of an isolation runtime; "" is its default
-	A2A       capsule.A2A // what clients of that protocol are told
-	Warm      int         // sandboxes that wait for its runs; 0: as it is called
-	Reuse     int         // runs that one container may serve; 0 and 1: one
-	Fetches   string      // what its Dockerfile fetches by itself; "": nothing
+	Network   string       // "none" or "bridge"; "" where there is no sandbox
+	Egress    outside.List // hosts that it may reach by name
+	Writable  bool         // the root file system
+	Isolation string       // the engine's name of an isolation runtime; "" is its default
+	A2A       capsule.A2A  // what clients of that protocol are told
+	Warm      int          // sandboxes that wait for its runs; 0: as it is called
+	Reuse     int          // runs that one container may serve; 0 and 1: one
+	Fetches   string       // what its Dockerfile fetches by itself; "": nothing
 	Env       map[string]string
 	Upstreams []string          // of the operator's that it may ask, by name
 	Secrets   map[string]string // names of secrets, by the variables in which its program gets them
@@ -84,11 +84,11 @@ type Bounds struct {
 	Retries  *int
 	Warm     *int
 	Reuse    *int
-	Networks []string    // that it may have
-	Egress   egress.List // the most that it may reach by name; nil: any
-	Runtimes []string    // that it may ask for; AnyRuntime is all
-	Runtime  string      // that it has, whatever it asks for; "" forces none
-	Sealed   bool        // its root file system has to be read-only
+	Networks []string     // that it may have
+	Egress   outside.List // the most that it may reach by name; nil: any
+	Runtimes []string     // that it may ask for; AnyRuntime is all
+	Runtime  string       // that it has, whatever it asks for; "" forces none
+	Sealed   bool         // its root file system has to be read-only
 
 	// Of the build of its image.
 	BuildNetwork  string   // what builds have: NoNetwork, or the engine's own

@@ -60,7 +60,7 @@ type Client struct {
 // New returns a client that has not connected yet. The error is an Input fault for an
 // invalid address or token.
 func New(opts Options) (*Client, error) {
-	base, err := ParseAddress(opts.URL, opts.PlainHTTP)
+	base, err := httpwire.ParseAgentAddress(opts.URL, opts.PlainHTTP)
 	if err != nil {
 		return nil, err
 	}

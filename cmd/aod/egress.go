@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/upstream"
@@ -29,7 +30,7 @@ func localDoor() (*egress.Door, error) {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		e, err := egress.ParseException(text)
+		e, err := outside.ParseException(text)
 		if err != nil {
 			return nil, fault.Wrap(fault.Input, err, "%s: %s", privateVariable, fault.Public(err).Msg).WithHint("%s", fault.Public(err).Hint)
 		}

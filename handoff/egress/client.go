@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // DialContext connects a client of this process to host:port by the rules of tunnels: the name is
@@ -42,17 +43,17 @@ func (d *Door) Check(ctx context.Context, authority string) error {
 // Excepts reports whether a host may be at an address that isn't public.
 func (d *Door) Excepts(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return slices.ContainsFunc(d.opts.Private, func(e Exception) bool { return e.Host == host })
+	return slices.ContainsFunc(d.opts.Private, func(e outside.Exception) bool { return e.Host == host })
 }
 
 // clientTarget reads host:port, where the host may be an address as IP addresses are written.
 func clientTarget(authority string) (target, error) {
-	host, text, has := cutPort(authority)
-	port, ok := parsePort(text)
+	host, text, has := outside.CutPort(authority)
+	port, ok := outside.ParsePort(text)
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Zone() == "" {
 		host = addr.Unmap().String()
-	} else if whyNoHost(host) != "" {
+	} else if outside.WhyNoHost(host) != "" {
 		ok = false
 	}
 	if !has || !ok {

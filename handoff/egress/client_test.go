@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 func TestAClientOfThisProcessReachesPublicAddressesAlone(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAnExceptionHoldsForAClientOfThisProcess(t *testing.T) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	t.Cleanup(host.Close)
 	_, port, _ := net.SplitHostPort(host.Listener.Addr().String())
-	d := New(Options{Resolver: &names{}, Private: []Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
+	d := New(Options{Resolver: &names{}, Private: []outside.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
 	transport := &http.Transport{DialContext: d.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
 	answer, err := (&http.Client{Transport: transport}).Get("http://Near.Example:" + port + "/")

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // maxAddresses is how many addresses of a name are tried.
@@ -28,19 +29,19 @@ func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(i
 
 // targetOf reads the authority of a request. The error is a fault that a program may know.
 func targetOf(authority string, usual uint16) (target, error) {
-	host, port, has := cutPort(authority)
+	host, port, has := outside.CutPort(authority)
 	t := target{host: strings.ToLower(strings.TrimSuffix(host, ".")), port: usual}
 	if has {
 		var ok bool
-		if t.port, ok = parsePort(port); !ok {
+		if t.port, ok = outside.ParsePort(port); !ok {
 			return t, fault.New(fault.BadRequest, "the request names no port from 1 to 65535").WithHint("ask for host:port")
 		}
 	}
-	why := whyNoHost(t.host)
+	why := outside.WhyNoHost(t.host)
 	switch {
 	case why == "":
 		return t, nil
-	case isAddress(t.host):
+	case outside.IsAddress(t.host):
 		return t, refuse(RuleList, fault.New(fault.Forbidden, "an address can't be reached, only a host that agent.yaml lists by its name").
 			WithHint("ask for the host by its name"))
 	}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // Resolver looks up the addresses of a name, as net.Resolver does.
@@ -18,8 +20,8 @@ type Resolver interface {
 
 // Options are the settings of a Door. A zero field has the default that is named with it.
 type Options struct {
-	Resolver Resolver    // net.DefaultResolver
-	Private  []Exception // hosts that may be at addresses which aren't public; none
+	Resolver Resolver            // net.DefaultResolver
+	Private  []outside.Exception // hosts that may be at addresses which aren't public; none
 	Idle     time.Duration
 	Connect  time.Duration // for looking up a name and connecting to it; 10 s
 	Hello    time.Duration // for the TLS client's first message; 10 s

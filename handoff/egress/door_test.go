@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -91,7 +92,7 @@ func newWorld(t testing.TB, opts Options, rules ...string) *world {
 	t.Cleanup(w.plain.Close)
 	opts.Resolver = w.names
 	if opts.Private == nil {
-		opts.Private = []Exception{{Host: "good.example"}}
+		opts.Private = []outside.Exception{{Host: "good.example"}}
 	}
 	if opts.Hello == 0 {
 		opts.Hello, opts.Connect = testkit.Patience, testkit.Patience
@@ -99,7 +100,7 @@ func newWorld(t testing.TB, opts Options, rules ...string) *world {
 	for i := range rules {
 		rules[i] = strings.ReplaceAll(strings.ReplaceAll(rules[i], "PORT", portOf(w.host)), "PLAIN", portOf(w.plain))
 	}
-	list, findings := ParseList(rules)
+	list, findings := outside.ParseList(rules)
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -247,7 +248,7 @@ func TestWhatIsNotListedIsRefusedAndNeverLookedUp(t *testing.T) {
 
 func TestARefusalNamesTheOperatorsLine(t *testing.T) {
 	w := newWorld(t, Options{}, "good.example", "was.example")
-	w.session.terms.Bounded, w.session.terms.Cap = true, List{{Host: "good.example", Port: 443}, {Host: "may.example", Port: 443}}
+	w.session.terms.Bounded, w.session.terms.Cap = true, outside.List{{Host: "good.example", Port: 443}, {Host: "may.example", Port: 443}}
 	for host, want := range map[string]string{
 		"may.example": "allow it in agent.yaml: egress: [may.example]",
 		"new.example": "allow it in agent.yaml: egress: [new.example], and in the server's file: unit.u.policy.egress: [new.example]",
@@ -260,7 +261,7 @@ func TestARefusalNamesTheOperatorsLine(t *testing.T) {
 }
 
 func TestANameThatLeadsToAPrivateAddressIsRefused(t *testing.T) {
-	w := newWorld(t, Options{Private: []Exception{}}, "*.private.example")
+	w := newWorld(t, Options{Private: []outside.Exception{}}, "*.private.example")
 	for i, addr := range []string{
 		"127.0.0.1", "10.0.0.1", "192.168.0.1 10.0.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
 		"fe80::1", "fd00::1", "64:ff9b::7f00:1", "2002:7f00:1::1", "224.0.0.1", "255.255.255.255",
@@ -309,7 +310,7 @@ func TestTheDialerLooksAtTheAddressAgain(t *testing.T) {
 }
 
 func TestAnExceptionIsExact(t *testing.T) {
-	w := newWorld(t, Options{Private: []Exception{{Host: "good.example"}, {Host: "fixed.example", Addr: netip.MustParseAddr("127.0.0.1")}}},
+	w := newWorld(t, Options{Private: []outside.Exception{{Host: "good.example"}, {Host: "fixed.example", Addr: netip.MustParseAddr("127.0.0.1")}}},
 		"good.example:PORT", "fixed.example:PORT", "other.example:PORT")
 	for _, host := range []string{"good.example", "fixed.example"} {
 		answer, err := w.client().Get("https://" + host + ":" + portOf(w.host))

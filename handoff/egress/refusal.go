@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
@@ -39,13 +40,13 @@ func problemOf(err error) httpwire.Problem {
 
 // notListed refuses what the list doesn't allow, with the lines that would.
 func (t Terms) notListed(to target) error {
-	r := Rule{Host: to.host, Port: to.port, Plain: to.plain}
-	line := List{r}.String()
+	r := outside.Rule{Host: to.host, Port: to.port, Plain: to.plain}
+	line := outside.List{r}.String()
 	because := fault.New(fault.Forbidden, "%q may not reach %s: its agent.yaml doesn't list it", t.Unit, r)
 	switch {
-	case !t.Bounded || t.Cap.covers(r):
+	case !t.Bounded || t.Cap.Covers(r):
 		return refuse(RuleList, because.WithHint("allow it in agent.yaml: egress: %s", line))
-	case t.Allowed.covers(r): // the operator took it away after it was loaded
+	case t.Allowed.Covers(r): // the operator took it away after it was loaded
 		because = fault.New(fault.Forbidden, "%q may not reach %s: the operator doesn't allow it", t.Unit, r)
 		return refuse(RuleList, because.WithHint("in the server's file: unit.%s.policy.egress: %s", t.Unit, line))
 	}

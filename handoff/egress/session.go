@@ -8,14 +8,15 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 )
 
 // Terms are what one run may reach.
 type Terms struct {
 	Unit    string
-	Allowed List // that its agent.yaml lists
-	Bounded bool // Cap holds
-	Cap     List // the operator's
+	Allowed outside.List // that its agent.yaml lists
+	Bounded bool         // Cap holds
+	Cap     outside.List // the operator's
 	Tally   *Tally
 	Tell    func(api.EgressEvent) // nil: nobody hears of it
 }
@@ -105,9 +106,9 @@ func (s *Session) serve(w http.ResponseWriter, r *http.Request) error {
 func requested(r *http.Request) (target, error) {
 	switch {
 	case r.Method == http.MethodConnect:
-		return targetOf(r.URL.Host, portTLS)
+		return targetOf(r.URL.Host, outside.PortTLS)
 	case r.URL.Scheme == "http":
-		to, err := targetOf(r.URL.Host, portPlain)
+		to, err := targetOf(r.URL.Host, outside.PortPlain)
 		to.plain = true
 		return to, err
 	}
@@ -117,8 +118,8 @@ func requested(r *http.Request) (target, error) {
 
 // admit checks a target against the list, and takes one of the places for tunnels.
 func (s *Session) admit(to target) (tunnel, error) {
-	rule := Rule{Host: to.host, Port: to.port, Plain: to.plain}
-	allowed := s.terms.Allowed.covers(rule) && (!s.terms.Bounded || s.terms.Cap.covers(rule))
+	rule := outside.Rule{Host: to.host, Port: to.port, Plain: to.plain}
+	allowed := s.terms.Allowed.Covers(rule) && (!s.terms.Bounded || s.terms.Cap.Covers(rule))
 	way := tunnel{session: s, to: to, count: s.terms.Tally.of(to.host, int(to.port), allowed)}
 	if !allowed {
 		return way, way.refused(s.terms.notListed(to))

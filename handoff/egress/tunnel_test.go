@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
@@ -49,7 +50,7 @@ func (w *world) behind(answer func(net.Conn)) string {
 		}
 	}()
 	at := netip.MustParseAddrPort(listener.Addr().String())
-	w.session.terms.Allowed = List{{Host: "good.example", Port: at.Port()}}
+	w.session.terms.Allowed = outside.List{{Host: "good.example", Port: at.Port()}}
 	return fmt.Sprintf("good.example:%d", at.Port())
 }
 

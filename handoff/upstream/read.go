@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -71,7 +72,7 @@ func (r *reader) table(at string, v any) Table {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		here := strictyaml.Under(at, name)
-		if err := CheckName(name); err != nil {
+		if err := outside.CheckUpstream(name); err != nil {
 			public := fault.Public(err)
 			r.Report(here, public.Msg, public.Hint)
 			continue

@@ -13,29 +13,14 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
-// Path is where the upstreams lie in the capsule API, and Address where a program in a sandbox
-// finds one.
-const (
-	Path    = "/upstream"
-	Address = "http://127.0.0.1:7070" + Path + "/"
-)
-
-var nameRule = lazyregexp.New(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
-
-// CheckName reports whether an upstream can have a name. The error is an Input fault.
-func CheckName(name string) error {
-	if nameRule().MatchString(name) {
-		return nil
-	}
-	return fault.New(fault.Input, "%s can't be the name of an upstream", fault.Quote(name)).
-		WithHint("use up to 63 of a-z, 0-9, dash and underscore, such as weather")
-}
+// Path is where the upstreams lie in the capsule API.
+const Path = outside.UpstreamPath
 
 // Upstream is a service whose key stays outside.
 type Upstream struct {

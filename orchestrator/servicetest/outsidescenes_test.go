@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/gateway"
@@ -145,7 +146,7 @@ func pushScene(t testing.TB) *scene {
 	url := strings.Replace(receiver.URL, "127.0.0.1", "hook.example", 1)
 	s.plain = map[string]string{url: "<hook>"}
 	s.options = []servicetest.Option{servicetest.Set(func(o *servicetest.Settings) {
-		private := []egress.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
+		private := []outside.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
 		o.Pushes = orchestrator.Pushes{On: true, Options: pushes.Options{
 			Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience,
 		}}

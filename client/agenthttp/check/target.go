@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Target is an agent to check, and a task that it knows.
@@ -22,7 +22,7 @@ func ParseTarget(text string) (Target, error) {
 			return Target{}, fault.New(fault.Input, "the agent to check has no task type after the =").WithHint("write URL=TASK, or URL alone")
 		}
 	}
-	if err := agenthttp.CheckAddress(target.URL, true); err != nil {
+	if err := httpwire.CheckAgentAddress(target.URL, true); err != nil {
 		return Target{}, err
 	}
 	target.URL = strings.TrimRight(target.URL, "/")
@@ -48,5 +48,5 @@ func ParseTargets(list string) ([]Target, error) {
 
 // Plain reports whether requests to the agent can be read on the way.
 func (t Target) Plain() bool {
-	return agenthttp.CheckAddress(t.URL, true) == nil && agenthttp.CheckAddress(t.URL, false) != nil
+	return httpwire.CheckAgentAddress(t.URL, true) == nil && httpwire.CheckAgentAddress(t.URL, false) != nil
 }

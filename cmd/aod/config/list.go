@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/secrets"
 
 	"github.com/agent-on-demand/aod/api"
@@ -90,7 +90,7 @@ func modelNames(into *[]string) list {
 // upstreamNames is a list of names of upstreams.
 func upstreamNames(into *[]string) list {
 	return list{into, "names", "write a list of upstreams' names, such as [weather], or [any]", ",", func(name string) (string, error) {
-		return name, upstream.CheckName(name)
+		return name, outside.CheckUpstream(name)
 	}}
 }
 

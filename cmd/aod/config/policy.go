@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
@@ -189,9 +189,9 @@ func both(a, b []string, all string) []string {
 // coveredBy returns the hosts of each of two lists that the other one allows as well.
 func coveredBy(a, b []string) []string {
 	left, right := rulesOf(a), rulesOf(b)
-	within := func(list, most egress.List) egress.List {
+	within := func(list, most outside.List) outside.List {
 		beyond := list.Beyond(most)
-		return slices.DeleteFunc(slices.Clone(list), func(r egress.Rule) bool { return slices.Contains(beyond, r) })
+		return slices.DeleteFunc(slices.Clone(list), func(r outside.Rule) bool { return slices.Contains(beyond, r) })
 	}
 	var all []string
 	for _, r := range append(within(left, right), within(right, left)...) {

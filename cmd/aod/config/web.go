@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
@@ -105,12 +105,12 @@ func checkOrigin(text string) (string, error) {
 
 // egressRules is a list of hosts that may be reached by name.
 func egressRules(into *[]string) list {
-	return hostList(into, "write a list of hosts, such as [api.example.com, \"*.example.org\"]", egress.ParseRule)
+	return hostList(into, "write a list of hosts, such as [api.example.com, \"*.example.org\"]", outside.ParseRule)
 }
 
 // egressExceptions is a list of hosts that may be at addresses which aren't public.
 func egressExceptions(into *[]string) list {
-	return hostList(into, "write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]", egress.ParseException)
+	return hostList(into, "write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]", outside.ParseException)
 }
 
 func hostList[T fmt.Stringer](into *[]string, advice string, parse func(string) (T, error)) list {
@@ -135,16 +135,16 @@ func hostsOf[T any](texts []string, parse func(string) (T, error)) []T {
 }
 
 // EgressRules returns the hosts that the policy lets units reach; never nil.
-func (p PolicyConfig) EgressRules() egress.List { return rulesOf(p.Egress) }
+func (p PolicyConfig) EgressRules() outside.List { return rulesOf(p.Egress) }
 
-func rulesOf(texts []string) egress.List { return hostsOf(texts, egress.ParseRule) }
+func rulesOf(texts []string) outside.List { return hostsOf(texts, outside.ParseRule) }
 
 // EgressExceptions returns the hosts that may be at addresses which aren't public.
-func (c *Config) EgressExceptions() []egress.Exception {
-	return hostsOf(c.EgressPrivate, egress.ParseException)
+func (c *Config) EgressExceptions() []outside.Exception {
+	return hostsOf(c.EgressPrivate, outside.ParseException)
 }
 
 // PushExceptions returns the hosts of receivers that may be at addresses which aren't public.
-func (a A2AConfig) PushExceptions() []egress.Exception {
-	return hostsOf(a.PushPrivate, egress.ParseException)
+func (a A2AConfig) PushExceptions() []outside.Exception {
+	return hostsOf(a.PushPrivate, outside.ParseException)
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Options name an agent and how to ask it.
@@ -29,7 +30,7 @@ type Client struct {
 
 // New returns a client that has not connected yet. The error is an Input fault for an invalid address or token.
 func New(opts Options) (*Client, error) {
-	base, err := agenthttp.ParseAddress(opts.URL, opts.PlainHTTP)
+	base, err := httpwire.ParseAgentAddress(opts.URL, opts.PlainHTTP)
 	if err != nil {
 		return nil, err
 	}

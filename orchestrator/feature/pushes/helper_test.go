@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
@@ -165,9 +166,9 @@ func (h *receiver) at(host string) Target {
 }
 
 // near lets hosts be at 127.0.0.1.
-func near(hosts ...string) (all []egress.Exception) {
+func near(hosts ...string) (all []outside.Exception) {
 	for _, host := range hosts {
-		all = append(all, egress.Exception{Host: host, Addr: netip.MustParseAddr("127.0.0.1")})
+		all = append(all, outside.Exception{Host: host, Addr: netip.MustParseAddr("127.0.0.1")})
 	}
 	return all
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // The agent of an uploaded unit may be at public addresses alone, and at those that the operator
@@ -15,7 +15,7 @@ import (
 
 // checkUploaded returns a fault if the address of an agent leads to no public address now.
 func (c *clients) checkUploaded(ctx context.Context, remote *capsule.Remote) error {
-	base, err := agenthttp.ParseAddress(remote.URL, remote.PlainHTTP)
+	base, err := httpwire.ParseAgentAddress(remote.URL, remote.PlainHTTP)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
@@ -89,7 +90,7 @@ func TestAnUploadedUnitMayBeWhereItsOperatorSays(t *testing.T) {
 	a := newAgent(t, says(200, good), (*httptest.Server).Start)
 	port := a.URL[strings.LastIndex(a.URL, ":"):]
 	b := newBench(t, "http://near.example"+port, plain)
-	b.uploaded(egress.Options{Private: []egress.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
+	b.uploaded(egress.Options{Private: []outside.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
 	if err := b.kind.Accept(t.Context(), b.unit); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestAnUploadedUnitsAgentLeadsNobodyElsewhere(t *testing.T) {
 	got, _ := b.ends()
 	wants(t, got, api.Success, "", "", "")
 	b.load("http://near.example"+a.URL[strings.LastIndex(a.URL, ":"):], plain)
-	b.uploaded(egress.Options{Private: []egress.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
+	b.uploaded(egress.Options{Private: []outside.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
 	asked.Store(0)
 	got, _ = b.ends()
 	wants(t, got, api.RemoteError, api.CategoryPermanent, api.KindRemoteRefused, "307")

@@ -1,4 +1,4 @@
-package egress
+package outside
 
 import (
 	"strings"
@@ -114,7 +114,7 @@ func FuzzRule(f *testing.F) {
 		if again, err := ParseRule(r.String()); err != nil || again != r {
 			t.Errorf("%q is written as %q: %v", text, r, err)
 		}
-		if !r.covers(r) || isAddress(r.Host) || strings.ContainsAny(r.Host, "*:/@ ") {
+		if !r.Covers(r) || IsAddress(r.Host) || strings.ContainsAny(r.Host, "*:/@ ") {
 			t.Errorf("%+v", r)
 		}
 	})

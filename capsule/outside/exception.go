@@ -1,4 +1,4 @@
-package egress
+package outside
 
 import (
 	"net/netip"
@@ -15,7 +15,7 @@ type Exception struct {
 func ParseException(text string) (Exception, error) {
 	host, address, fixed := strings.Cut(text, "=")
 	e := Exception{Host: strings.ToLower(host)}
-	if why := whyNoHost(e.Host); why != "" {
+	if why := WhyNoHost(e.Host); why != "" {
 		return Exception{}, wrong(text, why, "write the name of a host, or a name and its address: db.internal=10.0.0.5")
 	}
 	if fixed {

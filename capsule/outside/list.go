@@ -1,4 +1,4 @@
-package egress
+package outside
 
 import (
 	"fmt"
@@ -57,12 +57,12 @@ func quoted(entries []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// covers reports whether all that a rule allows is allowed by the list.
-func (l List) covers(r Rule) bool {
-	return slices.ContainsFunc(l, func(own Rule) bool { return own.covers(r) })
+// Covers reports whether all that a rule allows is allowed by the list.
+func (l List) Covers(r Rule) bool {
+	return slices.ContainsFunc(l, func(own Rule) bool { return own.Covers(r) })
 }
 
 // Beyond returns the rules that allow something which the cap doesn't.
 func (l List) Beyond(most List) List {
-	return slices.DeleteFunc(slices.Clone(l), most.covers)
+	return slices.DeleteFunc(slices.Clone(l), most.Covers)
 }

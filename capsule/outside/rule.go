@@ -1,4 +1,4 @@
-package egress
+package outside
 
 import (
 	"net/netip"
@@ -8,10 +8,10 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// The ports of rules that name none.
+// PortTLS and PortPlain are the ports of rules that name none.
 const (
-	portTLS   = 443
-	portPlain = 80
+	PortTLS   = 443
+	PortPlain = 80
 )
 
 const plainPrefix = "http://"
@@ -28,23 +28,23 @@ type Rule struct {
 // fault that quotes the text.
 func ParseRule(text string) (Rule, error) {
 	rest, plain := strings.CutPrefix(text, plainPrefix)
-	r := Rule{Port: portTLS, Plain: plain}
+	r := Rule{Port: PortTLS, Plain: plain}
 	if plain {
-		r.Port = portPlain
+		r.Port = PortPlain
 	}
 	if strings.Contains(rest, "/") {
 		return Rule{}, wrong(text, "is more than a host", "write api.example.com, *.example.com, api.example.com:8443, or http://api.example.com for HTTP without TLS")
 	}
-	host, port, hasPort := cutPort(rest)
+	host, port, hasPort := CutPort(rest)
 	if hasPort {
 		var ok bool
-		if r.Port, ok = parsePort(port); !ok {
+		if r.Port, ok = ParsePort(port); !ok {
 			return Rule{}, wrong(text, "has no port from 1 to 65535", "write it as api.example.com:8443")
 		}
 	}
 	host, r.Below = strings.CutPrefix(host, "*.")
 	r.Host = strings.ToLower(host)
-	if why := whyNoHost(r.Host); why != "" {
+	if why := WhyNoHost(r.Host); why != "" {
 		return Rule{}, wrong(text, why, "name a host, such as api.example.com")
 	}
 	if r.Below && !strings.Contains(r.Host, ".") {
@@ -63,9 +63,9 @@ func (r Rule) String() string {
 	if r.Below {
 		text = "*." + text
 	}
-	usual := uint16(portTLS)
+	usual := uint16(PortTLS)
 	if r.Plain {
-		text, usual = plainPrefix+text, portPlain
+		text, usual = plainPrefix+text, PortPlain
 	}
 	if r.Port != usual {
 		text += ":" + strconv.Itoa(int(r.Port))
@@ -73,8 +73,8 @@ func (r Rule) String() string {
 	return text
 }
 
-// covers reports whether all that the other rule allows is allowed by this one.
-func (r Rule) covers(other Rule) bool {
+// Covers reports whether all that the other rule allows is allowed by this one.
+func (r Rule) Covers(other Rule) bool {
 	if r.Port != other.Port || r.Plain != other.Plain {
 		return false
 	}
@@ -84,8 +84,8 @@ func (r Rule) covers(other Rule) bool {
 	return strings.HasSuffix(other.Host, "."+r.Host) || other.Below && other.Host == r.Host
 }
 
-// cutPort cuts a text at its last colon. One with several colons is an IPv6 address.
-func cutPort(text string) (host, port string, has bool) {
+// CutPort cuts a text at its last colon. One with several colons is an IPv6 address.
+func CutPort(text string) (host, port string, has bool) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 || strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
 		return text, "", false
@@ -96,7 +96,8 @@ func cutPort(text string) (host, port string, has bool) {
 	return text[:at], text[at+1:], true
 }
 
-func parsePort(text string) (uint16, bool) {
+// ParsePort reads a port from 1 to 65535, as digits alone.
+func ParsePort(text string) (uint16, bool) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return uint16(n), err == nil && n > 0 && text[0] != '+'
 }
@@ -106,14 +107,14 @@ const (
 	maxLabel = 63
 )
 
-// whyNoHost says why a text in lower case is no name of a host, or returns "".
-func whyNoHost(host string) string {
+// WhyNoHost says why a text in lower case is no name of a host, or returns "".
+func WhyNoHost(host string) string {
 	switch {
 	case host == "" || host == "*":
 		return "names no host"
 	case len(host) > maxHost:
 		return "is longer than a host's name can be"
-	case isAddress(host):
+	case IsAddress(host):
 		return "is an address"
 	case strings.Contains(host, "*"):
 		return "has a * elsewhere than at its beginning"
@@ -135,9 +136,9 @@ func isLabel(label string) bool {
 	return strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// isAddress reports whether some resolver would take a text for an address: also 127.1, 0x7f.1
+// IsAddress reports whether some resolver would take a text for an address: also 127.1, 0x7f.1
 // and 2130706433.
-func isAddress(host string) bool {
+func IsAddress(host string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return true
 	}
