@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheRemoteAgent(t *testing.T) {
-	address := agenttest.StartExample(t)
+	address := agenttest.StartExample(t, "../..")
 	c := newClient(t, Options{URL: address, Timeout: time.Minute})
 	text := strings.Repeat("one fish, two fish\n", 2500)
 	request := Request{RequestID: "r-1", TaskType: agenttest.Task, Mode: "LIVE"}

@@ -138,7 +138,7 @@ func TestNoValueIsShownInAReport(t *testing.T) {
 }
 
 func TestTheRemoteAgentKeepsEveryRule(t *testing.T) {
-	address := agenttest.StartExample(t)
+	address := agenttest.StartExample(t, "../../..")
 	still := agenttest.NewClock().Now // a busy machine makes no stream a slow one
 	report, err := Agent(t.Context(), Target{URL: address, TaskType: agenttest.Task}, Options{now: still})
 	if err != nil || report.Failed() || report.Count(Pass) < len(checks())-1 {

@@ -5,20 +5,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
-// StartExample starts examples/remote-agent and returns its address.
-func StartExample(t *testing.T) string {
+// StartExample starts examples/remote-agent and returns its address. The root is the repository's, from the
+// directory of the test.
+func StartExample(t *testing.T, root string) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not there")
 	}
-	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(filepath.Dir(here), "../../../../examples/remote-agent/agent.py")
+	program := filepath.Join(root, "examples/remote-agent/agent.py")
 	agent := exec.CommandContext(t.Context(), python, program, "--port", "0")
 	agent.Stderr = os.Stderr
 	out, err := agent.StdoutPipe()
