@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -137,6 +138,63 @@ func TestTheFloorsAreTrue(t *testing.T) {
 			t.Errorf("there is no package %s", dir)
 		}
 	}
+}
+
+// Who may know whom is written once, by rooms.
+func TestTheRoomsKnowWhomTheySay(t *testing.T) {
+	text, _ := readGuide(t, architecture)
+	rooms := map[string]string{"cmd": "", "docs": "", "tools": ""} // a path, and the name of its room
+	may, used := map[string]bool{}, map[string]bool{}              // arrows
+	for _, m := range regexp.MustCompile("(?m)^\\| (`.*) \\| (.*)\\|$").FindAllStringSubmatch(sectionOf(t, text, "The rooms"), -1) {
+		paths := spans.FindAllStringSubmatch(m[1], -1)
+		for _, of := range paths {
+			rooms[of[1]] = paths[0][1]
+			if slices.Contains([]string{"api/fault", "internal/safefs"}, paths[0][1]) {
+				rooms[of[1]] = "the ground"
+			}
+		}
+		for _, other := range spans.FindAllStringSubmatch(m[2], -1) {
+			to := other[1]
+			if strings.HasPrefix(to, ".") {
+				to = path.Join(paths[0][1], to)
+			}
+			may[paths[0][1]+" imports "+to] = true
+		}
+	}
+	for dir, imports := range packages(t) {
+		from, known := roomOf(rooms, dir)
+		if !known {
+			t.Errorf("no room has %s", dir)
+		}
+		if from == "" || regexp.MustCompile(`test(/|$)|internal/testing/|fuzzbound|testkit`).MatchString(dir) {
+			continue
+		}
+		for _, of := range imports {
+			to, _ := roomOf(rooms, of)
+			if arrow := from + " imports " + to; to != from && to != "the ground" {
+				used[arrow] = true
+				if !may[arrow] {
+					t.Errorf("%s imports %s, and its room %s doesn't name %s", dir, of, from, to)
+				}
+			}
+		}
+	}
+	for arrow := range may {
+		if !used[arrow] {
+			t.Errorf("the rooms say that %s, and no package of it does", arrow)
+		}
+	}
+}
+
+// roomOf returns the room with the longest path above a package.
+func roomOf(rooms map[string]string, dir string) (room string, known bool) {
+	longest := -1
+	for above, name := range rooms {
+		if (dir == above || strings.HasPrefix(dir, above+"/")) && len(above) > longest {
+			room, known, longest = name, true, len(above)
+		}
+	}
+	return room, known
 }
 
 // packages returns what the packages of the main module import of it, tests left out, by
