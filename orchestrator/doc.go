@@ -13,8 +13,8 @@
 //
 // Service.Start calls recover for each run that an earlier process did not finish.
 //
-// Rooms beside the loop have what it needs of one thing each: queue and pool, scheduler, sessions,
-// modelcalls, spool, history, runlog, metrics, push, backup.
+// Rooms beside the loop have what it needs of one thing each: queue, pool, turns, spool, history,
+// runlog, metrics, backup, and below feature models, schedules and pushes.
 //
 // It must not know Docker, the kinds, HTTP or a terminal.
 //

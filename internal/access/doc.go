@@ -12,6 +12,4 @@
 //	Sees (client.go)          whether that holder may know of what another one made
 //
 // It must not know requests, nor what the scopes protect.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package access

@@ -6,6 +6,4 @@
 //	Account, Hold (account.go)       for whom a request's bytes count
 //
 // It must not know requests, nor what is held. Bodies come to it by httpwire.Intake.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package bytegate

@@ -2,6 +2,4 @@
 //
 // A program compiles each time it starts what its packages declare, and one call of aod uses few of them: the rest is
 // time and memory in which nothing that was asked for happens.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package lazyregexp

@@ -10,6 +10,4 @@
 //	NewPieces    a text, piece by piece
 //	NewWriter    a stream, whatever the pieces are in which it comes
 //	HoldsKey     tells of keys alone, and hides nothing
-//
-// Its Go API may change with every release: see docs/stability.md.
 package mask

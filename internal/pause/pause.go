@@ -2,8 +2,6 @@
 // has come.
 //
 // It must not know what is waited for.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package pause
 
 import (

@@ -8,6 +8,4 @@
 // Errors are those of package os, or the few types that are declared here. It must not
 // know what the files mean, nor how an error is shown: messages for users are made by the
 // callers. It imports nothing of ours.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package safefs

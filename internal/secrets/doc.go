@@ -6,6 +6,4 @@
 // JSON it is a placeholder.
 //
 // It must not know what a secret is for.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package secrets

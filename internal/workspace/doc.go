@@ -10,6 +10,4 @@
 // A project is files and symbolic links that stay inside; directories are there where files
 // are in them, as in git. Names are payloads: errors show them to whoever asked, logs never do.
 // The package must not know runs, units, HTTP or a terminal.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package workspace

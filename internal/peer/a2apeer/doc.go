@@ -15,6 +15,4 @@
 // No error or log holds what an agent says, but for Refusal.Words and the texts of a Task: they are for the record.
 //
 // It must not know runs, units, engines, or how a server of the protocol is made.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package a2apeer

@@ -1,6 +1,4 @@
 // Package basetest builds the base image for tests and runs programs in it.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package basetest
 
 import (

@@ -1,7 +1,5 @@
 // Package fuzzbound gives the fuzz tests bounds of time and memory for each input. Go's own
 // fuzzing has none: an input that never ends looks like one that isn't interesting.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package fuzzbound
 
 import (

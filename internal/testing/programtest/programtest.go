@@ -1,7 +1,5 @@
 // Package programtest builds aod for tests, as the Makefile does: its packages are compiled
 // already then.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package programtest
 
 import (

@@ -1,5 +1,3 @@
 // Package testkit has what tests of several packages need: patience, also with goroutines, a log to
 // read in, an address where nobody listens, another user, deep directories.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package testkit

@@ -8,6 +8,4 @@
 //
 // It imports bytegate, fault, lazyregexp and strictjson, and nothing else of ours. It knows no route, no unit and
 // no run, and it decides no status code: the table of package fault does.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package httpwire

@@ -3,6 +3,4 @@
 //
 // Sizes go by powers of 1024, as everywhere around containers: "512m", "512MB" and "512MiB"
 // mean the same.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package quantity

@@ -9,6 +9,4 @@
 //
 // The package knows JSON (RFC 8259), pointers (RFC 6901) and nothing of what is in a
 // document.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package strictjson

@@ -8,6 +8,4 @@
 //
 // Everything wrong is a fault.Finding with the file and the line. It doesn't know what is
 // in a file.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package strictyaml

@@ -164,7 +164,7 @@ func unreachable(err error) run.Result {
 	return remoteEnd(api.SystemError, failure)
 }
 
-// reasonOf returns the message of a fault of package agentapi with its cause. Both are in
+// reasonOf returns the message of a fault of package agenthttp with its cause. Both are in
 // AOD's own words.
 func reasonOf(err error) string {
 	public := fault.Public(err)

@@ -1,5 +1,5 @@
 // Package agents serves the agent HTTP contract: every unit is an agent, and its name a
-// task type. Its wire is that of package agentapi, which also calls agents elsewhere.
+// task type. Its wire is that of package agenthttp, which also calls agents elsewhere.
 //
 // The main path, in call order:
 //

@@ -7,6 +7,4 @@
 // caller's own address.
 //
 // It must not know runs, units, engines, or a terminal.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package check

@@ -1,7 +1,5 @@
 // Package peertest has agents of the A2A protocol for tests: the handlers of the protocol's own SDK over an executor that
 // does what its message says.
-//
-// Its Go API may change with every release: see docs/stability.md.
 package peertest
 
 import (
