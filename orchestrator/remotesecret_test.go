@@ -15,8 +15,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/capsule/outside"
+	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
