@@ -17,9 +17,10 @@ type Changes struct {
 // Change is what happened to one file, which may be a symbolic link: then its content is its
 // target.
 type Change struct {
-	Path    string   `json:"path"` // relative, with slashes
-	Op      string   `json:"op"`
-	Mode    string   `json:"mode"`               // as git writes it: 100644, 100755 or 120000; of a deleted file the one it had
+	Path string `json:"path"` // relative, with slashes
+	Op   string `json:"op"`
+	// as git writes it: 100644, 100755 or 120000; of a deleted file the one it had
+	Mode    string   `json:"mode"`
 	ModeWas string   `json:"mode_was,omitempty"` // where a modified file had another one
 	Before  string   `json:"before,omitempty"`   // SHA-256 of the content in hex; "" of an added file
 	After   string   `json:"after,omitempty"`    // likewise; "" of a deleted file

@@ -26,10 +26,11 @@ type MessageEvent struct {
 
 // Part is a part of a message or of an artifact. Exactly one of Text, Data and File is set.
 type Part struct {
-	Text      string          `json:"text,omitempty"`
-	Data      json.RawMessage `json:"data,omitempty"`       // any JSON value
-	File      *File           `json:"file,omitempty"`       // of the run
-	MediaType string          `json:"media_type,omitempty"` // "": of text, text/plain; of data, application/json; of a file, unknown
+	Text string          `json:"text,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"` // any JSON value
+	File *File           `json:"file,omitempty"` // of the run
+	// "": of text, text/plain; of data, application/json; of a file, unknown
+	MediaType string `json:"media_type,omitempty"`
 }
 
 // ArtifactEvent is the data of an EventArtifact: a part of what a run gives, told while it goes

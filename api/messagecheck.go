@@ -49,7 +49,8 @@ func CheckArtifact(a ArtifactEvent) error {
 // CheckParts checks the parts of a message or an artifact, with which more bytes come.
 func CheckParts(parts []Part, more int) error {
 	if len(parts) == 0 || len(parts) > MaxParts {
-		return fault.New(fault.Input, "there are %d parts", len(parts)).WithHint("give 1 to %d, each with text, data or a file", MaxParts)
+		return fault.New(fault.Input, "there are %d parts", len(parts)).
+			WithHint("give 1 to %d, each with text, data or a file", MaxParts)
 	}
 	size := more
 	for i, part := range parts {
@@ -115,7 +116,8 @@ func (s Saying) Message() (MessageEvent, error) {
 		given++
 	}
 	if given != 1 {
-		return m, fault.New(fault.Input, "the message has not exactly one of text, data and parts").WithHint(`such as {"text": "stop after this page"}`)
+		return m, fault.New(fault.Input, "the message has not exactly one of text, data and parts").
+			WithHint(`such as {"text": "stop after this page"}`)
 	}
 	return m, nil
 }

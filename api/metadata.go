@@ -50,7 +50,8 @@ const MetadataValueRule = "it is not 1 to 200 bytes of UTF-8 without control cha
 
 // IsMetadataValue reports whether a text can be a value of metadata.
 func IsMetadataValue(text string) bool {
-	return text != "" && len(text) <= MaxMetadataValue && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	return text != "" && len(text) <= MaxMetadataValue && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // MaxContext bounds the context of a run, in bytes.
@@ -62,6 +63,7 @@ func CheckContext(text string) error {
 	if len(text) <= MaxContext && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl) {
 		return nil
 	}
-	return fault.New(fault.Input, "the context is not at most %d bytes of UTF-8 without control characters", MaxContext).
+	return fault.New(fault.Input, "the context is not at most %d bytes of UTF-8 without control characters",
+		MaxContext).
 		WithHint("give an id of the conversation or group that the run belongs to")
 }

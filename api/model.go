@@ -51,8 +51,9 @@ type ModelUsage struct {
 	Charged   int64       `json:"charged"` // tokens that count in budgets
 	Cost      Cost        `json:"cost,omitempty"`
 	Estimated int64       `json:"estimated,omitempty"` // calls that were charged in full
-	Unlisted  int64       `json:"unlisted,omitempty"`  // calls without a charge, which have no event: there were too many
-	Tree      *ModelTotal `json:"tree,omitempty"`      // with all runs below it; nil: the same
+	// calls without a charge, which have no event: there were too many
+	Unlisted int64       `json:"unlisted,omitempty"`
+	Tree     *ModelTotal `json:"tree,omitempty"` // with all runs below it; nil: the same
 }
 
 // ModelTotal is what a run and all runs below it spent on models.

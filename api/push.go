@@ -14,16 +14,18 @@ type PushConfig struct {
 
 // Push is what is shown of a receiver that is told of a run.
 type Push struct {
-	ID         string         `json:"id"`
-	URL        string         `json:"url"`
-	Scheme     string         `json:"scheme,omitempty"` // by which it is asked; its credentials and its token are never shown
+	ID  string `json:"id"`
+	URL string `json:"url"`
+	// by which it is asked; its credentials and its token are never shown
+	Scheme     string         `json:"scheme,omitempty"`
 	CreatedAt  time.Time      `json:"created_at"`
 	Deliveries PushDeliveries `json:"deliveries"`
-	TriedAt    *time.Time     `json:"tried_at,omitempty"`    // the last try; nil: there was none
-	Status     int            `json:"status,omitempty"`      // of the HTTP answer to it; 0: there was none
-	NextAt     *time.Time     `json:"next_at,omitempty"`     // when the first of those that wait is tried; nil: none waits
-	GivenUpAt  *time.Time     `json:"given_up_at,omitempty"` // nil: it goes on
-	Reason     PushEnd        `json:"reason,omitempty"`      // why it was given up
+	TriedAt    *time.Time     `json:"tried_at,omitempty"` // the last try; nil: there was none
+	Status     int            `json:"status,omitempty"`   // of the HTTP answer to it; 0: there was none
+	// when the first of those that wait is tried; nil: none waits
+	NextAt    *time.Time `json:"next_at,omitempty"`
+	GivenUpAt *time.Time `json:"given_up_at,omitempty"` // nil: it goes on
+	Reason    PushEnd    `json:"reason,omitempty"`      // why it was given up
 }
 
 // PushDeliveries counts the events of which a receiver is told.

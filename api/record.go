@@ -7,19 +7,21 @@ import (
 
 // Record is all that is known of a run (schemas/run.schema.json).
 type Record struct {
-	ID          string            `json:"id"`
-	Unit        string            `json:"unit"`
-	Kind        string            `json:"kind,omitempty"`         // the unit's
-	Version     string            `json:"version,omitempty"`      // of the unit: a digest of its content
-	Parent      string            `json:"parent,omitempty"`       // the run that asked for it
-	Root        string            `json:"root,omitempty"`         // of its tree
-	Step        string            `json:"step,omitempty"`         // of the flow that asked for it, by its address
-	Session     string            `json:"session,omitempty"`      // of which it is a turn
-	Turn        int               `json:"turn,omitempty"`         // its number there, from 1
-	Context     string            `json:"context,omitempty"`      // the conversation or group that its client counts it to
-	Schedule    *ScheduleRef      `json:"schedule,omitempty"`     // the occurrence that it is of; nil: of none
-	RerunOf     string            `json:"rerun_of,omitempty"`     // the run that it was made after
-	By          string            `json:"by,omitempty"`           // the name of the token with which it, or the run that called it, was asked for; "": it has none
+	ID      string `json:"id"`
+	Unit    string `json:"unit"`
+	Kind    string `json:"kind,omitempty"`    // the unit's
+	Version string `json:"version,omitempty"` // of the unit: a digest of its content
+	Parent  string `json:"parent,omitempty"`  // the run that asked for it
+	Root    string `json:"root,omitempty"`    // of its tree
+	Step    string `json:"step,omitempty"`    // of the flow that asked for it, by its address
+	Session string `json:"session,omitempty"` // of which it is a turn
+	Turn    int    `json:"turn,omitempty"`    // its number there, from 1
+	// the conversation or group that its client counts it to
+	Context  string       `json:"context,omitempty"`
+	Schedule *ScheduleRef `json:"schedule,omitempty"` // the occurrence that it is of; nil: of none
+	RerunOf  string       `json:"rerun_of,omitempty"` // the run that it was made after
+	// the name of the token with which it, or the run that called it, was asked for; "": it has none
+	By          string            `json:"by,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`     // what its client says that it is about
 	Input       json.RawMessage   `json:"input,omitempty"`        // where it is remembered
 	InputMasked bool              `json:"input_masked,omitempty"` // secrets in it are hidden: it can't be given again
@@ -30,25 +32,31 @@ type Record struct {
 	ExitCode    *int              `json:"exit_code"` // nil: it never started
 	Output      json.RawMessage   `json:"output"`    // as the capsule wrote it; nil without success
 	Files       []File            `json:"files"`
-	Changes     *ChangeCounts     `json:"changes,omitempty"` // of the files of its workspace; nil: it had none to change
-	Error       *RunError         `json:"error"`
-	Retries     int               `json:"retries"`                  // attempts after the first
-	MaxRetries  int               `json:"max_retries,omitempty"`    // how many there may be
-	TimeoutMS   int64             `json:"timeout_ms,omitempty"`     // of an attempt; of a flow, of the whole; 0 in records of older versions
-	Previous    State             `json:"previous_state,omitempty"` // the one that it was in before the last of its transitions
-	ChangedAt   *time.Time        `json:"changed_at,omitempty"`     // the time of the last of its transitions
-	Attempts    []Attempt         `json:"attempts,omitempty"`       // those before the last one
-	Warnings    []string          `json:"warnings,omitempty"`
-	Calls       []Call            `json:"calls,omitempty"`      // of other units, in their order; of a flow none: it has steps
-	Flow        *FlowCounts       `json:"flow,omitempty"`       // of a flow
-	Versions    map[string]string `json:"versions,omitempty"`   // of a flow: those of the units that its nodes name, which it stays with, by name
-	Models      *ModelUsage       `json:"models,omitempty"`     // what it spent on them; nil: it asked none
-	Upstreams   []UpstreamUse     `json:"upstreams,omitempty"`  // those that it asked, by name
-	ToolCalls   []ToolCall        `json:"tool_calls,omitempty"` // the first of those that an MCP server answered in its session
-	Egress      []EgressRow       `json:"egress,omitempty"`     // the hosts that it reached, or was refused
-	Image       ImageRef          `json:"image,omitzero"`
-	Container   *Container        `json:"container,omitempty"` // of the last attempt; nil: it came to none
-	Timings     Timings           `json:"timings"`
+	// of the files of its workspace; nil: it had none to change
+	Changes    *ChangeCounts `json:"changes,omitempty"`
+	Error      *RunError     `json:"error"`
+	Retries    int           `json:"retries"`               // attempts after the first
+	MaxRetries int           `json:"max_retries,omitempty"` // how many there may be
+	// of an attempt; of a flow, of the whole; 0 in records of older versions
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	// the one that it was in before the last of its transitions
+	Previous  State      `json:"previous_state,omitempty"`
+	ChangedAt *time.Time `json:"changed_at,omitempty"` // the time of the last of its transitions
+	Attempts  []Attempt  `json:"attempts,omitempty"`   // those before the last one
+	Warnings  []string   `json:"warnings,omitempty"`
+	// of other units, in their order; of a flow none: it has steps
+	Calls []Call      `json:"calls,omitempty"`
+	Flow  *FlowCounts `json:"flow,omitempty"` // of a flow
+	// of a flow: those of the units that its nodes name, which it stays with, by name
+	Versions  map[string]string `json:"versions,omitempty"`
+	Models    *ModelUsage       `json:"models,omitempty"`    // what it spent on them; nil: it asked none
+	Upstreams []UpstreamUse     `json:"upstreams,omitempty"` // those that it asked, by name
+	// the first of those that an MCP server answered in its session
+	ToolCalls []ToolCall  `json:"tool_calls,omitempty"`
+	Egress    []EgressRow `json:"egress,omitempty"` // the hosts that it reached, or was refused
+	Image     ImageRef    `json:"image,omitzero"`
+	Container *Container  `json:"container,omitempty"` // of the last attempt; nil: it came to none
+	Timings   Timings     `json:"timings"`
 	// What a wrapped agent tells of itself.
 	CostUSD      json.Number     `json:"cost_usd,omitempty"`      // in US dollars; "": it doesn't tell
 	AgentUsage   json.RawMessage `json:"agent_usage,omitempty"`   // as it tells it; nil: it doesn't
@@ -69,9 +77,10 @@ type ImageRef struct {
 
 // Container is the container of an attempt.
 type Container struct {
-	ID       string  `json:"id"`                  // the engine's
-	WaitedMS float64 `json:"waited_ms,omitempty"` // how long it had waited, started, for a run; 0: it was made for this one
-	Served   int     `json:"served,omitempty"`    // the number of this run among those that it served; 0: it serves one
+	ID string `json:"id"` // the engine's
+	// how long it had waited, started, for a run; 0: it was made for this one
+	WaitedMS float64 `json:"waited_ms,omitempty"`
+	Served   int     `json:"served,omitempty"` // the number of this run among those that it served; 0: it serves one
 }
 
 // Attempt is a try that failed and was made again.
@@ -121,8 +130,9 @@ type Timings struct {
 
 // Usage is what a run took, as the sandbox's init read it from the kernel.
 type Usage struct {
-	CPUSeconds      float64 `json:"cpu_seconds"`
-	CPUPercent      float64 `json:"cpu_percent,omitempty"` // of one processor, on average while the program ran; 0: it was too short
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// of one processor, on average while the program ran; 0: it was too short
+	CPUPercent      float64 `json:"cpu_percent,omitempty"`
 	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
 	// nil where the kernel doesn't tell.
 	MemoryBytes    *int64 `json:"memory_bytes,omitempty"`    // at the end

@@ -13,8 +13,9 @@ type ScheduleSpec struct {
 	Input    json.RawMessage   `json:"input,omitempty"` // a JSON object; nil is {}
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Timeout  string            `json:"timeout,omitempty"` // as that of a Submission
-	Ask      bool              `json:"ask,omitempty"`     // its runs may ask a person; else questions are denied at once
-	Note     string            `json:"note,omitempty"`    // the owner's, for people; at most 1,000 characters
+	// its runs may ask a person; else questions are denied at once
+	Ask  bool   `json:"ask,omitempty"`
+	Note string `json:"note,omitempty"` // the owner's, for people; at most 1,000 characters
 
 	Cron     string     `json:"cron,omitempty"`     // five fields, or @hourly, @daily, @weekly, @monthly, @yearly
 	Timezone string     `json:"timezone,omitempty"` // of Cron and At, a name of the IANA database; "UTC" by default
@@ -22,12 +23,14 @@ type ScheduleSpec struct {
 	Start    *time.Time `json:"start,omitempty"`    // of Every; by default when the schedule was made
 	At       string     `json:"at,omitempty"`       // once: a local time "2026-12-01T09:00", or one with its offset
 
-	Missed  MissedPolicy  `json:"missed,omitempty"`  // MissedLast by default
-	Grace   string        `json:"grace,omitempty"`   // a duration for which a missed occurrence may be made up for; "1h" by default
+	Missed MissedPolicy `json:"missed,omitempty"` // MissedLast by default
+	// a duration for which a missed occurrence may be made up for; "1h" by default
+	Grace   string        `json:"grace,omitempty"`
 	Overlap OverlapPolicy `json:"overlap,omitempty"` // OverlapSkip by default
-	Jitter  string        `json:"jitter,omitempty"`  // a duration below which each is late by, the same for the same name; none by default
-	Until   *time.Time    `json:"until,omitempty"`   // there is none after it
-	Count   int           `json:"count,omitempty"`   // there are no more than so many; 0: no bound
+	// a duration below which each is late by, the same for the same name; none by default
+	Jitter string     `json:"jitter,omitempty"`
+	Until  *time.Time `json:"until,omitempty"` // there is none after it
+	Count  int        `json:"count,omitempty"` // there are no more than so many; 0: no bound
 }
 
 // MissedPolicy says what becomes of occurrences whose time has passed while no server ran.
@@ -67,15 +70,16 @@ const (
 type Schedule struct {
 	Name string `json:"name"`
 	ScheduleSpec
-	Files     []File        `json:"files,omitempty"` // its files by their fields: each run gets them
-	By        string        `json:"by,omitempty"`    // the name of the token with which it was made; "": it has none
-	State     ScheduleState `json:"state"`
-	Next      *time.Time    `json:"next"`              // when its next occurrence is due, with its jitter; nil: none is planned
-	Last      *Occurrence   `json:"last,omitempty"`    // nil: there was none
-	Problem   string        `json:"problem,omitempty"` // why its next occurrence would be refused; "": nothing known
-	Fired     int           `json:"fired"`             // how many occurrences it has had
-	CreatedAt time.Time     `json:"created_at"`
-	ChangedAt time.Time     `json:"changed_at"`
+	Files []File        `json:"files,omitempty"` // its files by their fields: each run gets them
+	By    string        `json:"by,omitempty"`    // the name of the token with which it was made; "": it has none
+	State ScheduleState `json:"state"`
+	// when its next occurrence is due, with its jitter; nil: none is planned
+	Next      *time.Time  `json:"next"`
+	Last      *Occurrence `json:"last,omitempty"`    // nil: there was none
+	Problem   string      `json:"problem,omitempty"` // why its next occurrence would be refused; "": nothing known
+	Fired     int         `json:"fired"`             // how many occurrences it has had
+	CreatedAt time.Time   `json:"created_at"`
+	ChangedAt time.Time   `json:"changed_at"`
 }
 
 // ScheduleChange says what becomes of a schedule.

@@ -19,14 +19,16 @@ type Stats struct {
 // UnitStats are the figures of one unit. Rate, P50 and P95 are of the runs that ended within
 // the last 10 minutes, the newest 512 of them.
 type UnitStats struct {
-	Unit         string            `json:"unit"`
-	Live         map[Status]int64  `json:"live"`             // runs that go on
-	Ended        map[Outcome]int64 `json:"ended"`            // since the start
-	Queued       int               `json:"queued"`           // runs that wait for a slot
-	Rate         float64           `json:"rate_per_minute"`  // runs that ended, per minute
-	P50          float64           `json:"p50_ms"`           // from the acceptance to the outcome, in milliseconds; 0 where none ended
-	P95          float64           `json:"p95_ms"`           // likewise
-	ExpectedWait float64           `json:"expected_wait_ms"` // of a run accepted now, in milliseconds: Queued over what the unit can do; 0 where that isn't known
+	Unit   string            `json:"unit"`
+	Live   map[Status]int64  `json:"live"`            // runs that go on
+	Ended  map[Outcome]int64 `json:"ended"`           // since the start
+	Queued int               `json:"queued"`          // runs that wait for a slot
+	Rate   float64           `json:"rate_per_minute"` // runs that ended, per minute
+	// from the acceptance to the outcome, in milliseconds; 0 where none ended
+	P50 float64 `json:"p50_ms"`
+	P95 float64 `json:"p95_ms"` // likewise
+	// of a run accepted now, in milliseconds: Queued over what the unit can do; 0 where that isn't known
+	ExpectedWait float64 `json:"expected_wait_ms"`
 }
 
 // PoolSums are the sums of PoolStats.

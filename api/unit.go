@@ -69,7 +69,8 @@ type UnitVersion struct {
 // UnitPolicy is what holds for the runs of a unit: what it asks for, or what the operator
 // gives it, within the operator's bounds. What is about a sandbox is zero where there is none.
 type UnitPolicy struct {
-	Timeout      string   `json:"timeout"` // a duration such as "1m"; a request may ask for less or more, up to max_timeout
+	// a duration such as "1m"; a request may ask for less or more, up to max_timeout
+	Timeout      string   `json:"timeout"`
 	MaxTimeout   string   `json:"max_timeout"`
 	Retries      int      `json:"retries"`
 	MayCall      []string `json:"may_call"` // units

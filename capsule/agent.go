@@ -69,7 +69,11 @@ func (d *Directory) readAgent(c *Capsule) Kind {
 	}
 	object, ok := doc.Value.(map[string]any)
 	if !ok && doc.Value != nil {
-		findings = append(findings, fault.Finding{File: agentFile, Line: doc.LineAt(""), Message: "it must hold keys with values", Hint: "write it as key: value"})
+		findings = append(findings,
+			fault.Finding{
+				File: agentFile, Line: doc.LineAt(""), Message: "it must hold keys with values",
+				Hint: "write it as key: value",
+			})
 	}
 	if object == nil {
 		object = map[string]any{}
@@ -115,20 +119,23 @@ func unused(c *Capsule, kind Kind, object map[string]any) (warnings []fault.Find
 		if _, set := object[key]; set && (!senseless || !kind.elsewhere) {
 			warnings = append(warnings, fault.Finding{
 				Pointer: "/" + key, Warning: true,
-				Message: key + " is read, but this version of AOD doesn't act on it yet", Hint: "runs go on as if it weren't there",
+				Message: key + " is read, but this version of AOD doesn't act on it yet",
+				Hint:    "runs go on as if it weren't there",
 			})
 		}
 	}
 	if len(c.Agent.Egress) > 0 && c.Agent.Network != "none" && !kind.elsewhere {
 		warnings = append(warnings, fault.Finding{
 			Pointer: "/egress", Warning: true,
-			Message: "egress bounds nothing beside network: " + c.Agent.Network + ", which reaches everything", Hint: "leave network out, and only the hosts of egress are reached",
+			Message: "egress bounds nothing beside network: " + c.Agent.Network + ", which reaches everything",
+			Hint:    "leave network out, and only the hosts of egress are reached",
 		})
 	}
 	if c.Agent.Warm > 0 && c.Agent.Runtime != "" && !kind.elsewhere {
 		warnings = append(warnings, fault.Finding{
 			Pointer: "/warm", Warning: true,
-			Message: "warm has no effect beside runtime: no container waits under an isolation runtime", Hint: "leave one of the two out",
+			Message: "warm has no effect beside runtime: no container waits under an isolation runtime",
+			Hint:    "leave one of the two out",
 		})
 	}
 	return append(warnings, reuseFindings(c, kind)...)
@@ -149,7 +156,8 @@ func reuseFindings(c *Capsule, kind Kind) []fault.Finding {
 		return nil
 	}
 	return []fault.Finding{{
-		Pointer: "/reuse", Warning: true, Message: "reuse has no effect here: " + why, Hint: "each run has a container of its own; leave it out",
+		Pointer: "/reuse", Warning: true, Message: "reuse has no effect here: " + why,
+		Hint: "each run has a container of its own; leave it out",
 	}}
 }
 
@@ -246,7 +254,8 @@ func (u *units) name(given *string, object map[string]any, dir string) string {
 		return *given
 	}
 	if _, wrongType := object["name"]; !wrongType && api.CheckUnitName(dir) != nil {
-		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag", "add name: "+nameOr(dir))
+		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag",
+			"add name: "+nameOr(dir))
 	}
 	return dir
 }

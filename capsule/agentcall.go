@@ -36,7 +36,9 @@ const AgentOutputBytes = agent.MaxOutput
 // AgentCall returns what the agent's process gets for an input, in the run with that id, in its
 // session, and started as its caller says. The message is the input's field of that name, and the
 // whole input where it has none. The errors are those of agent.Command.
-func (c *Capsule) AgentCall(input contract.Payload, run string, in AgentSession, start AgentStart) (call AgentCall, err error) {
+func (c *Capsule) AgentCall(
+	input contract.Payload, run string, in AgentSession, start AgentStart,
+) (call AgentCall, err error) {
 	config := c.Wrapped
 	v, err := c.agentValues(input, run)
 	if err != nil {
@@ -112,7 +114,8 @@ type AgentOutput struct {
 func (c *Capsule) ReadAgentOutput(r io.Reader, limit int64) (AgentOutput, error) {
 	read, err := agent.ReadOutput(c.Wrapped, r, limit)
 	output := AgentOutput{
-		Session: read.Session, Usage: read.Usage, CostUSD: read.CostUSD, Failed: read.Failed, Reason: read.Reason, Skipped: read.Skipped,
+		Session: read.Session, Usage: read.Usage, CostUSD: read.CostUSD, Failed: read.Failed, Reason: read.Reason,
+		Skipped:  read.Skipped,
 		Document: map[string]any{"text": read.Text},
 	}
 	if document, ok := read.Value.(map[string]any); ok && c.OwnContract() {

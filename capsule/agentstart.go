@@ -42,7 +42,8 @@ func (c *Capsule) CheckStart(s AgentStart) error {
 	case s.IsZero():
 		return nil
 	case c.Wrapped == nil:
-		return fault.New(fault.Input, "%q takes no env and no dir: only units of the kind agent do", c.Name).WithHint("say it in the input")
+		return fault.New(fault.Input, "%q takes no env and no dir: only units of the kind agent do", c.Name).
+			WithHint("say it in the input")
 	}
 	if err := c.checkStartEnv(s.Env); err != nil {
 		return err
@@ -58,16 +59,20 @@ func (c *Capsule) checkStartEnv(env map[string]string) error {
 		switch {
 		case !slices.Contains(c.Wrapped.CallerEnv, name):
 			return fault.New(fault.Input, "env: %q gives callers no say in %s", c.Name, fault.Quote(name)).
-				WithHint("agent.caller_env in its agent.yaml names those in which they have one: %q", c.Wrapped.CallerEnv)
+				WithHint("agent.caller_env in its agent.yaml names those in which they have one: %q",
+					c.Wrapped.CallerEnv)
 		case looksSecret(name, value):
-			return fault.New(fault.Input, "env: %s looks like a secret: everybody who may look at the engine could read it", fault.Quote(name)).
+			return fault.New(fault.Input,
+				"env: %s looks like a secret: everybody who may look at the engine could read it", fault.Quote(name)).
 				WithHint("keys of models stay at the gateway: see docs/models.md")
 		case strings.ContainsRune(value, 0):
-			return fault.New(fault.Input, "env: the value of %s has a NUL byte in it", fault.Quote(name)).WithHint("leave it out")
+			return fault.New(fault.Input, "env: the value of %s has a NUL byte in it", fault.Quote(name)).
+				WithHint("leave it out")
 		}
 	}
 	if size > maxStartEnv {
-		return fault.New(fault.Input, "env: the variables have %d bytes, at most %d can be given", size, maxStartEnv).WithHint("give a file")
+		return fault.New(fault.Input, "env: the variables have %d bytes, at most %d can be given", size, maxStartEnv).
+			WithHint("give a file")
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func readWrapped(d *Directory, c *Capsule) {
 	d.findings = append(d.findings, byLine(placed(agent.Check(c.Wrapped, fields), d.yaml, ""))...)
 	limits := &c.Agent.Limits
 	limits.Timeout = cmp.Or(limits.Timeout, agentTimeout)
-	limits.MemoryBytes, limits.CPUs, limits.PIDs = cmp.Or(limits.MemoryBytes, agentMemory), cmp.Or(limits.CPUs, agentCPUs), cmp.Or(limits.PIDs, agentPIDs)
+	limits.MemoryBytes, limits.CPUs, limits.PIDs = cmp.Or(limits.MemoryBytes, agentMemory), cmp.Or(limits.CPUs,
+		agentCPUs), cmp.Or(limits.PIDs, agentPIDs)
 	c.Agent.Concurrency = cmp.Or(c.Agent.Concurrency, agentConcurrency)
 }
 
@@ -114,13 +115,15 @@ func (d *Directory) checkOrigin(c *Capsule) {
 	image, builds := c.Wrapped.Image, d.has(dockerfileName)
 	switch {
 	case image != "" && builds:
-		d.report(dockerfileName, 0, "agent.yaml names an image, and here is a Dockerfile for another", "remove one of the two")
+		d.report(dockerfileName, 0, "agent.yaml names an image, and here is a Dockerfile for another",
+			"remove one of the two")
 	case image != "":
 		c.dockerfile = parseDockerfile([]byte("FROM " + image))
 	case builds:
 		c.dockerfile = d.checkDockerfile()
 	default:
-		d.report(dockerfileName, 0, "it is missing, and agent.yaml names no image", "add a Dockerfile that installs the agent, or image: REFERENCE to agent.yaml")
+		d.report(dockerfileName, 0, "it is missing, and agent.yaml names no image",
+			"add a Dockerfile that installs the agent, or image: REFERENCE to agent.yaml")
 	}
 }
 
@@ -132,16 +135,22 @@ func (f wrappedYAML) wrapped(u *units, upstreams []string) *agent.Config {
 	}
 	c := &agent.Config{
 		Command: a.Command, Flags: a.Flags, Input: cmp.Or(a.Input, agent.Stdin), Output: cmp.Or(a.Output, agent.Stdout),
-		InputFile: a.InputFile, OutputFile: a.OutputFile, Result: a.Result.result(), Mode: cmp.Or(a.Mode, agent.Task), Protocol: a.Protocol,
-		RPC: agent.RPC(a.RPC), Resume: a.Resume, Dir: a.Dir, Env: a.Env, CallerEnv: a.CallerEnv, Approval: cmp.Or(a.Approval, agent.Deny),
-		ExitCodes: exitCodes(a.ExitCodes), Image: f.Image, Upstreams: upstreams, ReadWrite: f.Access == "read-write", Disabled: f.Enabled != nil && !*f.Enabled,
+		InputFile: a.InputFile, OutputFile: a.OutputFile, Result: a.Result.result(), Mode: cmp.Or(a.Mode, agent.Task),
+		Protocol: a.Protocol,
+		RPC:      agent.RPC(a.RPC), Resume: a.Resume, Dir: a.Dir, Env: a.Env, CallerEnv: a.CallerEnv,
+		Approval:  cmp.Or(a.Approval, agent.Deny),
+		ExitCodes: exitCodes(a.ExitCodes), Image: f.Image, Upstreams: upstreams, ReadWrite: f.Access == "read-write",
+		Disabled: f.Enabled != nil && !*f.Enabled,
 	}
 	c.Workspace = agent.Workspace{
 		Write: f.Workspace.Write, Ignore: f.Workspace.Ignore,
 		Max: cmp.Or(u.size("/workspace/max", f.Workspace.Max, 1, 16*quantity.TiB), agentProject),
 	}
 	c.AskTime = u.duration("/agent/approval_timeout", a.AskTime, time.Second, 24*time.Hour)
-	c.Session = agent.Session{KeepAlive: f.Session.KeepAlive, Idle: u.duration("/session/idle", f.Session.Idle, time.Second, 168*time.Hour)}
+	c.Session = agent.Session{
+		KeepAlive: f.Session.KeepAlive,
+		Idle:      u.duration("/session/idle", f.Session.Idle, time.Second, 168*time.Hour),
+	}
 	if c.Mode == agent.Interactive {
 		c.Session.Idle = cmp.Or(c.Session.Idle, agentIdle)
 	}
@@ -151,7 +160,8 @@ func (f wrappedYAML) wrapped(u *units, upstreams []string) *agent.Config {
 func (f resultYAML) result() agent.Result {
 	return agent.Result{
 		Format: cmp.Or(f.Format, agent.Text),
-		Text:   pick(f.Text), Session: pick(f.Session), Usage: pick(f.Usage), CostUSD: pick(f.CostUSD), Error: pick(f.Error),
+		Text:   pick(f.Text), Session: pick(f.Session), Usage: pick(f.Usage), CostUSD: pick(f.CostUSD),
+		Error: pick(f.Error),
 	}
 }
 
@@ -201,27 +211,33 @@ func (u *units) checkWrapped(file agentYAML, object map[string]any) {
 	u.refuseMCP(object)
 	for _, pointer := range []string{"/temperature", "/max_tokens", "/loop"} {
 		if isSet(object, pointer) {
-			u.report(pointer, named(pointer, "it has no meaning for a wrapped agent, which asks models itself"), "leave it out, or tell the agent in agent.command")
+			u.report(pointer, named(pointer, "it has no meaning for a wrapped agent, which asks models itself"),
+				"leave it out, or tell the agent in agent.command")
 		}
 	}
 	if file.Access == "read-write" && file.Concurrency > 1 {
-		u.report("/concurrency", "concurrency: an agent with access: read-write has one run at a time", "leave it out, or write access: read-only")
+		u.report("/concurrency", "concurrency: an agent with access: read-write has one run at a time",
+			"leave it out, or write access: read-only")
 	}
 	if file.Command == nil {
 		if _, given := object["agent"]; !given {
-			u.report("", "a unit of the kind agent has to say how its program is called", `add agent: {command: [PROGRAM, "{message}"], input: args}`)
+			u.report("", "a unit of the kind agent has to say how its program is called",
+				`add agent: {command: [PROGRAM, "{message}"], input: args}`)
 		}
 		return
 	}
 	for i, name := range file.Command.CallerEnv {
 		if secretName().MatchString(name) {
-			u.report("/agent/caller_env/"+strconv.Itoa(i), "agent.caller_env: "+fault.Quote(name)+" looks like a secret, and everybody who may look at the engine could read it", "leave it out")
+			u.report("/agent/caller_env/"+strconv.Itoa(i),
+				"agent.caller_env: "+fault.Quote(name)+
+					" looks like a secret, and everybody who may look at the engine could read it", "leave it out")
 		}
 	}
 	env := file.Command.Env
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if env[name] != "{placeholder}" && looksSecret(name, env[name]) {
-			u.report("/agent/env/"+strictjson.Escape(name), "agent.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
+			u.report("/agent/env/"+strictjson.Escape(name),
+				"agent.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
 				"write {placeholder} if the program only wants to see something there")
 		}
 	}

@@ -50,7 +50,8 @@ func readAU(d *Directory, c *Capsule) {
 	c.dockerfile = d.checkDockerfile()
 	c.Contract, c.schema = auContract(), auSchema
 	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, auTime)
-	d.Refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody", contract.FileName, toolsFile, mcpFile)
+	d.Refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody",
+		contract.FileName, toolsFile, mcpFile)
 }
 
 // Refuse reports files that have no meaning in such a directory.

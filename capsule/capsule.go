@@ -35,24 +35,28 @@ type Capsule struct {
 // Agent is what agent.yaml says beside the capsule's name. A zero field was not set,
 // except where a default is named here.
 type Agent struct {
-	Model       string        `json:"model"`
-	Models      []string      `json:"models"`
-	Temperature *float64      `json:"temperature"` // nil: not set; 0 is a temperature
-	MaxTokens   int64         `json:"max_tokens"`
-	Loop        Loop          `json:"loop"`
-	Limits      Limits        `json:"-"`
-	Network     string        `json:"network"`     // "none" (the default) or "bridge"
-	Egress      outside.List  `json:"-"`           // hosts that it may reach by name
-	ReadOnly    bool          `json:"-"`           // the root file system; default true
-	Runtime     string        `json:"runtime"`     // isolation runtime, by the engine's name for it
-	Concurrency int           `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
-	Budgets     Budgets       `json:"budgets"`
-	Recursion   int           `json:"recursion"`  // how often it may stand again on the path of calls to it
-	Retries     *int          `json:"retries"`    // under a server, after an attempt that failed for a reason that may pass; nil: not set
-	Warm        int           `json:"warm"`       // sandboxes that a server keeps started for its next runs; 0: as it is called
-	Transcript  *bool         `json:"transcript"` // what it asks models is kept; nil: not set
-	ModelCache  time.Duration `json:"-"`          // how long an answer of a model is given again to the same request; 0: never
-	Reuse       int           `json:"reuse"`      // runs that one container may serve under a server, one after the other; 0 and 1: one
+	Model       string       `json:"model"`
+	Models      []string     `json:"models"`
+	Temperature *float64     `json:"temperature"` // nil: not set; 0 is a temperature
+	MaxTokens   int64        `json:"max_tokens"`
+	Loop        Loop         `json:"loop"`
+	Limits      Limits       `json:"-"`
+	Network     string       `json:"network"`     // "none" (the default) or "bridge"
+	Egress      outside.List `json:"-"`           // hosts that it may reach by name
+	ReadOnly    bool         `json:"-"`           // the root file system; default true
+	Runtime     string       `json:"runtime"`     // isolation runtime, by the engine's name for it
+	Concurrency int          `json:"concurrency"` // runs at once under a server; 0 is no bound of its own
+	Budgets     Budgets      `json:"budgets"`
+	Recursion   int          `json:"recursion"` // how often it may stand again on the path of calls to it
+	// under a server, after an attempt that failed for a reason that may pass; nil: not set
+	Retries *int `json:"retries"`
+	// sandboxes that a server keeps started for its next runs; 0: as it is called
+	Warm       int   `json:"warm"`
+	Transcript *bool `json:"transcript"` // what it asks models is kept; nil: not set
+	// how long an answer of a model is given again to the same request; 0: never
+	ModelCache time.Duration `json:"-"`
+	// runs that one container may serve under a server, one after the other; 0 and 1: one
+	Reuse int `json:"reuse"`
 
 	Upstreams []string          `json:"upstreams"` // of the operator's that it may ask, by name
 	Secrets   map[string]string `json:"secrets"`   // names of secrets, by the variables in which its program gets them

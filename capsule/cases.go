@@ -50,7 +50,8 @@ type Expect struct {
 	Error    *ExpectError          `json:"error"`
 	ExitCode *int                  `json:"exit_code"`
 	Outcome  string                `json:"outcome"`
-	Path     []string              `json:"path"` // of a flow: its nodes in the order in which it goes through them; nil: any
+	// of a flow: its nodes in the order in which it goes through them; nil: any
+	Path []string `json:"path"`
 }
 
 // ExpectFile is what must be true of an output file.
@@ -74,7 +75,8 @@ var caseShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schem
 func (c *Capsule) Cases() ([]Case, error) {
 	src, err := openSource(c.Dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).
+			WithHint("make the directory readable")
 	}
 	defer src.close()
 	names, err := caseFiles(src)
@@ -113,7 +115,8 @@ func caseFiles(src source) ([]string, error) {
 		}
 	}
 	if len(names) > maxCases {
-		return nil, badTests(fmt.Sprintf("it holds more than %d cases", maxCases), "keep data files in a directory below it")
+		return nil, badTests(fmt.Sprintf("it holds more than %d cases", maxCases),
+			"keep data files in a directory below it")
 	}
 	return names, nil
 }
@@ -245,14 +248,16 @@ func (r *caseReader) models(file string, raw json.RawMessage) (answers json.RawM
 func (r *caseReader) file(caseFile, pointer, name string) string {
 	rel := path.Join(testsDir, name)
 	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(rel)) {
-		r.report(caseFile, pointer, "the file "+fault.Quote(name)+" lies outside the capsule", "put it below tests/ and name it from there")
+		r.report(caseFile, pointer, "the file "+fault.Quote(name)+" lies outside the capsule",
+			"put it below tests/ and name it from there")
 		return ""
 	}
 	err := r.source.check(rel)
 	var p *problem
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.report(caseFile, pointer, "there is no file "+fault.Quote(rel), "add it, or mend the name (relative to tests/)")
+		r.report(caseFile, pointer, "there is no file "+fault.Quote(rel),
+			"add it, or mend the name (relative to tests/)")
 	case errors.As(err, &p):
 		r.report(caseFile, pointer, fault.Quote(rel)+": "+p.message, p.hint)
 	}

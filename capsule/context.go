@@ -48,7 +48,8 @@ type entry struct {
 func (c *Capsule) Context() (*Context, error) {
 	src, err := openSource(c.Dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).
+			WithHint("make the directory readable")
 	}
 	defer src.close()
 	g, err := readIgnore(src)
@@ -85,7 +86,8 @@ func (x *Context) Files() []string {
 func (c *Capsule) Sends(name string) (bool, error) {
 	src, err := openSource(c.Dir)
 	if err != nil {
-		return false, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).WithHint("make the directory readable")
+		return false, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", c.Dir, safefs.Reason(err)).
+			WithHint("make the directory readable")
 	}
 	defer src.close()
 	g, err := readIgnore(src)
@@ -109,7 +111,8 @@ func (c *Capsule) Sends(name string) (bool, error) {
 func (x *Context) WriteTar(w io.Writer) error {
 	src, err := openSource(x.dir)
 	if err != nil {
-		return fault.Wrap(fault.Capsule, err, "the capsule's directory can't be read any more: %s", safefs.Reason(err)).WithHint("try again")
+		return fault.Wrap(fault.Capsule, err, "the capsule's directory can't be read any more: %s", safefs.Reason(err)).
+			WithHint("try again")
 	}
 	defer src.close()
 	sum := sha256.New()
@@ -141,7 +144,8 @@ type walker struct {
 func (w *walker) walk(dir string, parent verdict) error {
 	children, err := fs.ReadDir(w.source.root.FS(), dir)
 	if err != nil {
-		return badContext(dir, "it can't be read: "+safefs.Reason(err), "make it readable, or leave it out with .dockerignore")
+		return badContext(dir, "it can't be read: "+safefs.Reason(err),
+			"make it readable, or leave it out with .dockerignore")
 	}
 	for _, child := range children {
 		if err := w.visit(path.Join(dir, child.Name()), child, parent); err != nil {
@@ -181,7 +185,8 @@ func (w *walker) add(name string, d fs.DirEntry) error {
 	}
 	e, err := w.entry(name, d)
 	if err != nil {
-		return badContext(name, "it can't be read: "+safefs.Reason(err), "make it readable, or leave it out with .dockerignore")
+		return badContext(name, "it can't be read: "+safefs.Reason(err),
+			"make it readable, or leave it out with .dockerignore")
 	}
 	if !e.mode.IsRegular() && !e.mode.IsDir() && e.mode&fs.ModeSymlink == 0 {
 		return badContext(name, "it is "+kindOf(e.mode)+", which no image can hold", leaveOut)
@@ -189,10 +194,12 @@ func (w *walker) add(name string, d fs.DirEntry) error {
 	w.bytes += e.size
 	w.entries = append(w.entries, e)
 	if len(w.entries) > maxContextEntries {
-		return badContext(".", fmt.Sprintf("it holds more than %d files", maxContextEntries), "leave out what the image doesn't need with .dockerignore")
+		return badContext(".", fmt.Sprintf("it holds more than %d files", maxContextEntries),
+			"leave out what the image doesn't need with .dockerignore")
 	}
 	if w.bytes > maxContextBytes {
-		return badContext(".", "it holds more than "+quantity.SizeText(maxContextBytes), "leave out what the image doesn't need with .dockerignore")
+		return badContext(".", "it holds more than "+quantity.SizeText(maxContextBytes),
+			"leave out what the image doesn't need with .dockerignore")
 	}
 	return nil
 }

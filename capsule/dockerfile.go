@@ -172,7 +172,8 @@ func (d *Directory) checkDockerfile() dockerfile {
 
 var (
 	callsBridge    = lazyregexp.New(`(?m)^[^#\n]*\baod\.run\s*\(|^\s*from\s+aod\s+import\s+[^#\n]*\brun\b`)
-	definesExecute = lazyregexp.New(`(?m)^(async[ \t]+)?def[ \t]+execute[ \t]*\(|^execute[ \t]*=|^from[ \t]+\S+[ \t]+import[ \t]+[^#\n]*\bexecute\b`)
+	definesExecute = lazyregexp.New(`(?m)^(async[ \t]+)?def[ \t]+execute[ \t]*\(|^execute[ \t]*=|^from[ \t]+\S+[ ` +
+		`\t]+import[ \t]+[^#\n]*\bexecute\b`)
 )
 
 // checkProgram checks the bridge and the logic behind it, as far as they are asked for:
@@ -195,8 +196,10 @@ func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 			return
 		}
 	}
-	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict; or "+taskFile+", for an agent without code")
+	raw, ok = d.ReadFile(logic, "add it with a function: def execute(payload: dict) -> dict; or "+taskFile+
+		", for an agent without code")
 	if ok && !definesExecute().Match(raw) {
-		d.report(logic, 0, "it defines no function execute, which "+bridge+" calls", "add: def execute(payload: dict) -> dict")
+		d.report(logic, 0, "it defines no function execute, which "+bridge+" calls",
+			"add: def execute(payload: dict) -> dict")
 	}
 }

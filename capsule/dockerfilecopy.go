@@ -7,7 +7,10 @@ import (
 )
 
 // settings are the instructions that change no file of an image.
-var settings = []string{"CMD", "ENTRYPOINT", "ENV", "USER", "EXPOSE", "LABEL", "STOPSIGNAL", "HEALTHCHECK", "ARG", "MAINTAINER"}
+var settings = []string{
+	"CMD", "ENTRYPOINT", "ENV", "USER", "EXPOSE", "LABEL", "STOPSIGNAL", "HEALTHCHECK", "ARG",
+	"MAINTAINER",
+}
 
 // CopiedTo returns the directory of the image that the whole build context is copied to as
 // the last thing that the Dockerfile does with files, and with nothing done to the copies. ok

@@ -155,7 +155,9 @@ func mayFetch(text string) bool {
 			begins = upper
 		}
 	}
-	return begins == "" || slices.ContainsFunc(append(fetchingWords, onbuildWord), func(word string) bool { return strings.HasPrefix(word, begins) })
+	return begins == "" ||
+		slices.ContainsFunc(append(fetchingWords, onbuildWord),
+			func(word string) bool { return strings.HasPrefix(word, begins) })
 }
 
 var inlineFile = lazyregexp.New(`^<<-?(?:\w+|"\w+"|'\w+')$`)
@@ -184,7 +186,8 @@ func addSources(args string) []string {
 func mayBeRemote(source string) bool {
 	lower := strings.ToLower(source)
 	switch {
-	case strings.ContainsAny(source, ":\\\"'`"), strings.HasPrefix(lower, "github.com/"), strings.HasPrefix(lower, "git@"):
+	case strings.ContainsAny(source, ":\\\"'`"), strings.HasPrefix(lower, "github.com/"),
+		strings.HasPrefix(lower, "git@"):
 		return true
 	case strings.HasPrefix(source, "./"), strings.HasPrefix(source, "../"), strings.HasPrefix(source, "/"):
 		return false

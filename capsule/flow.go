@@ -19,8 +19,10 @@ const (
 // notInFlow are the keys of agent.yaml that have no meaning for a flow, with what to do
 // instead.
 var notInFlow = map[string]string{
-	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/transcript": "", "/model_cache": "",
-	"/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "", "/secrets": "",
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/transcript": "",
+	"/model_cache": "",
+	"/network":     "", "/read_only": "", "/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
+	"/secrets":       "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/log": "",
 	"/retries": "leave it out: nodes have `retry` in " + flow.FileName,
 }
@@ -35,13 +37,15 @@ func (u *units) checkFlow(file agentYAML, object map[string]any) {
 		}
 	}
 	if file.Recursion > 0 && file.Concurrency > 0 {
-		u.report("/concurrency", "concurrency: with recursion, a run of the flow could wait for its own caller to end", "leave one of the two out")
+		u.report("/concurrency", "concurrency: with recursion, a run of the flow could wait for its own caller to end",
+			"leave one of the two out")
 	}
 }
 
 // readFlow reads what belongs to a unit of KindFlow beside its agent.yaml.
 func readFlow(d *Directory, c *Capsule) {
-	d.Refuse("a flow has none", "remove it: nothing is built here, and to name a unit in "+flow.FileName+" grants the call",
+	d.Refuse("a flow has none", "remove it: nothing is built here, and to name a unit in "+flow.FileName+
+		" grants the call",
 		"Dockerfile", "Dockerfile.dockerignore", ".dockerignore", toolsFile, mcpFile, "run.py")
 	c.Contract = d.Contract()
 	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, flowTimeout)

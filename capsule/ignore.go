@@ -39,7 +39,8 @@ func readIgnore(src source) (ignore, error) {
 func parseIgnore(name string, raw []byte) (ignore, error) {
 	patterns, err := safefs.ParsePatterns(raw)
 	if err != nil {
-		return ignore{}, badContext(name, fault.Clip(err.Error(), fault.MaxQuoted), "write one short pattern a line: see Docker's manual of .dockerignore")
+		return ignore{}, badContext(name, fault.Clip(err.Error(), fault.MaxQuoted),
+			"write one short pattern a line: see Docker's manual of .dockerignore")
 	}
 	return ignore{patterns}, nil
 }
@@ -48,7 +49,9 @@ func parseIgnore(name string, raw []byte) (ignore, error) {
 func (g ignore) excludes(name string, parent verdict) (bool, verdict, error) {
 	out, own, err := g.Match(name, parent)
 	if err != nil {
-		return false, own, badContext(".dockerignore", "it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted), "see Docker's manual of .dockerignore")
+		return false, own, badContext(".dockerignore",
+			"it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted),
+			"see Docker's manual of .dockerignore")
 	}
 	return out && !alwaysSent[name], own, nil
 }

@@ -19,20 +19,24 @@ type Kind struct {
 	// sets c.Contract, and reports what is wrong.
 	Read func(d *Directory, c *Capsule)
 
-	settings  func(u *units, file agentYAML, object map[string]any) // checks what the schema can't; nil: nothing
-	elsewhere bool                                                  // there is no container: settings about one make no sense
-	longest   time.Duration                                         // of limits.timeout; 0: maxTimeout
-	noReuse   string                                                // why reuse has no effect; "": it has
+	settings func(u *units, file agentYAML, object map[string]any) // checks what the schema can't; nil: nothing
+	// there is no container: settings about one make no sense
+	elsewhere bool
+	longest   time.Duration // of limits.timeout; 0: maxTimeout
+	noReuse   string        // why reuse has no effect; "": it has
 }
 
 // kinds are those that there are, by their names.
 var kinds = map[string]Kind{
 	KindCapsule: {Name: KindCapsule, Read: readCapsule, settings: (*units).refuseOthers},
-	KindAU:      {Name: KindAU, Read: readAU, settings: (*units).refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
-	KindRemote:  {Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
-	KindMCP:     {Name: KindMCP, Read: readMCP, settings: (*units).checkMCP, noReuse: "each session has a server of its own"},
-	KindAgent:   {Name: KindAgent, Read: readWrapped, settings: (*units).checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
-	KindFlow:    {Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
+	KindAU: {Name: KindAU, Read: readAU, settings: (*units).
+		refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
+	KindRemote: {Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
+	KindMCP: {Name: KindMCP, Read: readMCP, settings: (*units).
+		checkMCP, noReuse: "each session has a server of its own"},
+	KindAgent: {Name: KindAgent, Read: readWrapped, settings: (*units).
+		checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
+	KindFlow: {Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
 }
 
 // readCapsule reads what makes a directory a capsule's.

@@ -26,7 +26,8 @@ func Load(dir string) (*Capsule, error) {
 	}
 	src, err := openSource(abs)
 	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).WithHint("make the directory readable")
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).
+			WithHint("make the directory readable")
 	}
 	defer src.close()
 
@@ -50,11 +51,14 @@ func existingDir(dir string) (string, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fault.New(fault.NotFound, "there is no directory %s", dir).WithHint("create a capsule with: aod init NAME")
+		return "", fault.New(fault.NotFound, "there is no directory %s", dir).
+			WithHint("create a capsule with: aod init NAME")
 	case err != nil:
-		return "", fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).WithHint("make the directory readable")
+		return "", fault.Wrap(fault.Capsule, err, "%s can't be read: %s", dir, safefs.Reason(err)).
+			WithHint("make the directory readable")
 	case !info.IsDir():
-		return "", fault.New(fault.Capsule, "%s is not a directory", dir).WithHint("name the directory that holds the capsule's Dockerfile")
+		return "", fault.New(fault.Capsule, "%s is not a directory", dir).
+			WithHint("name the directory that holds the capsule's Dockerfile")
 	}
 	return abs, nil
 }
@@ -73,7 +77,10 @@ func bounded(findings []fault.Finding) []fault.Finding {
 	if len(findings) <= maxFindings {
 		return findings
 	}
-	more := fault.Finding{Message: fmt.Sprintf("and %d more problems", len(findings)-maxFindings), Hint: "mend the first ones and look again"}
+	more := fault.Finding{
+		Message: fmt.Sprintf("and %d more problems", len(findings)-maxFindings),
+		Hint:    "mend the first ones and look again",
+	}
 	return append(findings[:maxFindings:maxFindings], more)
 }
 
@@ -89,7 +96,8 @@ func (d *Directory) Report(finding fault.Finding) { d.findings = append(d.findin
 
 // Contract reads schema.json. It returns nil where that isn't in order, which is reported.
 func (d *Directory) Contract() *contract.Contract {
-	raw, ok := d.ReadFile("schema.json", `add one: {"input": {"type": "object"}, "output": {"type": "object"}} takes and gives anything`)
+	raw, ok := d.ReadFile("schema.json",
+		`add one: {"input": {"type": "object"}, "output": {"type": "object"}} takes and gives anything`)
 	if !ok {
 		return nil
 	}

@@ -64,7 +64,10 @@ func checkMCP(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
 
 func mcpFindings(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
 	if _, err := strictjson.Decode(raw); err != nil {
-		at := fault.Finding{Line: 1, Message: "it is no JSON: " + err.Error(), Hint: "check the quotes, the commas and the brackets"}
+		at := fault.Finding{
+			Line: 1, Message: "it is no JSON: " + err.Error(),
+			Hint: "check the quotes, the commas and the brackets",
+		}
 		var broken *strictjson.Error
 		if errors.As(err, &broken) {
 			at.Line, at.Message = broken.Line, "it is no JSON: "+broken.Message()
@@ -73,7 +76,10 @@ func mcpFindings(raw []byte, tools []Tool, has func(string) bool) []fault.Findin
 	}
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
-		return []fault.Finding{{Message: "it is no JSON object", Hint: `write {"mcpServers": {"NAME": {"command": …}}}`}}
+		return []fault.Finding{{
+			Message: "it is no JSON object",
+			Hint:    `write {"mcpServers": {"NAME": {"command": …}}}`,
+		}}
 	}
 	servers, _ := object["mcpServers"].(map[string]any)
 	var known []fault.Finding
@@ -89,7 +95,8 @@ func checkServer(name string, entry any, tools []Tool, has func(string) bool) []
 	u := units{}
 	at := "/mcpServers/" + strictjson.Escape(name)
 	if len(name) > maxServerName || !serverName().MatchString(name) {
-		u.report(at, fault.Quote(name)+" is no name for a server", fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
+		u.report(at, fault.Quote(name)+" is no name for a server",
+			fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
 	}
 	object, _ := entry.(map[string]any)
 	s := decoded[mcpServer](object)
@@ -98,7 +105,9 @@ func checkServer(name string, entry any, tools []Tool, has func(string) bool) []
 			delete(object, key)
 		}
 		object["command"] = "url" // else it would be missed
-		u.report(at+"/url", "a sealed capsule reaches no server by a URL", "have the server's program in the image and name its command; or make it a unit of kind mcp, and grant it in tools.yaml")
+		u.report(at+"/url", "a sealed capsule reaches no server by a URL",
+			"have the server's program in the image and name its command; or make it a unit of kind mcp, and grant "+
+				"it in tools.yaml")
 	}
 	u.duration(at+"/timeout", object["timeout"], time.Millisecond, 168*time.Hour)
 	u.checkTexts(at, s, has)
@@ -119,10 +128,12 @@ func (u *units) checkTexts(at string, s mcpServer, has func(string) bool) {
 	for _, pointer := range slices.Sorted(maps.Keys(texts)) {
 		name := path.Clean(texts[pointer])
 		if strings.HasPrefix(name, "src/") && !strings.HasPrefix(pointer, at+"/env/") && !has(name) {
-			u.report(pointer, "there is no file "+fault.Quote(name), "add it, or mend the path: a server starts in the capsule's directory")
+			u.report(pointer, "there is no file "+fault.Quote(name),
+				"add it, or mend the path: a server starts in the capsule's directory")
 		}
 		if strings.Contains(texts[pointer], "${") {
-			u.report(pointer, "${…} stands for nothing here", "write the value itself; a server has the capsule's environment anyway")
+			u.report(pointer, "${…} stands for nothing here",
+				"write the value itself; a server has the capsule's environment anyway")
 		}
 	}
 }
@@ -136,7 +147,8 @@ func (u *units) checkEnv(at string, env map[string]string) {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00"):
 			u.report(pointer, fault.Quote(name)+" is no variable", "use a name without =, and texts without NUL")
 		case looksSecret(name, value):
-			u.report(pointer, "it looks like a secret, and whoever has the image can read it", "take it out: servers in a capsule have no network to use it in")
+			u.report(pointer, "it looks like a secret, and whoever has the image can read it",
+				"take it out: servers in a capsule have no network to use it in")
 		}
 	}
 }
@@ -149,9 +161,12 @@ func (u *units) checkToolNames(at, server string, listed []string, tools []Tool)
 		first, twice := seen[name]
 		switch {
 		case twice:
-			u.report(pointer, fmt.Sprintf("a model would have the tools %s and %s under one name", fault.Quote(listed[first]), fault.Quote(tool)), "list one of them")
+			u.report(pointer,
+				fmt.Sprintf("a model would have the tools %s and %s under one name", fault.Quote(listed[first]),
+					fault.Quote(tool)), "list one of them")
 		case len(name) > maxToolName:
-			u.report(pointer, fmt.Sprintf("a model would have it as %s, which is longer than %d", fault.Quote(name), maxToolName), "give the server a shorter name")
+			u.report(pointer, fmt.Sprintf("a model would have it as %s, which is longer than %d", fault.Quote(name),
+				maxToolName), "give the server a shorter name")
 		default:
 			seen[name] = i
 		}
@@ -159,7 +174,8 @@ func (u *units) checkToolNames(at, server string, listed []string, tools []Tool)
 	for _, tool := range tools {
 		_, taken := seen[tool.Name]
 		if taken || listed == nil && strings.HasPrefix(tool.Name, server+"__") {
-			u.report(at, "the tool "+fault.Quote(tool.Name)+" of "+toolsFile+" has, or may have, the name of one of this server", "give one of the two another name")
+			u.report(at, "the tool "+fault.Quote(tool.Name)+" of "+toolsFile+
+				" has, or may have, the name of one of this server", "give one of the two another name")
 		}
 	}
 }

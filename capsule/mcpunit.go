@@ -49,7 +49,8 @@ func readMCP(d *Directory, c *Capsule) {
 	c.dockerfile = d.checkDockerfile()
 	c.Contract, c.schema = mcpUnitContract(), mcpUnitSchema
 	c.Agent.Limits.Timeout = cmp.Or(c.Agent.Limits.Timeout, mcpSession)
-	d.Refuse("an MCP server has none", "remove it: the server tells its tools itself, and it calls nobody", contract.FileName, toolsFile)
+	d.Refuse("an MCP server has none", "remove it: the server tells its tools itself, and it calls nobody",
+		contract.FileName, toolsFile)
 }
 
 // mcp takes over what has the right form.
@@ -66,7 +67,8 @@ func (f *mcpYAML) mcp(u *units) *MCP {
 // refuseMCP finds an `mcp` where no server is.
 func (u *units) refuseMCP(object map[string]any) {
 	if _, given := object["mcp"]; given {
-		u.report("/mcp", "mcp is for units of the kind mcp", "add kind: mcp, or leave it out; servers of a capsule's own stand in mcp.json")
+		u.report("/mcp", "mcp is for units of the kind mcp",
+			"add kind: mcp, or leave it out; servers of a capsule's own stand in mcp.json")
 	}
 }
 
@@ -74,7 +76,10 @@ func (u *units) refuseMCP(object map[string]any) {
 func (u *units) checkMCP(file agentYAML, object map[string]any) {
 	u.refuseRemote(file, object)
 	u.refuseWrapped(object)
-	for _, pointer := range []string{"/model", "/models", "/temperature", "/max_tokens", "/loop", "/warm", "/reuse", "/retries", "/budgets", "/recursion"} {
+	for _, pointer := range []string{
+		"/model", "/models", "/temperature", "/max_tokens", "/loop", "/warm", "/reuse",
+		"/retries", "/budgets", "/recursion",
+	} {
 		if isSet(object, pointer) {
 			u.report(pointer, named(pointer, "it has no meaning for an MCP server"), "leave it out")
 		}
@@ -84,7 +89,8 @@ func (u *units) checkMCP(file agentYAML, object map[string]any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.MCP.Env)) {
 		if looksSecret(name, file.MCP.Env[name]) {
-			u.report("/mcp/env", "mcp.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
+			u.report("/mcp/env",
+				"mcp.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
 				"leave it out: a sealed server reaches nobody who would want a secret")
 		}
 	}

@@ -43,9 +43,11 @@ func (u *units) checkSecret(variable string) {
 	at := "/secrets/" + strictjson.Escape(variable)
 	switch {
 	case !secretVariable().MatchString(variable):
-		u.report(at, "secrets: "+fault.Quote(variable)+" can't be the name of a variable", "write {VARIABLE: name-of-the-secret}")
+		u.report(at, "secrets: "+fault.Quote(variable)+" can't be the name of a variable",
+			"write {VARIABLE: name-of-the-secret}")
 	case strings.HasPrefix(variable, "AOD_") || slices.Contains(notSecret, variable):
-		u.report(at, fmt.Sprintf("secrets: %s is no secret's variable", variable), "write one that the program reads its key from, such as API_KEY")
+		u.report(at, fmt.Sprintf("secrets: %s is no secret's variable", variable),
+			"write one that the program reads its key from, such as API_KEY")
 	}
 }
 
@@ -53,10 +55,13 @@ func (u *units) checkSecret(variable string) {
 func (u *units) checkStart(file agentYAML, kind Kind) {
 	switch {
 	case kind.Name == KindMCP:
-		u.report("/secrets", "secrets: an MCP server gets none", "have it ask the service through an upstream, which keeps the key outside")
+		u.report("/secrets", "secrets: an MCP server gets none",
+			"have it ask the service through an upstream, which keeps the key outside")
 	case kind.Name == KindAgent && file.Command != nil && file.Command.Protocol != "":
-		u.report("/secrets", "secrets: an agent that is talked with gets none", "have it ask the service through an upstream, which keeps the key outside")
+		u.report("/secrets", "secrets: an agent that is talked with gets none",
+			"have it ask the service through an upstream, which keeps the key outside")
 	case file.Runtime != "":
-		u.report("/secrets", "secrets: with an isolation runtime none can be given", "leave runtime out, or use an upstream, which keeps the key outside")
+		u.report("/secrets", "secrets: with an isolation runtime none can be given",
+			"leave runtime out, or use an upstream, which keeps the key outside")
 	}
 }

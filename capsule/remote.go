@@ -101,8 +101,10 @@ func readRemote(d *Directory, c *Capsule) {
 	if c.Contract = d.Contract(); c.Contract != nil && !c.Remote.IsA2A() {
 		for _, place := range append(c.Contract.Input.FilePlaces(), c.Contract.Output.FilePlaces()...) {
 			d.findings = append(d.findings, fault.Finding{
-				File: contract.FileName, Pointer: place, Message: "it is a file, and the agent HTTP contract carries none",
-				Hint: "give the content itself, or an address where the agent can get it; agents of the A2A protocol take files",
+				File: contract.FileName, Pointer: place,
+				Message: "it is a file, and the agent HTTP contract carries none",
+				Hint: "give the content itself, or an address where the agent can get it; agents of the A2A " +
+					"protocol take files",
 			})
 		}
 	}

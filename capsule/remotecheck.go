@@ -15,7 +15,8 @@ import (
 // notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
 // what to do instead.
 var notElsewhere = map[string]string{
-	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "", "/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "",
+	"/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/output": "", "/limits/log": "",
 	"/budgets": "leave it out: such a unit calls nobody", "/recursion": "leave it out: such a unit calls nobody",
 	"/secrets": "name the secret that the agent wants in remote.auth.secret",
@@ -57,7 +58,8 @@ func (u *units) checkRemote(file agentYAML, object map[string]any) {
 	u.refuseWrapped(object)
 	for _, pointer := range ofTheContract {
 		if file.Remote.isA2A() && isSet(object, pointer) {
-			u.report(pointer, named(pointer, "the A2A protocol has no such thing"), "leave it out: it belongs to protocol: agent-http")
+			u.report(pointer, named(pointer, "the A2A protocol has no such thing"),
+				"leave it out: it belongs to protocol: agent-http")
 		}
 	}
 	u.checkAddress(file.Remote)
@@ -93,19 +95,23 @@ func (u *units) checkAddress(r *remoteYAML) {
 		u.report("/remote/url", named("/remote/url", public.Msg), hint)
 	}
 	if r.PlainHTTP && !plain {
-		u.report("/remote/plain_http", "remote.plain_http: it has no meaning with https", "leave it out, or write the url with http://")
+		u.report("/remote/plain_http", "remote.plain_http: it has no meaning with https",
+			"leave it out, or write the url with http://")
 	}
 	if r.CAFile != "" && plain {
-		u.report("/remote/ca_file", "remote.ca_file: it has no meaning with http", "leave it out, or write the url with https://")
+		u.report("/remote/ca_file", "remote.ca_file: it has no meaning with http",
+			"leave it out, or write the url with https://")
 	}
 	if r.CAFile != "" && !fs.ValidPath(r.CAFile) {
-		u.report("/remote/ca_file", "remote.ca_file: "+fault.Quote(r.CAFile)+" is no file of the directory", "name a file in it, without ./ and ..")
+		u.report("/remote/ca_file", "remote.ca_file: "+fault.Quote(r.CAFile)+" is no file of the directory",
+			"name a file in it, without ./ and ..")
 	}
 }
 
 // ownHeaders are those that a request of ours has anyway, or that say how it travels.
 var ownHeaders = []string{
-	"Accept", "Connection", "Content-Length", "Content-Type", "Expect", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
+	"Accept", "Connection", "Content-Length", "Content-Type", "Expect", "Host", "Te", "Trailer", "Transfer-Encoding",
+	"Upgrade", "User-Agent",
 }
 
 func (u *units) checkAuth(r *remoteYAML) {
@@ -113,7 +119,8 @@ func (u *units) checkAuth(r *remoteYAML) {
 		return
 	}
 	if name := textproto.CanonicalMIMEHeaderKey(r.Auth.Header); slices.Contains(ownHeaders, name) {
-		u.report("/remote/auth/header", "remote.auth.header: "+name+" is a header that each request has for itself", "write Authorization, or one such as X-API-Key")
+		u.report("/remote/auth/header", "remote.auth.header: "+name+" is a header that each request has for itself",
+			"write Authorization, or one such as X-API-Key")
 	}
 	if r.PlainHTTP && strings.HasPrefix(r.URL, plainScheme) {
 		u.findings = append(u.findings, fault.Finding{

@@ -128,7 +128,11 @@ func unknownKeys(schema map[string]any, value any, pointer string) []fault.Findi
 			if sub := subschema(schema, key); sub != nil {
 				findings = append(findings, unknownKeys(sub, value[key], at)...)
 			} else if closed {
-				findings = append(findings, fault.Finding{Pointer: at, Message: "the key " + fault.Quote(key) + " is not known", Hint: keyHint(schema, key)})
+				findings = append(findings,
+					fault.Finding{
+						Pointer: at, Message: "the key " + fault.Quote(key) + " is not known",
+						Hint: keyHint(schema, key),
+					})
 				delete(value, key)
 			}
 		}

@@ -44,7 +44,10 @@ func (s source) read(name string, most int64) ([]byte, error) {
 		return nil, &problem{"it can't be read: " + safefs.Reason(err), ""}
 	}
 	if int64(len(raw)) > most {
-		return nil, &problem{fmt.Sprintf("it is larger than %s", quantity.SizeText(most)), "keep large data in a file of its own"}
+		return nil, &problem{
+			fmt.Sprintf("it is larger than %s", quantity.SizeText(most)),
+			"keep large data in a file of its own",
+		}
 	}
 	return raw, nil
 }
@@ -91,7 +94,10 @@ func (s source) checkParents(name string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return &problem{path.Base(name[:i]) + "/ is " + kindOf(info.Mode()) + ", not a directory", "put the directory itself there"}
+			return &problem{
+				path.Base(name[:i]) + "/ is " + kindOf(info.Mode()) + ", not a directory",
+				"put the directory itself there",
+			}
 		}
 	}
 	return nil

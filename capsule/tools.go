@@ -79,7 +79,10 @@ func toolsOf(doc *strictyaml.Document) ([]Tool, []fault.Finding) {
 func toolOf(entry any) (Tool, []fault.Finding) {
 	object, ok := entry.(map[string]any)
 	if !ok {
-		return Tool{}, []fault.Finding{{Message: "a tool must have keys with values", Hint: "write it as {name, capsule, tool, description, parameters}"}}
+		return Tool{}, []fault.Finding{{
+			Message: "a tool must have keys with values",
+			Hint:    "write it as {name, capsule, tool, description, parameters}",
+		}}
 	}
 	var u units
 	timeLimit := u.duration("/timeout", object["timeout"], time.Millisecond, 168*time.Hour)
@@ -97,14 +100,20 @@ func checkTarget(object map[string]any) []fault.Finding {
 	name, _ := target.(string)
 	switch {
 	case names && (target == nil || target == ""):
-		return []fault.Finding{{Pointer: "/capsule", Message: "the tool has no target: capsule is empty", Hint: "name the capsule that it calls, or leave capsule out for a function of your own"}}
+		return []fault.Finding{{
+			Pointer: "/capsule", Message: "the tool has no target: capsule is empty",
+			Hint: "name the capsule that it calls, or leave capsule out for a function of your own",
+		}}
 	case names && name != "":
 		return checkTargetName(name)
 	case names:
 		return nil
 	}
 	if _, one := object["tool"]; one {
-		return []fault.Finding{{Pointer: "/tool", Message: "tool: it has no meaning without capsule", Hint: "name the MCP server that has the tool in capsule"}}
+		return []fault.Finding{{
+			Pointer: "/tool", Message: "tool: it has no meaning without capsule",
+			Hint: "name the MCP server that has the tool in capsule",
+		}}
 	}
 	var lacks []string
 	for _, key := range []string{"description", "parameters"} {
@@ -128,7 +137,8 @@ func checkToolName(object map[string]any) []fault.Finding {
 		return nil
 	}
 	return []fault.Finding{{
-		Pointer: "/name", Message: "a tool can't be called " + finalAnswer + ": that is the tool with which a model answers", Hint: "give it another name",
+		Pointer: "/name", Message: "a tool can't be called " + finalAnswer +
+			": that is the tool with which a model answers", Hint: "give it another name",
 	}}
 }
 
@@ -149,11 +159,17 @@ func checkParameters(object map[string]any) []fault.Finding {
 	}
 	const at = "/parameters"
 	if parameters["type"] != "object" {
-		return []fault.Finding{{Pointer: at, Message: "the parameters are no JSON Schema of an object", Hint: "write {type: object, properties: {…}}"}}
+		return []fault.Finding{{
+			Pointer: at, Message: "the parameters are no JSON Schema of an object",
+			Hint: "write {type: object, properties: {…}}",
+		}}
 	}
 	raw, err := json.Marshal(parameters)
 	if err != nil {
-		return []fault.Finding{{Pointer: at, Message: "the parameters can't be written as JSON", Hint: "write a JSON Schema"}}
+		return []fault.Finding{{
+			Pointer: at, Message: "the parameters can't be written as JSON",
+			Hint: "write a JSON Schema",
+		}}
 	}
 	_, findings := contract.Compile(raw)
 	for i := range findings {
@@ -171,7 +187,8 @@ func duplicates(tools []Tool, doc *strictyaml.Document) []fault.Finding {
 		if taken && t.Name != "" {
 			findings = append(findings, fault.Finding{
 				File: doc.File, Line: doc.LineAt(pointer), Pointer: pointer,
-				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", fault.Quote(t.Name), line), Hint: "give it another name",
+				Message: fmt.Sprintf("the tool %s stands twice, first in line %d", fault.Quote(t.Name), line),
+				Hint:    "give it another name",
 			})
 			continue
 		}

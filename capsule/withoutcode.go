@@ -64,9 +64,11 @@ func (d *Directory) checkNames(file, text string, fields []string) {
 		switch {
 		case m[2] >= 0: // $$
 		case name == "":
-			d.report(file, line, "a $ stands for nothing", "write $$ for one that stands for itself, $name for a field of the input")
+			d.report(file, line, "a $ stands for nothing",
+				"write $$ for one that stands for itself, $name for a field of the input")
 		case !slices.Contains(fields, name):
-			d.report(file, line, fmt.Sprintf("$%s is no field of the input", fault.Clip(name, fault.MaxQuoted)), nameHint(name, fields))
+			d.report(file, line, fmt.Sprintf("$%s is no field of the input", fault.Clip(name, fault.MaxQuoted)),
+				nameHint(name, fields))
 		}
 	}
 }
@@ -96,7 +98,8 @@ func (d *Directory) checkFunctions(tools []Tool) {
 	if len(declared) == 0 {
 		return
 	}
-	raw, ok := d.ReadFile(codeFile, "add it with the functions that "+toolsFile+" declares, such as def "+functionName(declared[0].Name))
+	raw, ok := d.ReadFile(codeFile, "add it with the functions that "+toolsFile+" declares, such as def "+
+		functionName(declared[0].Name))
 	if !ok {
 		return
 	}
@@ -104,16 +107,19 @@ func (d *Directory) checkFunctions(tools []Tool) {
 	for _, tool := range declared {
 		name := functionName(tool.Name)
 		if other, twice := seen[name]; twice {
-			d.report(toolsFile, 0, fmt.Sprintf("the tools %s and %s are the same function %s", fault.Quote(other), fault.Quote(tool.Name), name), "give one of them another name")
+			d.report(toolsFile, 0, fmt.Sprintf("the tools %s and %s are the same function %s", fault.Quote(other),
+				fault.Quote(tool.Name), name), "give one of them another name")
 			continue
 		}
 		seen[name] = tool.Name
 		if name[0] >= '0' && name[0] <= '9' {
-			d.report(toolsFile, 0, fmt.Sprintf("the tool %s can't be a function: its name begins with a digit", fault.Quote(tool.Name)), "give it another name")
+			d.report(toolsFile, 0, fmt.Sprintf("the tool %s can't be a function: its name begins with a digit",
+				fault.Quote(tool.Name)), "give it another name")
 			continue
 		}
 		if !defines(raw, name) {
-			d.report(codeFile, 0, "it defines no function "+name+", which "+toolsFile+" declares", "add: def "+name+"(…)")
+			d.report(codeFile, 0, "it defines no function "+name+", which "+toolsFile+" declares",
+				"add: def "+name+"(…)")
 		}
 	}
 }

@@ -115,7 +115,10 @@ var errNotEvents = errors.New("it is no stream of ours")
 
 // eventLimits leave room for the name and the id of an event. The length of a stream isn't
 // bounded: it lasts as long as its run.
-var eventLimits = httpwire.EventLimits{Line: maxLine, Event: maxLine + 1<<10, Stream: math.MaxInt64, Whose: "the stream"}
+var eventLimits = httpwire.EventLimits{
+	Line: maxLine, Event: maxLine + 1<<10, Stream: math.MaxInt64,
+	Whose: "the stream",
+}
 
 // eventOf converts an event of a stream into an event of a run.
 func eventOf(told httpwire.Event) (api.Event, error) {

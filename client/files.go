@@ -39,7 +39,10 @@ func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer
 
 // download is file for a name that was checked.
 func (c *Client) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
-	d := download{client: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...), file: file, w: w, sum: sha256.New()}
+	d := download{
+		client: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...),
+		file: file, w: w, sum: sha256.New(),
+	}
 	retries := c.newRetrier()
 	for {
 		before := d.got
@@ -84,7 +87,8 @@ func (d *download) connection(ctx context.Context) error {
 	n, err := io.Copy(d, io.LimitReader(response.Body, missing))
 	switch {
 	case d.failed != nil:
-		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.file.Name).WithHint("is the disk full?")
+		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.file.Name).
+			WithHint("is the disk full?")
 	case err != nil:
 		return d.client.lost(ctx, err)
 	case n < missing:
@@ -146,6 +150,7 @@ func (d *download) check() error {
 }
 
 func (d *download) wrong(format string, args ...any) error {
-	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.file.Name, fmt.Sprintf(format, args...)).
+	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.file.Name,
+		fmt.Sprintf(format, args...)).
 		WithHint("try again; if it stays so, look at the server's disk")
 }

@@ -14,7 +14,8 @@ import (
 // Steps lists the steps of a flow's run in the order of their last changes. It requests pages
 // of them as they are wanted. After an error it yields no more.
 func (c *Client) Steps(ctx context.Context, id string) iter.Seq2[api.Step, error] {
-	return numbered(ctx, c, toRun(http.MethodGet, id, "steps"), 1000, func(p api.StepPage) ([]api.Step, *int64) { return p.Steps, p.Next })
+	return numbered(ctx, c, toRun(http.MethodGet, id, "steps"), 1000,
+		func(p api.StepPage) ([]api.Step, *int64) { return p.Steps, p.Next })
 }
 
 // Flow returns the graph of a flow's run as JSON, in the form of flow.yaml. A Conflict fault

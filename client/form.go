@@ -59,7 +59,9 @@ func (s Submission) texts() []field {
 
 // formOf makes a multipart body of texts, files, and the tar that a project writes, if it isn't nil,
 // and returns its media type. The body reads the files while it is read.
-func formOf(texts []field, files []InputFile, project func(io.Writer) error) (open formOpener, contentType string, err error) {
+func formOf(
+	texts []field, files []InputFile, project func(io.Writer) error,
+) (open formOpener, contentType string, err error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
 	for _, f := range texts {

@@ -8,7 +8,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// Prune removes finished runs with their files, or images that no unit needs. With DryRun it only reports what would go.
+// Prune removes finished runs with their files, or images that no unit needs. With DryRun it only reports what would
+// go.
 func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	options := struct {
 		OlderThan string `json:"older_than,omitempty"`

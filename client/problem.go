@@ -20,7 +20,8 @@ func (c *Client) refusal(response *http.Response) error {
 	}
 	refused := told.Fault()
 	if refused.Kind == fault.Unauthorized {
-		refused = refused.WithHint("name the file that holds this server's token with --token-file or AOD_TOKEN_FILE; " +
+		refused = refused.WithHint("name the file that holds this server's token with --token-file or " +
+			"AOD_TOKEN_FILE; " +
 			"`aod serve` keeps it in the file server/token of its data directory")
 	}
 	if checkID(told.Run) == nil {

@@ -104,7 +104,9 @@ func got[T any](ctx context.Context, c *Client, r request) (answer T, err error)
 // pages yields what is in the pages of a list, which it requests as they are wanted. A page says
 // where the next one begins, which goes into the parameter key; nil: it is the last one. After an
 // error there is no more.
-func pages[P, T any, K comparable](ctx context.Context, c *Client, r request, key string, of func(P) ([]T, *K)) iter.Seq2[T, error] {
+func pages[P, T any, K comparable](
+	ctx context.Context, c *Client, r request, key string, of func(P) ([]T, *K),
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		var at K
@@ -135,7 +137,9 @@ func pages[P, T any, K comparable](ctx context.Context, c *Client, r request, ke
 }
 
 // numbered is pages for a list whose pages begin after a number.
-func numbered[P, T any](ctx context.Context, c *Client, r request, most int, of func(P) ([]T, *int64)) iter.Seq2[T, error] {
+func numbered[P, T any](
+	ctx context.Context, c *Client, r request, most int, of func(P) ([]T, *int64),
+) iter.Seq2[T, error] {
 	if r.query == nil {
 		r.query = url.Values{}
 	}

@@ -16,13 +16,17 @@ import (
 // PutSchedule makes a schedule, or gives one another specification, and reports whether it is new.
 // Each of its runs gets the files, which are sent as those of a Submission; without files it has
 // none, whatever it had before.
-func (c *Client) PutSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
+func (c *Client) PutSchedule(
+	ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile,
+) (schedule api.Schedule, created bool, err error) {
 	return c.putSchedule(ctx, toSchedule(http.MethodPut, name), spec, files)
 }
 
 // AddSchedule is PutSchedule for a schedule that must be new: where another has the name, that one
 // stays as it is, and the error is an Exists fault. One that is just the same is no other one.
-func (c *Client) AddSchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
+func (c *Client) AddSchedule(
+	ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile,
+) (schedule api.Schedule, created bool, err error) {
 	r := toSchedule(http.MethodPut, name)
 	r.header["If-None-Match"] = "*"
 	return c.putSchedule(ctx, r, spec, files)
@@ -30,7 +34,9 @@ func (c *Client) AddSchedule(ctx context.Context, name string, spec api.Schedule
 
 // TrySchedule says what PutSchedule would do, or returns the error that it would have. Nothing is
 // changed.
-func (c *Client) TrySchedule(ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile) (would api.PlannedSchedule, err error) {
+func (c *Client) TrySchedule(
+	ctx context.Context, name string, spec api.ScheduleSpec, files []InputFile,
+) (would api.PlannedSchedule, err error) {
 	r, err := withSchedule(toSchedule(http.MethodPut, name), spec, files)
 	if err != nil {
 		return would, err
@@ -39,7 +45,9 @@ func (c *Client) TrySchedule(ctx context.Context, name string, spec api.Schedule
 	return got[api.PlannedSchedule](ctx, c, r)
 }
 
-func (c *Client) putSchedule(ctx context.Context, r request, spec api.ScheduleSpec, files []InputFile) (schedule api.Schedule, created bool, err error) {
+func (c *Client) putSchedule(
+	ctx context.Context, r request, spec api.ScheduleSpec, files []InputFile,
+) (schedule api.Schedule, created bool, err error) {
 	if r, err = withSchedule(r, spec, files); err != nil {
 		return schedule, false, err
 	}
@@ -108,10 +116,12 @@ func (c *Client) times(ctx context.Context, r request, n int) ([]time.Time, erro
 // Schedules lists schedules, the newest first. It requests pages of them as they are wanted. After
 // an error it yields no more.
 func (c *Client) Schedules(ctx context.Context) iter.Seq2[api.Schedule, error] {
-	return numbered(ctx, c, to(http.MethodGet, "schedules"), 1000, func(p api.SchedulePage) ([]api.Schedule, *int64) { return p.Schedules, p.Next })
+	return numbered(ctx, c, to(http.MethodGet, "schedules"), 1000,
+		func(p api.SchedulePage) ([]api.Schedule, *int64) { return p.Schedules, p.Next })
 }
 
 // Occurrences lists the history of a schedule, the youngest first, as Schedules does.
 func (c *Client) Occurrences(ctx context.Context, name string) iter.Seq2[api.Occurrence, error] {
-	return numbered(ctx, c, toSchedule(http.MethodGet, name, "occurrences"), 1000, func(p api.OccurrencePage) ([]api.Occurrence, *int64) { return p.Occurrences, p.Next })
+	return numbered(ctx, c, toSchedule(http.MethodGet, name, "occurrences"), 1000,
+		func(p api.OccurrencePage) ([]api.Occurrence, *int64) { return p.Occurrences, p.Next })
 }

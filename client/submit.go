@@ -87,7 +87,10 @@ func keyOr(key string) string {
 }
 
 func (s Submission) json() api.Submission {
-	document := api.Submission{Unit: s.Unit, Session: s.Session, Input: s.Input, Metadata: s.Metadata, Unattended: s.Unattended, Context: s.Context, Env: s.Env, Dir: s.Dir}
+	document := api.Submission{
+		Unit: s.Unit, Session: s.Session, Input: s.Input, Metadata: s.Metadata,
+		Unattended: s.Unattended, Context: s.Context, Env: s.Env, Dir: s.Dir,
+	}
 	if len(s.Input) == 0 {
 		document.Input = json.RawMessage("{}")
 	}

@@ -52,7 +52,8 @@ func (c *Client) UnitVersions(ctx context.Context, name string) ([]api.UnitVersi
 // RollbackUnit makes a version that the server keeps the current one of an uploaded unit. It
 // returns when its image is there.
 func (c *Client) RollbackUnit(ctx context.Context, name, version string) (api.Unit, error) {
-	return got[api.Unit](ctx, c, toUnit(http.MethodPost, name, "rollback").with(map[string]string{"version": version}).unhurried())
+	return got[api.Unit](ctx, c, toUnit(http.MethodPost, name, "rollback").with(map[string]string{"version": version}).
+		unhurried())
 }
 
 // Schema returns the schema.json of a unit unchanged.

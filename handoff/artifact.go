@@ -44,8 +44,10 @@ func readArtifact(w http.ResponseWriter, r *http.Request) (told api.ArtifactEven
 	var text, file *string
 	var part api.Part
 	err = errors.Join(f.Only("id", "name", "text", "data", "file", "media_type", "append", "last"),
-		httpwire.Take(f, "id", &told.ID), httpwire.Take(f, "name", &told.Name), httpwire.Take(f, "text", &text), httpwire.Take(f, "file", &file),
-		httpwire.Take(f, "media_type", &part.MediaType), httpwire.Take(f, "append", &told.Append), httpwire.Take(f, "last", &told.Last))
+		httpwire.Take(f, "id", &told.ID), httpwire.Take(f, "name", &told.Name), httpwire.Take(f, "text", &text),
+		httpwire.Take(f, "file", &file),
+		httpwire.Take(f, "media_type", &part.MediaType), httpwire.Take(f, "append", &told.Append),
+		httpwire.Take(f, "last", &told.Last))
 	if err != nil {
 		return told, err
 	}
@@ -78,5 +80,6 @@ func artifactParts(part api.Part, text, file *string, data json.RawMessage) ([]a
 	case 1:
 		return []api.Part{part}, nil
 	}
-	return nil, fault.New(fault.Input, "the request has several of text, data and file").WithHint("send each for itself, with append")
+	return nil, fault.New(fault.Input, "the request has several of text, data and file").
+		WithHint("send each for itself, with append")
 }

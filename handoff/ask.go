@@ -55,7 +55,8 @@ const (
 )
 
 // textForm is the form of an answer that is a text.
-const textForm = `{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`
+const textForm = `{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],` +
+	`"additionalProperties":false}`
 
 // askAnswer is the answer to POST /ask.
 type askAnswer struct {
@@ -101,7 +102,8 @@ func (h *Handler) readQuestion(w http.ResponseWriter, r *http.Request) (asked as
 	asked.Kind, asked.Timeout = api.QuestionInput, questionTime
 	var timeout string
 	err = errors.Join(f.Only("text", "kind", "options", "schema", "timeout"), httpwire.Take(f, "text", &asked.Text),
-		httpwire.Take(f, "kind", &asked.Kind), httpwire.Take(f, "options", &asked.Options), httpwire.Take(f, "timeout", &timeout))
+		httpwire.Take(f, "kind", &asked.Kind), httpwire.Take(f, "options", &asked.Options),
+		httpwire.Take(f, "timeout", &timeout))
 	if err != nil {
 		return asked, err
 	}
@@ -120,11 +122,14 @@ func (h *Handler) readQuestion(w http.ResponseWriter, r *http.Request) (asked as
 func (q askedFor) check() error {
 	switch {
 	case q.Text == "" || len(q.Text) > maxQuestion:
-		return fault.New(fault.Input, "the text of the question has %d bytes", len(q.Text)).WithHint("write 1 to %d", maxQuestion)
+		return fault.New(fault.Input, "the text of the question has %d bytes", len(q.Text)).
+			WithHint("write 1 to %d", maxQuestion)
 	case !slices.Contains([]api.QuestionKind{api.QuestionInput, api.QuestionApproval, api.QuestionAuth}, q.Kind):
-		return fault.New(fault.Input, "there is no kind of question %s", fault.Quote(string(q.Kind))).WithHint("kind is input, approval or auth")
+		return fault.New(fault.Input, "there is no kind of question %s", fault.Quote(string(q.Kind))).
+			WithHint("kind is input, approval or auth")
 	case q.Timeout > maxQuestionTime:
-		return fault.New(fault.Input, "the question would be open for %v", q.Timeout).WithHint("a timeout is at most %v", maxQuestionTime)
+		return fault.New(fault.Input, "the question would be open for %v", q.Timeout).
+			WithHint("a timeout is at most %v", maxQuestionTime)
 	}
 	if err := checkOptions(q.Options); err != nil {
 		return err
@@ -134,10 +139,12 @@ func (q askedFor) check() error {
 
 func checkOptions(options []string) error {
 	if len(options) > maxOptions {
-		return fault.New(fault.Input, "the question has %d options", len(options)).WithHint("give at most %d", maxOptions)
+		return fault.New(fault.Input, "the question has %d options", len(options)).
+			WithHint("give at most %d", maxOptions)
 	}
 	for i, option := range options {
-		if option == "" || len(option) > maxOption || fault.OneLine(option) != option || slices.Contains(options[:i], option) {
+		if option == "" || len(option) > maxOption || fault.OneLine(option) != option ||
+			slices.Contains(options[:i], option) {
 			return fault.New(fault.Input, "the option with number %d can't be chosen", i+1).
 				WithHint("each is another line of 1 to %d bytes", maxOption)
 		}
@@ -151,13 +158,15 @@ func checkForm(schema json.RawMessage) error {
 		return nil
 	}
 	if len(schema) > maxSchema {
-		return fault.New(fault.TooLarge, "the schema of the answer has %d bytes; %d are allowed", len(schema), maxSchema)
+		return fault.New(fault.TooLarge, "the schema of the answer has %d bytes; %d are allowed", len(schema),
+			maxSchema)
 	}
 	var top struct {
 		Type any `json:"type"`
 	}
 	if json.Unmarshal(schema, &top) != nil || top.Type != "object" {
-		return fault.New(fault.Input, "the schema is none of an object").WithHint(`"schema" is {"type": "object", "properties": {…}}`)
+		return fault.New(fault.Input, "the schema is none of an object").
+			WithHint(`"schema" is {"type": "object", "properties": {…}}`)
 	}
 	if compiled, findings := contract.Compile(schema); compiled == nil {
 		return fault.New(fault.Input, "the schema of the answer is not valid").WithFindings(findings)

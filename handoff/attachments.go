@@ -27,7 +27,9 @@ type attachments struct {
 
 // attachmentsOf lists the files that the arguments name, and returns the arguments with the
 // clean names.
-func (b *Broker) attachmentsOf(unit *Unit, asked Request, args contract.Payload) (attachments, contract.Payload, error) {
+func (b *Broker) attachmentsOf(
+	unit *Unit, asked Request, args contract.Payload,
+) (attachments, contract.Payload, error) {
 	found, clean, err := unit.Contract.Input.CleanFiles(args, contract.StageOutgoing)
 	if err != nil {
 		return attachments{}, args, err
@@ -48,12 +50,15 @@ func (b *Broker) attachmentsOf(unit *Unit, asked Request, args contract.Payload)
 
 // addCustomary adds the files in `file` and `files` that the contract doesn't declare: those
 // that the request has or that are written with their directory, and those that are there.
-func (b *Broker) addCustomary(files *attachments, declared []contract.FileRef, asked Request, args contract.Payload) (contract.Payload, error) {
+func (b *Broker) addCustomary(
+	files *attachments, declared []contract.FileRef, asked Request, args contract.Payload,
+) (contract.Payload, error) {
 	var sure []contract.FileRef
 	var maybe []reference
 	for _, ref := range contract.CustomaryFiles(args, contract.StageOutgoing) {
 		switch {
-		case slices.ContainsFunc(declared, func(d contract.FileRef) bool { return d.Pointer == ref.Pointer }) || ref.Err != nil:
+		case slices.ContainsFunc(declared, func(d contract.FileRef) bool { return d.Pointer == ref.Pointer }) ||
+			ref.Err != nil:
 		case asked.names(ref) || inOutgoing(ref.Text):
 			sure = append(sure, ref)
 		case ref.Text == ref.Name && b.caller.Outgoing != "":
@@ -104,7 +109,8 @@ func (a *attachments) remember(ref reference, limit int) error {
 	same, known := a.known[ref.name]
 	switch {
 	case known && (same.source != ref.source || same.given != ref.given):
-		a.wrong.add(ref.pointer, fault.New(fault.Input, "two files are to have the name %s", quote(ref.name)).WithHint("rename one"))
+		a.wrong.add(ref.pointer, fault.New(fault.Input, "two files are to have the name %s", quote(ref.name)).
+			WithHint("rename one"))
 		return nil
 	case known:
 		return nil

@@ -33,7 +33,8 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) (contract.P
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(httpwire.NewBody(http.MaxBytesReader(w, r.Body, limit), limit))
 	if fault.Is(err, fault.TooLarge) {
-		err = refuse(RuleSize, fault.Public(err).WithHint("put large data in a file and declare the field with format file_path"))
+		err = refuse(RuleSize, fault.Public(err).
+			WithHint("put large data in a file and declare the field with format file_path"))
 	}
 	return raw, err
 }

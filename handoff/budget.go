@@ -30,8 +30,10 @@ func (calls) PerCall() int64 { return 1 }
 // Check implements Budget. Its refusals have the rule RuleCalls and the kind Busy.
 func (calls) Check(step Step, limits Limits, total int64) error {
 	if budget := step.Budgets.Calls; budget > 0 && total > int64(budget) {
-		return refuse(RuleCalls, fault.New(fault.Busy, "the %d calls that %s may make, with all that it calls, are spent", budget, quote(step.Unit)).
-			WithHint("raise budgets.calls in the agent.yaml of %s, or call less", quote(step.Unit)))
+		return refuse(RuleCalls,
+			fault.New(fault.Busy, "the %d calls that %s may make, with all that it calls, are spent", budget,
+				quote(step.Unit)).
+				WithHint("raise budgets.calls in the agent.yaml of %s, or call less", quote(step.Unit)))
 	}
 	most, what := limits.withDefaults().Calls, "a tree of runs"
 	if step.Flow {

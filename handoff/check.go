@@ -32,15 +32,19 @@ func (b *Broker) checkGrant(target string) error {
 		return nil
 	}
 	if path := b.caller.Path; path[len(path)-1].Flow {
-		return refuse(RuleGrant, fault.New(fault.Forbidden, "the flow %s may not call %s", quote(b.caller.Unit), quote(target)).
-			WithHint("name the unit in its flow.yaml; the operator can forbid it all the same (unit.%s.may_not_call)", b.caller.Unit))
+		return refuse(RuleGrant, fault.New(fault.Forbidden, "the flow %s may not call %s", quote(b.caller.Unit),
+			quote(target)).
+			WithHint("name the unit in its flow.yaml; the operator can forbid it all the same (unit.%s.may_not_call)",
+				b.caller.Unit))
 	}
 	name := "NAME"
 	if api.CheckUnitName(target) == nil {
 		name = target
 	}
-	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff", quote(b.caller.Unit), quote(target)).
-		WithHint("add {name: …, capsule: %s} to tools.yaml, or let the operator allow it (--may-call %s, or unit.%s.may_call of a server); GET /capsules lists what may be called",
+	return refuse(RuleGrant, fault.New(fault.Forbidden, "%s may not call %s: its tools.yaml grants no such handoff",
+		quote(b.caller.Unit), quote(target)).
+		WithHint("add {name: …, capsule: %s} to tools.yaml, or let the operator allow it (--may-call %s, or "+
+			"unit.%s.may_call of a server); GET /capsules lists what may be called",
 			name, name, b.caller.Unit))
 }
 
@@ -57,21 +61,26 @@ func (b *Broker) checkCycle(unit *Unit) error {
 	if stands <= allowed {
 		return nil
 	}
-	return refuse(RuleCycle, fault.New(fault.Conflict, "%s stands on the path of calls that leads here already, and its recursion is %d", quote(unit.Name), allowed).
-		WithHint("break the circle, or write recursion: %d into its agent.yaml", stands))
+	return refuse(RuleCycle,
+		fault.New(fault.Conflict, "%s stands on the path of calls that leads here already, and its recursion is %d",
+			quote(unit.Name), allowed).
+			WithHint("break the circle, or write recursion: %d into its agent.yaml", stands))
 }
 
 // checkDepth refuses a call that lies deeper than the operator or a run on the path allows.
 func (b *Broker) checkDepth(*Unit) error {
 	depth := b.caller.depth() + 1
 	if depth > b.limits.Depth {
-		return refuse(RuleDepth, fault.New(fault.Conflict, "calls may nest %d deep, and this would be one more", b.limits.Depth).
+		return refuse(RuleDepth, fault.New(fault.Conflict, "calls may nest %d deep, and this would be one more",
+			b.limits.Depth).
 			WithHint("call from further up; whoever runs this server can raise its limit of depth"))
 	}
 	for i, step := range b.caller.Path {
 		if budget := step.Budgets.Depth; budget > 0 && depth-i > budget {
-			return refuse(RuleDepth, fault.New(fault.Conflict, "calls below %s may nest %d deep, and this would be one more", quote(step.Unit), budget).
-				WithHint("raise budgets.depth in the agent.yaml of %s, or call from further up", quote(step.Unit)))
+			return refuse(RuleDepth,
+				fault.New(fault.Conflict, "calls below %s may nest %d deep, and this would be one more",
+					quote(step.Unit), budget).
+					WithHint("raise budgets.depth in the agent.yaml of %s, or call from further up", quote(step.Unit)))
 		}
 	}
 	return nil
@@ -82,8 +91,9 @@ func (b *Broker) checkDeadline(*Unit) error {
 	if b.caller.Deadline.IsZero() || time.Now().Before(b.caller.Deadline) {
 		return nil
 	}
-	return refuse(RuleDeadline, fault.New(fault.Deadline, "the time of %s is up, so that nothing can be called any more", quote(b.caller.Unit)).
-		WithHint("call earlier, or raise limits.timeout in its agent.yaml"))
+	return refuse(RuleDeadline,
+		fault.New(fault.Deadline, "the time of %s is up, so that nothing can be called any more", quote(b.caller.Unit)).
+			WithHint("call earlier, or raise limits.timeout in its agent.yaml"))
 }
 
 // arguments decodes the arguments and checks them against the callee's contract.

@@ -156,7 +156,8 @@ func (d *Dispatcher) wait(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case d.slots <- struct{}{}:
 		default:
-			return fault.Wrap(fault.Unavailable, errUnassigned, "%d requests of this sandbox wait already", maxWaiting).WithHint("one is enough")
+			return fault.Wrap(fault.Unavailable, errUnassigned, "%d requests of this sandbox wait already", maxWaiting).
+				WithHint("one is enough")
 		}
 		d.ask()
 		run = d.await(r.Context(), next)

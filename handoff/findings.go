@@ -28,7 +28,8 @@ func (f *findings) fault() error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.list[:min(len(f.list), contract.MaxFindings)], func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	slices.SortStableFunc(f.list[:min(len(f.list), contract.MaxFindings)],
+		func(a, b fault.Finding) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return fault.New(fault.Input, "the arguments name files that can't be handed over").
 		WithHint("%s", f.hint).WithFindings(f.list)
 }

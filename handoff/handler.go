@@ -73,7 +73,8 @@ func (h *Handler) Warnings() []string {
 		if last.Hint != "" {
 			why += " (" + last.Hint + ")"
 		}
-		warnings = append(warnings, fmt.Sprintf("every call that it made was refused (%d): %s", calls, fault.OneLine(why)))
+		warnings = append(warnings,
+			fmt.Sprintf("every call that it made was refused (%d): %s", calls, fault.OneLine(why)))
 	}
 	return warnings
 }

@@ -27,7 +27,8 @@ func (h *Handler) postHandoff(w http.ResponseWriter, r *http.Request) error {
 	id, err := h.broker.StartRead(r.Context(), func() (asked Request, err error) {
 		asked, foreign, unreadable = h.readRequest(w, r)
 		if asked.Recall = recall; recall && asked.Key == "" && unreadable == nil {
-			unreadable = fault.New(fault.BadRequest, "a call can't be recalled without a key").WithHint("send the header Idempotency-Key")
+			unreadable = fault.New(fault.BadRequest, "a call can't be recalled without a key").
+				WithHint("send the header Idempotency-Key")
 		}
 		return asked, unreadable
 	})

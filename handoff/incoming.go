@@ -48,7 +48,8 @@ func deliveryFault(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, withoutName(err), "the callee's files can't be put into %s", contract.StageIncoming).
+	return fault.Wrap(fault.Unavailable, withoutName(err), "the callee's files can't be put into %s",
+		contract.StageIncoming).
 		WithHint("the call itself is done: ask again for its result")
 }
 

@@ -60,7 +60,8 @@ func (h *Handler) postResult(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.NotFound, "results are not taken here").WithHint("write the result to /io/output.json")
 	}
 	if h.caller().Remaining > 0 && !h.Asked() { // the result is that of the run before
-		return fault.New(fault.Conflict, "the program has not asked for this run yet").WithHint("GET /invocation comes first")
+		return fault.New(fault.Conflict, "the program has not asked for this run yet").
+			WithHint("GET /invocation comes first")
 	}
 	unlock, err := h.result.lock(r.Context())
 	if err != nil {

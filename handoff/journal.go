@@ -54,7 +54,8 @@ func (j journal) write(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode journal: %w", err)
 	}
-	if err := safefs.Replace(filepath.Join(j.dir, name), raw, safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+	if err := safefs.Replace(filepath.Join(j.dir, name), raw,
+		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil

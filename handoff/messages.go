@@ -32,7 +32,8 @@ func (h *Handler) getMessages(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case len(found) == 0 && r.Context().Err() != nil:
-		return fault.New(fault.Unavailable, "the server ends before there is a message").WithHint("ask again soon, for what comes after the last one")
+		return fault.New(fault.Unavailable, "the server ends before there is a message").
+			WithHint("ask again soon, for what comes after the last one")
 	case found == nil:
 		found = []api.HeardMessage{}
 	}
@@ -47,7 +48,8 @@ func messagesOf(r *http.Request) (after int64, wait time.Duration, err error) {
 	}
 	if text := values.Get("after"); text != "" {
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-			return 0, 0, fault.New(fault.BadRequest, `the query parameter "after" is not valid`).WithHint("it is the number of a message, n")
+			return 0, 0, fault.New(fault.BadRequest, `the query parameter "after" is not valid`).
+				WithHint("it is the number of a message, n")
 		}
 	}
 	text := values.Get("wait")

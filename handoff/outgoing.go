@@ -37,8 +37,9 @@ func (b *Broker) open(ctx context.Context, a attachments) (files []File, err err
 		case err != nil:
 			return files, err
 		case left < 0:
-			return files, refuse(RuleSize, fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", b.limits.FileBytes).
-				WithHint("hand over less in one call; whoever runs this server can raise its limit of files"))
+			return files, refuse(RuleSize,
+				fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", b.limits.FileBytes).
+					WithHint("hand over less in one call; whoever runs this server can raise its limit of files"))
 		}
 	}
 	return files, a.wrong.fault()
@@ -59,7 +60,8 @@ func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, le
 	}
 	if root, err = openDir(dir); err != nil {
 		done()
-		return nil, nil, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made", contract.StageOutgoing).
+		return nil, nil, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made",
+			contract.StageOutgoing).
 			WithHint("leave the directories of /io where they are")
 	}
 	return root, func() { _ = root.Close(); done() }, nil // read only
@@ -89,7 +91,8 @@ func givenFile(ref reference) (File, error) {
 		return File{}, fmt.Errorf("a file that was given: %w", withoutName(err))
 	}
 	if !info.Mode().IsRegular() {
-		return File{}, fault.New(fault.Input, "names file %s, which is %s, not a regular file", quote(ref.name), safefs.Describe(info.Mode())).
+		return File{}, fault.New(fault.Input, "names file %s, which is %s, not a regular file", quote(ref.name),
+			safefs.Describe(info.Mode())).
 			WithHint("give a regular file with the same content")
 	}
 	return File{Name: ref.name, Open: ref.given, Size: info.Size(), given: true}, nil
@@ -128,7 +131,8 @@ func openFile(root *os.Root, source, name string, s stage) (File, error) {
 		return File{}, fault.New(fault.Input, "names file %s, which can't be read", quote(source)).
 			WithHint("check its permissions and those of its directory")
 	}
-	return File{}, fault.Wrap(fault.Unavailable, withoutName(err), "a file of the %s can't be opened", s.of).WithHint("try again later")
+	return File{}, fault.Wrap(fault.Unavailable, withoutName(err), "a file of the %s can't be opened", s.of).
+		WithHint("try again later")
 }
 
 // describe says what is in the place of a file of the call.

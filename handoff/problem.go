@@ -22,7 +22,8 @@ var errMethod = errors.New("method not allowed")
 
 // answer is the one place where an error becomes an answer.
 func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
-	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) { // for whatever reason the server ends
+	// for whatever reason the server ends
+	if cause := context.Cause(r.Context()); cause != nil && errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	p := ProblemOf(err)

@@ -34,17 +34,20 @@ func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
 	}
 	var p Progress
 	err = errors.Join(f.Only("percent", "step", "message"),
-		httpwire.Take(f, "percent", &p.Percent), httpwire.Take(f, "step", &p.Step), httpwire.Take(f, "message", &p.Message))
+		httpwire.Take(f, "percent", &p.Percent), httpwire.Take(f, "step", &p.Step),
+		httpwire.Take(f, "message", &p.Message))
 	if err != nil {
 		return Progress{}, err
 	}
 	if !p.isValid() {
-		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").WithHint("leave it out where it isn't known")
+		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").
+			WithHint("leave it out where it isn't known")
 	}
 	for _, text := range []*string{&p.Step, &p.Message} {
 		if len(*text) > maxProgressText {
-			return Progress{}, refuse(RuleSize, fault.New(fault.TooLarge, "a text of the progress has more than %d bytes", maxProgressText).
-				WithHint("write what is long to stdout"))
+			return Progress{}, refuse(RuleSize,
+				fault.New(fault.TooLarge, "a text of the progress has more than %d bytes", maxProgressText).
+					WithHint("write what is long to stdout"))
 		}
 		*text = fault.OneLine(*text)
 	}

@@ -25,7 +25,8 @@ func recallIn(values url.Values) (recall bool, err error) {
 	case "true":
 		return true, nil
 	}
-	return false, fault.New(fault.BadRequest, `the query parameter "recall" is not valid`).WithHint("it is true or false")
+	return false, fault.New(fault.BadRequest, `the query parameter "recall" is not valid`).
+		WithHint("it is true or false")
 }
 
 // queryOf returns the parameters of the address, each of which is known and there once.
@@ -36,7 +37,8 @@ func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) || len(given) > 1 {
-			return nil, fault.New(fault.BadRequest, "the address has a query parameter that is not known, or one twice").
+			return nil, fault.New(fault.BadRequest,
+				"the address has a query parameter that is not known, or one twice").
 				WithHint("what it can have: %s", strings.Join(known, ", "))
 		}
 	}
@@ -65,7 +67,8 @@ func waitIn(values url.Values, fallback wait) (wait, error) {
 func handoffID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !httpwire.IsRunID(id) {
-		return "", fault.New(fault.NotFound, "there is no handoff of this id").WithHint("POST /handoff answers with one")
+		return "", fault.New(fault.NotFound, "there is no handoff of this id").
+			WithHint("POST /handoff answers with one")
 	}
 	return id, nil
 }

@@ -41,7 +41,8 @@ func requestOf(f httpwire.Fields) (Request, error) {
 		return Request{}, err
 	}
 	if asked.Target == "" {
-		return Request{}, fault.New(fault.BadRequest, "the request names no target").WithHint(`set "target"; GET /capsules lists them`)
+		return Request{}, fault.New(fault.BadRequest, "the request names no target").
+			WithHint(`set "target"; GET /capsules lists them`)
 	}
 	if string(asked.Args) == "null" {
 		asked.Args = nil

@@ -19,14 +19,17 @@ type Artifact struct {
 func (b *Broker) openOutput(name string) (File, error) {
 	switch {
 	case b.caller.Transfer != nil:
-		return File{}, fault.New(fault.Unsupported, "files can't be shown before the end of a run whose engine is on another machine").
+		return File{}, fault.New(fault.Unsupported,
+			"files can't be shown before the end of a run whose engine is on another machine").
 			WithHint("leave it in %s: it is a file of the result; or send its text", contract.StageOutput)
 	case b.caller.Output == "":
-		return File{}, fault.New(fault.Unsupported, "this run has no directory %s", contract.StageOutput).WithHint("send text or data")
+		return File{}, fault.New(fault.Unsupported, "this run has no directory %s", contract.StageOutput).
+			WithHint("send text or data")
 	}
 	root, err := openDir(b.caller.Output)
 	if err != nil {
-		return File{}, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made", contract.StageOutput).
+		return File{}, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made",
+			contract.StageOutput).
 			WithHint("leave the directories of /io where they are")
 	}
 	defer func() { _ = root.Close() }() // holds no data

@@ -64,7 +64,8 @@ func (b *Broker) prepare(ctx context.Context, unit *Unit, asked Request) (Call, 
 		return Call{}, attachments{}, err
 	}
 	return Call{
-		Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key, Step: asked.Step, Recall: asked.Recall,
+		Target: unit, Args: args, Timeout: asked.Timeout, Deadline: b.caller.Deadline, Key: asked.Key, Step: asked.Step,
+		Recall: asked.Recall,
 	}, files, nil
 }
 

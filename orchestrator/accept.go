@@ -100,7 +100,9 @@ func (l *loop) refuseSelfWait(u *unit.Unit) error {
 	if !l.conducts(u) || u.Policy.Recursion == 0 || l.opts.Units[u.Name].Concurrency == 0 {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "%q may call itself, and the operator bounds how many of its runs go on at once: one could wait for itself for ever", u.Name).
+	return fault.New(fault.Unsupported,
+		"%q may call itself, and the operator bounds how many of its runs go on at once: one could wait for itself "+
+			"for ever", u.Name).
 		WithHint("leave out unit.%s.concurrency, or recursion in its agent.yaml", u.Name)
 }
 
@@ -198,11 +200,13 @@ func (l *loop) warnOfWait(j *job) {
 	ahead, most := metrics.Ahead{Runs: l.queue.Waiting(name), Lanes: l.queue.Lanes(name)}, l.queueWait(j.Unit)
 	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
 	if passed {
-		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms", wait.Milliseconds())
+		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms",
+			wait.Milliseconds())
 	}
 	if wait > most {
 		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
-			"%d runs of this unit wait for their turn: by how long such runs took lately that of this one comes in about %v, and queue_wait ends it after %v",
+			"%d runs of this unit wait for their turn: by how long such runs took lately that of this one comes in "+
+				"about %v, and queue_wait ends it after %v",
 			ahead.Runs, wait.Round(time.Second), most))
 	}
 }
@@ -246,7 +250,8 @@ func (l *loop) newJob(asked accepted) (*job, error) {
 func (l *loop) privateOf(asked accepted) private {
 	policy, settings := asked.Unit.Policy, l.opts.Units[asked.Unit.Name]
 	p := private{
-		Timeout: asked.Timeout, Retries: l.opts.Retries, TraceParent: asked.trace, Unattended: asked.unattended, Masking: policy.Masking, Start: asked.Start,
+		Timeout: asked.Timeout, Retries: l.opts.Retries, TraceParent: asked.trace, Unattended: asked.unattended,
+		Masking: policy.Masking, Start: asked.Start,
 		Concurrency: cmp.Or(settings.Concurrency, policy.Concurrency),
 	}
 	if policy.ReadWrite {

@@ -33,7 +33,8 @@ func steady(opened, now time.Time, passed time.Duration) time.Time {
 // have been away for so long; or the clock is wrong, and it would remove them all at once.
 func (s *Service) holdAge(ctx context.Context) {
 	last, err := s.store.LastEnd(ctx)
-	if err != nil || last.IsZero() || s.opts.RetentionAge <= 0 || s.opened.Sub(last) <= max(s.opts.RetentionAge, longAway) {
+	if err != nil || last.IsZero() || s.opts.RetentionAge <= 0 ||
+		s.opened.Sub(last) <= max(s.opts.RetentionAge, longAway) {
 		return
 	}
 	s.ageHeld = s.opened.Add(doubt)

@@ -41,7 +41,8 @@ func checkedAnswer(q store.Question, answer api.Answer) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(api.Answer{
-		Action: answer.Action, Form: form, By: run.Bounded(answer.By, maxAnswerBy), Note: run.Bounded(answer.Note, maxAnswerNote),
+		Action: answer.Action, Form: form, By: run.Bounded(answer.By, maxAnswerBy),
+		Note: run.Bounded(answer.Note, maxAnswerNote),
 	})
 }
 

@@ -137,11 +137,14 @@ func (s *shown) add(id string, bytes int) {
 func (s *shown) allows(id string, bytes int) error {
 	switch {
 	case !s.ids[id] && len(s.ids) >= maxArtifacts:
-		return fault.New(fault.TooLarge, "this run has shown %d artifacts already", len(s.ids)).WithHint("put more into one of them, or into the result")
+		return fault.New(fault.TooLarge, "this run has shown %d artifacts already", len(s.ids)).
+			WithHint("put more into one of them, or into the result")
 	case s.parts >= maxArtifactParts:
-		return fault.New(fault.TooLarge, "this run has shown its artifacts in %d parts already", s.parts).WithHint("send larger parts, or put the rest into the result")
+		return fault.New(fault.TooLarge, "this run has shown its artifacts in %d parts already", s.parts).
+			WithHint("send larger parts, or put the rest into the result")
 	case s.bytes+bytes > maxArtifactBytes:
-		return fault.New(fault.TooLarge, "the artifacts of this run have %d bytes; %d are allowed", s.bytes, maxArtifactBytes).
+		return fault.New(fault.TooLarge, "the artifacts of this run have %d bytes; %d are allowed", s.bytes,
+			maxArtifactBytes).
 			WithHint("put what is large into a file")
 	}
 	return nil
@@ -168,11 +171,14 @@ func (j *job) allowsFile(size int64) error {
 	s, most := &j.shown, j.Limits.OutputBytes
 	switch {
 	case most > 0 && size > most:
-		return fault.New(fault.TooLarge, "the file has %d bytes; %d are allowed", size, most).WithHint("raise limits.output in agent.yaml if it needs that much")
+		return fault.New(fault.TooLarge, "the file has %d bytes; %d are allowed", size, most).
+			WithHint("raise limits.output in agent.yaml if it needs that much")
 	case s.files >= maxArtifactFiles:
-		return fault.New(fault.TooLarge, "this run has shown %d files already", s.files).WithHint("put the rest into the result, or into one archive")
+		return fault.New(fault.TooLarge, "this run has shown %d files already", s.files).
+			WithHint("put the rest into the result, or into one archive")
 	case s.size+size > maxArtifactFileBytes:
-		return fault.New(fault.TooLarge, "the files that this run has shown have %d bytes; %d are allowed", s.size, maxArtifactFileBytes).
+		return fault.New(fault.TooLarge, "the files that this run has shown have %d bytes; %d are allowed", s.size,
+			maxArtifactFileBytes).
 			WithHint("put the rest into the result")
 	}
 	return j.loop.room(size)
@@ -248,7 +254,8 @@ func (j *job) countShown(ctx context.Context) error {
 		return run.StorageFault(err)
 	}
 	now := &j.shown
-	now.known, now.ids, now.began, now.parts, now.bytes, now.files, now.size = true, s.ids, s.began, s.parts, s.bytes, s.files, s.size
+	now.known, now.ids, now.began, now.parts, now.bytes, now.files, now.size = true, s.ids, s.began, s.parts, s.bytes,
+		s.files, s.size
 	return nil
 }
 
@@ -321,7 +328,8 @@ func (s *Service) OpenArtifact(ctx context.Context, id, artifact, name string) (
 	case err != nil:
 		return nil, api.File{}, err
 	case found == nil:
-		return nil, api.File{}, fault.New(fault.NotFound, "the run has shown no such file").WithHint("its events tell of its artifacts")
+		return nil, api.File{}, fault.New(fault.NotFound, "the run has shown no such file").
+			WithHint("its events tell of its artifacts")
 	}
 	root, err := os.OpenRoot(filepath.Join(s.runPath(id), layout.Artifacts))
 	if err != nil {

@@ -38,5 +38,8 @@ func (c *childRuns) Ask(ctx context.Context, q handoff.Question) (handoff.Answer
 // question in each attempt.
 func questionFor(q handoff.Question) (asked run.Question, err error) {
 	id, err := run.NewID()
-	return run.Question{Address: cmp.Or(q.Key, id), Kind: q.Kind, Text: q.Text, Form: q.Schema, Answers: q.Options, Until: q.Until}, err
+	return run.Question{
+		Address: cmp.Or(q.Key, id), Kind: q.Kind, Text: q.Text, Form: q.Schema, Answers: q.Options,
+		Until: q.Until,
+	}, err
 }

@@ -40,7 +40,8 @@ func (l *loop) childrenOf(id string) []*job {
 func (l *loop) callsOf(ctx context.Context, id string) ([]api.Call, error) {
 	const most = 1000
 	var calls []api.Call
-	err := l.eachRun(ctx, store.Filter{Parent: id}, most, func(row store.Run) { calls = append(calls, callOf(shownOf(row))) })
+	err := l.eachRun(ctx, store.Filter{Parent: id}, most,
+		func(row store.Run) { calls = append(calls, callOf(shownOf(row))) })
 	sortCalls(calls)
 	return calls, err
 }

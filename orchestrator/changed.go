@@ -10,13 +10,18 @@ import (
 
 // shownStates are the states that a record can show.
 var shownStates = []string{
-	string(api.Idle), string(api.Starting), string(api.Running), string(api.Completed), string(api.Failed), string(api.Timeout), string(api.Cancelled),
+	string(api.Idle), string(api.Starting), string(api.Running), string(api.Completed), string(api.Failed),
+	string(api.Timeout), string(api.Cancelled),
 }
 
 // ListChanged returns a page of runs that nobody called, by their last transition, the latest
-// first: those that the client of ctx may know of. The order is that in which transitions were stored; see api.ChangedPage.
+// first: those that the client of ctx may know of. The order is that in which transitions were stored; see
+// api.ChangedPage.
 func (s *Service) ListChanged(ctx context.Context, f api.ChangedFilter) (api.ChangedPage, error) {
-	wanted := store.ChangedFilter{Units: f.Units, Context: f.Context, MadeBy: access.OnlyOwn(ctx), Known: shownStates, Since: f.Since, Cursor: f.Cursor, Limit: f.Limit}
+	wanted := store.ChangedFilter{
+		Units: f.Units, Context: f.Context, MadeBy: access.OnlyOwn(ctx), Known: shownStates,
+		Since: f.Since, Cursor: f.Cursor, Limit: f.Limit,
+	}
 	if f.Unit != "" {
 		wanted.Units = append([]string{f.Unit}, f.Units...)
 	}

@@ -126,15 +126,18 @@ func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
 	return store.Key{Value: c.keyPrefix(attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
-func (c *childRuns) prepare(ctx context.Context, u *unit.Unit, call handoff.Call, files *spool.Spool) (accepted, error) {
+func (c *childRuns) prepare(
+	ctx context.Context, u *unit.Unit, call handoff.Call, files *spool.Spool,
+) (accepted, error) {
 	placed, err := copyCallFiles(files.Dir(), call.Files)
 	if err != nil {
 		return accepted{}, err
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
 	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.models.Source(), answer: c.job.answer,
-		trace: c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.private.Unattended,
+		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.models.Source(),
+		answer: c.job.answer,
+		trace:  c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.private.Unattended,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, placed, &lineage, call.Timeout
 	asked.step, asked.Extra, asked.once = call.Step, call.Extra, call.Extra != nil
@@ -204,7 +207,8 @@ func (c *childRuns) waitsFor(ctx context.Context, id string) bool {
 }
 
 func noSuchCall() error {
-	return fault.New(fault.NotFound, "this run has made no such handoff").WithHint("the answer to POST /handoff has its id")
+	return fault.New(fault.NotFound, "this run has made no such handoff").
+		WithHint("the answer to POST /handoff has its id")
 }
 
 // stillRunning is the answer to a caller that has to ask again.
@@ -264,7 +268,8 @@ func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progre
 // Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
 // model, as it does while it waits for a call.
 func (c *childRuns) Mounts() []handoff.Mount {
-	return slices.Concat(c.job.models.Mounts(c.slot), c.job.upstreamMounts(), []handoff.Mount{c.sessionMount(), c.job.egressMount()}, c.opts.Mounts)
+	return slices.Concat(c.job.models.Mounts(c.slot), c.job.upstreamMounts(),
+		[]handoff.Mount{c.sessionMount(), c.job.egressMount()}, c.opts.Mounts)
 }
 
 // Lend implements run.ChildRuns. The run doesn't get its slot back: it has little left to do.
@@ -286,7 +291,10 @@ func (c *childRuns) End(cause error) {
 
 // resultOf tells a caller how its callee ended.
 func resultOf(r api.Record, path func(api.File) string) handoff.Result {
-	result := handoff.Result{ID: r.ID, Ended: r.Outcome != "", State: string(r.State), Success: r.Outcome == api.Success, Output: r.Output, ExitCode: r.ExitCode}
+	result := handoff.Result{
+		ID: r.ID, Ended: r.Outcome != "", State: string(r.State),
+		Success: r.Outcome == api.Success, Output: r.Output, ExitCode: r.ExitCode,
+	}
 	if r.Flow != nil {
 		result.Action = r.Flow.Action
 	}
@@ -299,7 +307,8 @@ func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 	}
 	if e := r.Error; e != nil {
 		result.Error = &handoff.Failure{
-			Category: string(e.Category), Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint, Findings: e.Findings,
+			Category: string(e.Category), Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint,
+			Findings: e.Findings,
 		}
 	}
 	return result

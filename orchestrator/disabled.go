@@ -26,7 +26,8 @@ func (s *switches) check(u *unit.Unit) error {
 	}
 	refused := fault.New(fault.Disabled, "the unit %q is switched off", u.Name)
 	if u.Policy.Disabled {
-		return refused.WithHint("its agent.yaml says enabled: false; on a server the operator switches it on all the same with `aod units enable %s`", u.Name)
+		return refused.WithHint("its agent.yaml says enabled: false; on a server the operator switches it on all the "+
+			"same with `aod units enable %s`", u.Name)
 	}
 	return refused.WithHint("the operator switches it on with `aod units enable %s`", u.Name)
 }
@@ -103,7 +104,10 @@ func (s *Service) statusOf(ctx context.Context, name string) (*api.UnitStatus, e
 		return status, err
 	}
 	summary, err := summaryOf(last.Runs[0])
-	status.LastRun = &api.LastRun{ID: summary.ID, State: summary.State, Outcome: summary.Outcome, CreatedAt: summary.CreatedAt}
+	status.LastRun = &api.LastRun{
+		ID: summary.ID, State: summary.State, Outcome: summary.Outcome,
+		CreatedAt: summary.CreatedAt,
+	}
 	return status, err
 }
 

@@ -15,7 +15,8 @@ func (j *job) egressMount() handoff.Mount {
 	policy := j.Unit.Policy
 	return handoff.Mount{Path: handoff.ProxyPath, New: func(*handoff.Broker) http.Handler {
 		return j.loop.opts.Egress.Session(egress.Terms{
-			Unit: j.Record.Unit, Allowed: policy.Egress, Bounded: policy.Bounds.Egress != nil, Cap: policy.Bounds.Egress,
+			Unit: j.Record.Unit, Allowed: policy.Egress, Bounded: policy.Bounds.Egress != nil,
+			Cap:   policy.Bounds.Egress,
 			Tally: &j.reached,
 			Tell: func(e api.EgressEvent) {
 				e.Host = j.Masked(e.Host)

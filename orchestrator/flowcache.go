@@ -32,7 +32,8 @@ func (j *job) Earlier(ctx context.Context, c run.CachedCall) (result handoff.Res
 		return result, false // it is made, which finds a broken store, too
 	}
 	record, err := j.loop.Get(ctx, id)
-	if err != nil || record.Outcome != api.Success || record.FinishedAt == nil || time.Since(*record.FinishedAt) > c.Age {
+	if err != nil || record.Outcome != api.Success || record.FinishedAt == nil ||
+		time.Since(*record.FinishedAt) > c.Age {
 		return result, false
 	}
 	return resultOf(record, func(f api.File) string { return j.loop.FilePath(id, f.Name) }), true

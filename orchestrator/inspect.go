@@ -68,7 +68,8 @@ func (s *Service) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		states[i] = string(state)
 	}
 	rows, err := s.store.Runs(ctx, store.Filter{
-		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context, Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
+		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
+		Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
@@ -180,7 +181,9 @@ func (s *Service) events(ctx context.Context, id string, after int64, follow boo
 
 // passPage yields the events of one page, and returns the number of the last one. over says that
 // nobody wants more, or that there is no more.
-func (s *Service) passPage(ctx context.Context, at eventPlace, yield func(api.Event, error) bool) (last int64, over bool, err error) {
+func (s *Service) passPage(
+	ctx context.Context, at eventPlace, yield func(api.Event, error) bool,
+) (last int64, over bool, err error) {
 	page, leave := s.pages.take(at, func() ([]api.Event, func(), error) { return s.readPage(ctx, at) })
 	defer leave()
 	last = at.after

@@ -46,21 +46,23 @@ type job struct {
 	models        *models.Account
 	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
 	taken         *takenOver                                              // what it begins with; nil: nothing
-	project       run.PlaceProject                                        // until the project is stored; nil: it has none
-	upstreams     askedUpstreams
-	heard         heard
-	shown         shown
-	asks          atomic.Bool    // it may have questions that are open
-	recovered     bool           // an earlier process accepted it
-	traceParent   string         // of the run's own span, for the runs that it calls; "" for none
-	session       *turns.Session // whose turn it is; nil: of none, or of one for this turn alone
-	occurrence    *occurrence    // of which it is the run, until it is stored; nil: of none
-	pushes        []store.Push   // until they are stored
-	pending       []run.Event    // to be stored with the next transition
-	held          held
-	documents     int64 // bytes of what the store keeps beside its record, since it is cleaned up
+	// until the project is stored; nil: it has none
+	project     run.PlaceProject
+	upstreams   askedUpstreams
+	heard       heard
+	shown       shown
+	asks        atomic.Bool    // it may have questions that are open
+	recovered   bool           // an earlier process accepted it
+	traceParent string         // of the run's own span, for the runs that it calls; "" for none
+	session     *turns.Session // whose turn it is; nil: of none, or of one for this turn alone
+	occurrence  *occurrence    // of which it is the run, until it is stored; nil: of none
+	pushes      []store.Push   // until they are stored
+	pending     []run.Event    // to be stored with the next transition
+	held        held
+	documents   int64 // bytes of what the store keeps beside its record, since it is cleaned up
 
-	life    context.Context //nolint:containedctx // the lifetime of the run in this process, which is longer than any call
+	//nolint:containedctx // the lifetime of the run in this process, which is longer than any call
+	life    context.Context
 	cancel  context.CancelCauseFunc
 	ended   chan struct{}  // closed when the outcome is stored
 	outcome *api.Record    // what is stored with it; set before
@@ -78,8 +80,9 @@ type private struct {
 	Concurrency int           `json:"concurrency,omitempty"`
 	Unattended  bool          `json:"unattended,omitempty"` // nobody answers its questions
 	TraceParent string        `json:"traceparent,omitempty"`
-	Inputs      []inputFile   `json:"inputs,omitempty"`  // as they were accepted
-	Project     string        `json:"project,omitempty"` // SHA-256 of the manifest of the run's project; "": it has none
+	Inputs      []inputFile   `json:"inputs,omitempty"` // as they were accepted
+	// SHA-256 of the manifest of the run's project; "": it has none
+	Project string `json:"project,omitempty"`
 
 	Start capsule.AgentStart `json:"start,omitzero"` // see run.Run.Start
 
@@ -258,7 +261,8 @@ func (j *job) noteFault(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	j.loop.logger.Warn("attempt ended with a fault", "run", j.ID, "attempt", j.Attempt, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
+	j.loop.logger.Warn("attempt ended with a fault", "run", j.ID, "attempt", j.Attempt, "kind", fault.KindOf(err).
+		String(), fault.LogAttr(err))
 }
 
 // attemptOnce resumes the attempt of an earlier process, or makes a new one. While that does
@@ -337,7 +341,8 @@ func (j *job) withoutSlot(err error) run.Result {
 	return run.Result{State: api.Failed, Outcome: api.SystemError, Failure: &api.RunError{
 		Category: api.CategoryTransient, Kind: api.KindQueueTimeout,
 		Message: fmt.Sprintf("the run waited for more than %v for its turn", j.loop.queueWait(j.Unit)),
-		Hint:    "try again later; the settings `concurrency` and `queue_wait` say how many run and how long others wait",
+		Hint: "try again later; the settings `concurrency` and `queue_wait` say how many run and how long " +
+			"others wait",
 	}}
 }
 

@@ -59,7 +59,8 @@ func (j *job) KeepSaved() error {
 func (j *job) row() (store.Run, error) {
 	record := j.Record
 	row := store.Run{
-		ID: j.ID, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root, Session: record.Session, Turn: record.Turn,
+		ID: j.ID, Unit: record.Unit, Kind: record.Kind, Parent: record.Parent, Root: record.Root,
+		Session: record.Session, Turn: record.Turn,
 		State: string(record.State), CreatedAt: record.CreatedAt, Input: record.Input, Output: record.Output,
 	}
 	if j.Over() {
@@ -122,7 +123,10 @@ func (j *job) events(transition api.Transition) []store.Event {
 func (j *job) Note(event run.Event) {
 	switch {
 	case event.Log != nil:
-		j.log.Add(api.LogEntry{Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text, Attempt: j.Attempt})
+		j.log.Add(api.LogEntry{
+			Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text,
+			Attempt: j.Attempt,
+		})
 		j.news.Notify()
 	case event.Warning != "":
 		j.pending = append(j.pending, event)
@@ -153,14 +157,19 @@ func stored(event run.Event) []store.Event {
 	switch {
 	case event.State != nil:
 		entered := newEvent(event.State.At, *event.State)
-		entered.Quiet = event.State.State == api.Cleanup || event.State.State == api.Idle // the record shows the one before
+		// the record shows the one before
+		entered.Quiet = event.State.State == api.Cleanup || event.State.State == api.Idle
 		return []store.Event{entered}
 	case event.Attempt != nil:
-		return []store.Event{newEvent(now, api.AttemptEvent{Attempt: *event.Attempt, RetryInMS: event.Delay.Milliseconds()})}
+		return []store.Event{newEvent(now,
+			api.AttemptEvent{Attempt: *event.Attempt, RetryInMS: event.Delay.Milliseconds()})}
 	case event.Warning != "":
 		return []store.Event{newEvent(now, api.WarningEvent{Message: event.Warning})}
 	case event.Progress != nil:
-		return []store.Event{newEvent(now, api.ProgressEvent{Percent: event.Progress.Percent, Step: event.Progress.Step, Message: event.Progress.Message})}
+		return []store.Event{newEvent(now, api.ProgressEvent{
+			Percent: event.Progress.Percent, Step: event.Progress.Step,
+			Message: event.Progress.Message,
+		})}
 	case event.Upstream != nil:
 		return []store.Event{newEvent(now, *event.Upstream)}
 	case event.Model != nil:
@@ -170,7 +179,8 @@ func stored(event run.Event) []store.Event {
 	case event.Egress != nil:
 		return []store.Event{newEvent(now, *event.Egress)}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
-		return []store.Event{newEvent(now, api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
+		return []store.Event{newEvent(now,
+			api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
 	}
 	return nil
 }

@@ -31,7 +31,11 @@ func (s *Service) Units(ctx context.Context) ([]api.Unit, error) {
 	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
 		if l.Unit == nil {
-			infos = append(infos, api.Unit{Name: l.Name, Kind: string(unit.Capsule), Source: "directory", Origin: l.Origin, Access: readOnly, Disabled: s.switches.isOff(l.Name, false), Problem: problemOf(l.Problem)})
+			infos = append(infos, api.Unit{
+				Name: l.Name, Kind: string(unit.Capsule), Source: "directory",
+				Origin: l.Origin, Access: readOnly, Disabled: s.switches.isOff(l.Name, false),
+				Problem: problemOf(l.Problem),
+			})
 			continue
 		}
 		if isShown(ctx, l.Unit) {
@@ -146,7 +150,8 @@ func (s *Service) describer(u *unit.Unit) (run.Describer, error) {
 	if describer, ok := kind.(run.Describer); ok {
 		return describer, nil
 	}
-	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).
+		WithHint("GET /v1/units/%s/schema has its contract", u.Name)
 }
 
 // StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input

@@ -61,7 +61,8 @@ func NewLocal(opts Options) (_ *Local, err error) {
 	}
 	l.journal, l.kept = memory.New(), filepath.Join(data.path, "kept")
 	l.home = run.Home{
-		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(), Cards: filepath.Join(data.path, "cards"),
+		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(),
+		Cards: filepath.Join(data.path, "cards"),
 		Disks: runtime.NewDisks(opts.MinFreeDisk, l.dir.path),
 	}
 	if err := errors.Join(os.Mkdir(l.home.Runs, 0o700), l.openKinds()); err != nil {

@@ -90,10 +90,14 @@ type finder func(ctx context.Context, name string) (*unit.Unit, error)
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{}, left: map[string]bool{},
+		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{},
+		left: map[string]bool{},
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
-	l.sessions = turns.New(turns.Options{Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession, Cancel: l.cancelTurn, Logger: opts.Logger})
+	l.sessions = turns.New(turns.Options{
+		Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession,
+		Cancel: l.cancelTurn, Logger: opts.Logger,
+	})
 	l.life, l.detach = context.WithCancelCause(context.Background())
 	l.begin, l.hold = context.WithCancelCause(l.life)
 	return l
@@ -248,7 +252,8 @@ func (l *loop) repeat(ctx context.Context, operation, id string, do func() error
 		return do()
 	}
 	retry := backoff.NewExponentialBackOff()
-	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = persistDelay, persistMost, 2, 0
+	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = persistDelay, persistMost,
+		2, 0
 	for {
 		err := do()
 		if err == nil {

@@ -110,7 +110,8 @@ type callerSessions struct {
 // sessionMount is the address of MCP servers in the capsule API. The path names the unit.
 func (c *childRuns) sessionMount() handoff.Mount {
 	return handoff.Mount{Path: relay.Prefix + "{unit}", New: func(b *handoff.Broker) http.Handler {
-		return relay.NewDoor(callerSessions{c, b}, relay.DoorOptions{Sessions: maxCallerSessions, Logger: c.logger, Problem: handoff.ProblemOf})
+		return relay.NewDoor(callerSessions{c, b},
+			relay.DoorOptions{Sessions: maxCallerSessions, Logger: c.logger, Problem: handoff.ProblemOf})
 	}}
 }
 

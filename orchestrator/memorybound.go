@@ -16,7 +16,10 @@ const memoryShare = 80
 
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
-	return queue.Run{Unit: j.Record.Unit, Limit: j.private.Concurrency, Bytes: l.memoryOf(j), Slotless: l.conducts(j.Unit)}
+	return queue.Run{
+		Unit: j.Record.Unit, Limit: j.private.Concurrency, Bytes: l.memoryOf(j),
+		Slotless: l.conducts(j.Unit),
+	}
 }
 
 // memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.

@@ -65,11 +65,15 @@ func (s *Service) Say(ctx context.Context, id string, m api.MessageEvent, files 
 
 // SayOnce is Say with a key: the same message again under the same key changes nothing, and another
 // one is an Input fault. It returns the message as it was given, with its id and its time.
-func (s *Service) SayOnce(ctx context.Context, id, key string, m api.MessageEvent, files *spool.Spool) (said api.MessageEvent, err error) {
+func (s *Service) SayOnce(
+	ctx context.Context, id, key string, m api.MessageEvent, files *spool.Spool,
+) (said api.MessageEvent, err error) {
 	return s.say(ctx, id, m, files, keyOfTold("say", id, key, digestOfMessage(m)))
 }
 
-func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files *spool.Spool, key store.Key) (said api.MessageEvent, err error) {
+func (s *Service) say(
+	ctx context.Context, id string, m api.MessageEvent, files *spool.Spool, key store.Key,
+) (said api.MessageEvent, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	if err := errors.Join(s.undamaged(ctx), s.room(0)); err != nil {
 		return m, err
@@ -91,7 +95,8 @@ func (s *Service) say(ctx context.Context, id string, m api.MessageEvent, files 
 }
 
 func tooLate() error {
-	return fault.New(fault.Conflict, "the run is over: it hears nothing any more").WithHint("ask for a new run, maybe with the same context")
+	return fault.New(fault.Conflict, "the run is over: it hears nothing any more").
+		WithHint("ask for a new run, maybe with the same context")
 }
 
 // saidNow completes a message and checks it.
@@ -158,7 +163,8 @@ func (j *job) hear(ctx context.Context, m api.MessageEvent, key store.Key) error
 	}
 	event := newEvent(m.At, m)
 	if h.count >= maxMessages || h.bytes+len(event.Data) > maxMessageBytes {
-		return fault.New(fault.TooLarge, "this run has %d messages with %d bytes; %d and %d are allowed", h.count, h.bytes, maxMessages, maxMessageBytes).
+		return fault.New(fault.TooLarge, "this run has %d messages with %d bytes; %d and %d are allowed", h.count,
+			h.bytes, maxMessages, maxMessageBytes).
 			WithHint("ask for a new run")
 	}
 	if err := j.loop.storeTold(ctx, key, j.ID, event); err != nil {
@@ -204,7 +210,8 @@ func (l *loop) wasTold(ctx context.Context, key store.Key) (bool, error) {
 }
 
 func otherTold() error {
-	return fault.New(fault.Input, "the key belongs to something else that was told").WithHint("send another Idempotency-Key with something else")
+	return fault.New(fault.Input, "the key belongs to something else that was told").
+		WithHint("send another Idempotency-Key with something else")
 }
 
 // storeTold stores an event, with its key where it has one.
@@ -257,7 +264,9 @@ func (c *childRuns) Messages(ctx context.Context, after int64) ([]api.HeardMessa
 }
 
 // messages reads messages of a run that come after one. more says that there may be others.
-func (l *loop) messages(ctx context.Context, run string, after int64, limit int) (found []api.HeardMessage, more bool, err error) {
+func (l *loop) messages(
+	ctx context.Context, run string, after int64, limit int,
+) (found []api.HeardMessage, more bool, err error) {
 	events, err := l.journal.Told(context.WithoutCancel(ctx), run, string(api.EventMessage), after, limit)
 	found = make([]api.HeardMessage, len(events))
 	for i, e := range events {

@@ -26,13 +26,15 @@ type Options struct {
 	Limits  runtime.Limits // in force where a unit says nothing
 	Version string         // of the program, for the metrics
 
-	MemoryBytes int64         // that all runs together may take; of a Service default 80 % of the machine's, of Local none
+	// that all runs together may take; of a Service default 80 % of the machine's, of Local none
+	MemoryBytes int64
 	Concurrency int           // runs at once; default twice the number of CPUs
 	Queue       int           // how many runs of one unit may wait; default 100
 	QueueWait   time.Duration // how long one may wait; default 10 minutes
 	Retries     int           // after an attempt that failed for a transient reason; default 0
 	RetryDelay  time.Duration // before the first retry, twice as long before each other; default 1 s
-	MaxTimeout  time.Duration // the longest that a run may ask for, and that one of a Service may take; default 24 hours
+	// the longest that a run may ask for, and that one of a Service may take; default 24 hours
+	MaxTimeout time.Duration
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 

@@ -24,7 +24,8 @@ import (
 func projectRules(u *unit.Unit) (workspace.Options, error) {
 	c, ok := u.Definition.(*capsule.Capsule)
 	if !ok || c.Wrapped == nil {
-		return workspace.Options{}, fault.New(fault.Input, "%q takes no workspace: only units of the kind agent do", u.Name).
+		return workspace.Options{}, fault.New(fault.Input, "%q takes no workspace: only units of the kind agent do",
+			u.Name).
 			WithHint("give it files with --file")
 	}
 	own := c.Wrapped.Workspace
@@ -115,7 +116,8 @@ func (s *Service) openChanges(ctx context.Context, id, name string) (*os.File, e
 	}
 	if record.Changes == nil {
 		return nil, fault.New(fault.NotFound, "the run has no changes").
-			WithHint("it has them when it ended, was given a workspace, and its unit may write to it (access: read-write, or workspace.write)")
+			WithHint("it has them when it ended, was given a workspace, and its unit may write to it (access: " +
+				"read-write, or workspace.write)")
 	}
 	f, _, err := safefs.OpenNamed(filepath.Join(s.runPath(id), layout.Changes, name))
 	if err != nil {
@@ -138,7 +140,8 @@ func (s *Service) OpenChanged(ctx context.Context, id, name string) (*os.File, a
 	defer func() { _ = root.Close() }() // holds no data
 	f, info, err := safefs.OpenRegular(root, path.Join(workspace.ContentsName, name))
 	if err != nil {
-		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run changed no such file").WithHint("GET /v1/runs/%s/changes lists them", id)
+		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run changed no such file").
+			WithHint("GET /v1/runs/%s/changes lists them", id)
 	}
 	return f, api.File{Name: name, SizeBytes: info.Size()}, nil
 }

@@ -28,7 +28,8 @@ func (s *Service) pruneImages(ctx context.Context, dryRun bool) (total int, err 
 // unitsInUse returns the units that can be run, and those of live runs, in their versions.
 func (s *Service) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
 	var all []*unit.Unit
-	for _, j := range s.jobsOf(func(j *job) bool { return j.Unit.Definition != nil }) { // else it can't go on after a restart
+	// else it can't go on after a restart
+	for _, j := range s.jobsOf(func(j *job) bool { return j.Unit.Definition != nil }) {
 		all = append(all, j.Unit)
 	}
 	usable, err := s.usableUnits(ctx)

@@ -63,19 +63,24 @@ func (s *Service) CreatePush(ctx context.Context, id string, c api.PushConfig) (
 // pushOf checks what a client says of a receiver.
 func (s *Service) pushOf(ctx context.Context, c api.PushConfig) (store.Push, error) {
 	if !s.PushesOn() {
-		return store.Push{}, fault.New(fault.Unsupported, "this server makes no pushes").WithHint("follow the run's events, or have the operator set a2a.push")
+		return store.Push{}, fault.New(fault.Unsupported, "this server makes no pushes").
+			WithHint("follow the run's events, or have the operator set a2a.push")
 	}
 	t, err := pushes.TargetOf(ctx, c, s.opts.Pushes.Door)
 	if err != nil {
 		return store.Push{}, err
 	}
-	return store.Push{ID: c.ID, URL: t.URL, Host: t.Host, Token: t.Token, Scheme: t.Scheme, Credentials: t.Credentials, CreatedAt: time.Now().UTC()}, nil
+	return store.Push{
+		ID: c.ID, URL: t.URL, Host: t.Host, Token: t.Token, Scheme: t.Scheme, Credentials: t.Credentials,
+		CreatedAt: time.Now().UTC(),
+	}, nil
 }
 
 // pushesOf checks the pushes of a submission. Each gets an id.
 func (s *Service) pushesOf(ctx context.Context, configs []api.PushConfig) ([]store.Push, error) {
 	if len(configs) > store.MaxPushes {
-		return nil, fault.New(fault.TooLarge, "the run would have %d pushes; %d are allowed", len(configs), store.MaxPushes).WithHint("leave some out")
+		return nil, fault.New(fault.TooLarge, "the run would have %d pushes; %d are allowed", len(configs),
+			store.MaxPushes).WithHint("leave some out")
 	}
 	var all []store.Push
 	for _, c := range configs {
@@ -137,7 +142,8 @@ func shownPush(p store.Push) api.Push {
 	return api.Push{
 		ID: p.ID, URL: p.URL, Scheme: p.Scheme, CreatedAt: p.CreatedAt,
 		Deliveries: api.PushDeliveries{Delivered: p.Delivered, Waiting: p.Waiting, Lost: p.Lost},
-		TriedAt:    orNil(p.TriedAt), Status: p.Status, NextAt: orNil(p.NextAt), GivenUpAt: orNil(p.GivenUpAt), Reason: api.PushEnd(p.Reason),
+		TriedAt:    orNil(p.TriedAt), Status: p.Status, NextAt: orNil(p.NextAt), GivenUpAt: orNil(p.GivenUpAt),
+		Reason: api.PushEnd(p.Reason),
 	}
 }
 
@@ -145,7 +151,9 @@ func shownPush(p store.Push) api.Push {
 type pushBook struct{ *store.Store }
 
 // Due implements pushes.Book.
-func (b pushBook) Due(ctx context.Context, at time.Time, besides pushes.Besides, limit int) ([]pushes.Due, time.Time, error) {
+func (b pushBook) Due(
+	ctx context.Context, at time.Time, besides pushes.Besides, limit int,
+) ([]pushes.Due, time.Time, error) {
 	rows, next, err := b.DuePushes(ctx, at, store.Besides(besides), limit)
 	due := make([]pushes.Due, 0, len(rows))
 	for _, row := range rows {
@@ -160,14 +168,21 @@ func (b pushBook) First(ctx context.Context, seq int64) (pushes.Delivery, bool, 
 	if fault.Is(err, fault.NotFound) {
 		return pushes.Delivery{}, false, nil
 	}
-	to := pushes.Target{URL: d.Push.URL, Host: d.Push.Host, Token: d.Push.Token, Scheme: d.Push.Scheme, Credentials: d.Push.Credentials}
-	return pushes.Delivery{Push: d.Push.Seq, Run: d.Push.Run, To: to, Event: eventOf(d.Event), At: d.Event.At, Tries: d.Tries}, err == nil, err
+	to := pushes.Target{
+		URL: d.Push.URL, Host: d.Push.Host, Token: d.Push.Token, Scheme: d.Push.Scheme,
+		Credentials: d.Push.Credentials,
+	}
+	return pushes.Delivery{
+		Push: d.Push.Seq, Run: d.Push.Run, To: to, Event: eventOf(d.Event), At: d.Event.At,
+		Tries: d.Tries,
+	}, err == nil, err
 }
 
 // Note implements pushes.Book.
 func (b pushBook) Note(ctx context.Context, d pushes.Delivery, r pushes.Result) error {
 	return b.NoteTry(ctx, store.Try{
-		Push: d.Push, Event: d.Event.Seq, At: r.At, Status: r.Status, Delivered: r.Word == pushes.Delivered, Nothing: r.Word == pushes.Nothing,
-		Next: r.Next, Reason: string(r.Word),
+		Push: d.Push, Event: d.Event.Seq, At: r.At, Status: r.Status, Delivered: r.Word == pushes.Delivered,
+		Nothing: r.Word == pushes.Nothing,
+		Next:    r.Next, Reason: string(r.Word),
 	})
 }

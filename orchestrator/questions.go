@@ -97,9 +97,15 @@ func aside(do func()) {
 func (j *job) unattended(q run.Question) error {
 	switch {
 	case !j.Durable:
-		return &run.Denied{Reason: "it asks a person, and nobody is there to answer", Hint: "give the answer with --answer " + q.Address + "=ACTION"}
+		return &run.Denied{
+			Reason: "it asks a person, and nobody is there to answer",
+			Hint:   "give the answer with --answer " + q.Address + "=ACTION",
+		}
 	case j.private.Unattended:
-		return &run.Denied{Reason: "it asks a person, and was submitted as one that nobody attends to", Hint: "submit it without \"unattended\""}
+		return &run.Denied{
+			Reason: "it asks a person, and was submitted as one that nobody attends to",
+			Hint:   "submit it without \"unattended\"",
+		}
 	}
 	return nil
 }
@@ -120,7 +126,10 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 	if err != nil {
 		return row, err
 	}
-	asked := store.Question{ID: id, Run: j.ID, Address: q.Address, Kind: string(q.Kind), Text: q.Text, Show: q.Show, Form: q.Form, Until: q.Until, AskedAt: time.Now().UTC()}
+	asked := store.Question{
+		ID: id, Run: j.ID, Address: q.Address, Kind: string(q.Kind), Text: q.Text, Show: q.Show,
+		Form: q.Form, Until: q.Until, AskedAt: time.Now().UTC(),
+	}
 	if asked.Answers, err = json.Marshal(q.Answers); err != nil {
 		return row, err
 	}
@@ -130,7 +139,8 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 		return err
 	})
 	if err == nil && q.Kind != "" && !isSame(row, asked) {
-		return row, fault.New(fault.Input, "the key belongs to another question of this run").WithHint("send another Idempotency-Key with another question")
+		return row, fault.New(fault.Input, "the key belongs to another question of this run").
+			WithHint("send another Idempotency-Key with another question")
 	}
 	j.asks.Store(true)
 	j.opened.Notify()
@@ -143,7 +153,8 @@ func (j *job) openQuestion(ctx context.Context, q run.Question) (row store.Quest
 
 // isSame reports whether two questions ask the same. How long they are open may differ.
 func isSame(a, b store.Question) bool {
-	return a.Kind == b.Kind && a.Text == b.Text && bytes.Equal(a.Form, b.Form) && bytes.Equal(a.Answers, b.Answers) && bytes.Equal(a.Show, b.Show)
+	return a.Kind == b.Kind && a.Text == b.Text && bytes.Equal(a.Form, b.Form) && bytes.Equal(a.Answers, b.Answers) &&
+		bytes.Equal(a.Show, b.Show)
 }
 
 // closeQuestions closes the questions that are open at the end of the run.
@@ -304,7 +315,8 @@ func (s *Service) question(ctx context.Context, id string) (store.Question, erro
 
 func shownQuestion(row store.Question) (api.Question, error) {
 	q := api.Question{
-		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind), Text: row.Text, Show: row.Show, Form: row.Form,
+		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind),
+		Text: row.Text, Show: row.Show, Form: row.Form,
 		Until: orNil(row.Until), AskedAt: row.AskedAt,
 	}
 	if err := json.Unmarshal(row.Answers, &q.Answers); err != nil {

@@ -37,8 +37,10 @@ func (c *childRuns) recallFrom(ctx context.Context, attempt int, call handoff.Ca
 		return "", err
 	}
 	if fingerprint != key.Fingerprint {
-		return "", fault.New(fault.Input, "the flow took another way: in attempt %d this call had another target or other arguments", attempt).
-			WithHint("a flow that is to go on after its container's death has to ask for the same again: no clock, no chance and no order of threads in its arguments")
+		return "", fault.New(fault.Input,
+			"the flow took another way: in attempt %d this call had another target or other arguments", attempt).
+			WithHint("a flow that is to go on after its container's death has to ask for the same again: no clock, " +
+				"no chance and no order of threads in its arguments")
 	}
 	return id, nil
 }

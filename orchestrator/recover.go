@@ -202,7 +202,8 @@ func (s *Service) cancelRequested(ctx context.Context, id string) error {
 
 // sweepStrays removes what belongs to no run: a process left it that died between two steps.
 func (s *Service) sweepStrays(ctx context.Context) {
-	if err := errors.Join(s.removeUnknownFiles(ctx), s.sessions.RemoveStrays(), s.schedules.RemoveStrays(ctx)); err != nil {
+	if err := errors.Join(s.removeUnknownFiles(ctx), s.sessions.RemoveStrays(),
+		s.schedules.RemoveStrays(ctx)); err != nil {
 		s.logger.Warn("stray files not removed", fault.LogAttr(err))
 	}
 	for kind := range s.kinds.Each() {

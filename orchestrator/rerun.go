@@ -21,7 +21,9 @@ import (
 
 // Rerun submits the input of an earlier run again, to the current version of its unit. A flow
 // may begin with steps of the earlier run.
-func (s *Service) Rerun(ctx context.Context, id, key string, from api.Rerun) (record api.Record, joined bool, err error) {
+func (s *Service) Rerun(
+	ctx context.Context, id, key string, from api.Rerun,
+) (record api.Record, joined bool, err error) {
 	old, err := s.Get(ctx, id)
 	if err != nil {
 		return api.Record{}, false, err
@@ -71,7 +73,9 @@ func rerunFingerprint(id string, from api.Rerun) string {
 }
 
 // prepareAgain checks an input whose files were named by the earlier run.
-func (s *Service) prepareAgain(ctx context.Context, u *unit.Unit, old api.Record, files *spool.Spool) (asked accepted, err error) {
+func (s *Service) prepareAgain(
+	ctx context.Context, u *unit.Unit, old api.Record, files *spool.Spool,
+) (asked accepted, err error) {
 	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
 	if asked.Start, err = s.startOf(ctx, old.ID); err != nil {
 		return asked, err

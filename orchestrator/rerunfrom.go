@@ -30,7 +30,8 @@ type takenOver struct {
 func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again api.Rerun) (*takenOver, error) {
 	graph := capsule.GraphOf(u.Definition)
 	if graph == nil {
-		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).WithHint("leave `from` out")
+		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).
+			WithHint("leave `from` out")
 	}
 	kept, err := s.stepsOf(ctx, id)
 	if err != nil {
@@ -39,7 +40,8 @@ func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again a
 	taken := &takenOver{state: filepath.Join(s.runPath(id), layout.State)}
 	if again.From == api.RerunFailed {
 		if len(again.Set) > 0 {
-			return nil, fault.New(fault.BadRequest, "nothing can be set before what has failed").WithHint("name one address with `from`")
+			return nil, fault.New(fault.BadRequest, "nothing can be set before what has failed").
+				WithHint("name one address with `from`")
 		}
 		taken.steps = graph.FromFailed(kept)
 		return taken, nil

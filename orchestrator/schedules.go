@@ -14,7 +14,8 @@ func (s *Service) Schedules() *schedules.Scheduler { return s.schedules }
 
 func (s *Service) newSchedules() *schedules.Scheduler {
 	return schedules.New(schedules.Options{
-		Host: scheduleHost{s}, Store: s.store, Dir: s.path(layout.Schedules), PayloadBytes: s.opts.PayloadBytes, Clock: s.opts.Clock, Logger: s.logger,
+		Host: scheduleHost{s}, Store: s.store, Dir: s.path(layout.Schedules), PayloadBytes: s.opts.PayloadBytes,
+		Clock: s.opts.Clock, Logger: s.logger,
 		Became: s.metrics.Occurred, Late: s.metrics.BegunLate,
 	})
 }
@@ -48,7 +49,9 @@ func (h scheduleHost) Check(ctx context.Context, r schedules.Request) error {
 }
 
 // Start implements schedules.Host.
-func (h scheduleHost) Start(ctx context.Context, r schedules.Request, o store.Occurrence) (record api.Record, err error) {
+func (h scheduleHost) Start(
+	ctx context.Context, r schedules.Request, o store.Occurrence,
+) (record api.Record, err error) {
 	asked, err := h.scheduled(ctx, r)
 	if err != nil {
 		return record, err
@@ -64,7 +67,10 @@ func (h scheduleHost) scheduled(ctx context.Context, r schedules.Request) (accep
 	if err != nil {
 		return accepted{}, err
 	}
-	return h.prepare(ctx, u, Submission{Unit: r.Unit, Input: r.Input, Files: r.Files, Timeout: r.Timeout, Metadata: r.Metadata, Unattended: r.Unattended})
+	return h.prepare(ctx, u, Submission{
+		Unit: r.Unit, Input: r.Input, Files: r.Files, Timeout: r.Timeout,
+		Metadata: r.Metadata, Unattended: r.Unattended,
+	})
 }
 
 // occurrence is one of a schedule, which gets a run.

@@ -78,13 +78,17 @@ func NewService(opts Options) (_ *Service, err error) {
 	if err := s.openKinds(); err != nil {
 		return nil, err
 	}
-	if s.store, err = store.Open(s.path(layout.Database), store.Options{Logger: s.logger, NotEmpty: s.hasRuns()}); err != nil {
+	if s.store, err = store.Open(s.path(layout.Database),
+		store.Options{Logger: s.logger, NotEmpty: s.hasRuns()}); err != nil {
 		return nil, err
 	}
 	s.compactStore()
 	s.journal = s.store
 	s.schedules = s.newSchedules()
-	s.units, err = registry.New(registry.Options{Home: s.path("units"), Sources: opts.Sources, Accept: s.acceptUnit, Govern: s.govern, Logger: s.logger})
+	s.units, err = registry.New(registry.Options{
+		Home: s.path("units"), Sources: opts.Sources, Accept: s.acceptUnit,
+		Govern: s.govern, Logger: s.logger,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +112,10 @@ func (s *Service) openHome() (err error) {
 		return fmt.Errorf("lock home: %w", err)
 	}
 	s.modelCache.Dir = s.path("modelcache")
-	s.home = run.Home{Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"), Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home)}
+	s.home = run.Home{
+		Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"),
+		Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home),
+	}
 	if s.home.Owner, err = ownerOf(s.opts.Home); err != nil {
 		return err
 	}
@@ -144,7 +151,10 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.holdAge(ctx)
-	trees := treeCache{service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{}, spent: map[string]map[string]ledger.Amount{}}
+	trees := treeCache{
+		service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{},
+		spent: map[string]map[string]ledger.Amount{},
+	}
 	for _, row := range left {
 		trees.unfinished[row.ID] = true
 	}
@@ -280,7 +290,8 @@ func ownerOf(home string) (string, error) {
 		return "", fmt.Errorf("read owner: %w", err)
 	}
 	owner := strings.ToLower(rand.Text()[:12])
-	if err := safefs.Replace(path, []byte(owner), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}); err != nil {
+	if err := safefs.Replace(path, []byte(owner),
+		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}); err != nil {
 		return "", fmt.Errorf("write owner: %w", err)
 	}
 	return owner, nil

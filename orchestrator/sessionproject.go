@@ -66,7 +66,8 @@ func (s *Service) LastChange(ctx context.Context, id string) (turn string, err e
 		}
 		if filter.Cursor = page.Next; filter.Cursor == "" {
 			return "", fault.New(fault.NotFound, "the session has no changes").
-				WithHint("it has them after a turn, if it was given a workspace and its unit may write to it (access: read-write, or workspace.write)")
+				WithHint("it has them after a turn, if it was given a workspace and its unit may write to it " +
+					"(access: read-write, or workspace.write)")
 		}
 	}
 }

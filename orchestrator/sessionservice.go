@@ -118,7 +118,10 @@ func (s *Service) beginSession(u *unit.Unit, by string) (*turns.Session, error) 
 		return nil, err
 	}
 	now := time.Now().UTC()
-	return s.sessions.Begin(store.Session{ID: id, Unit: u.Name, Version: u.Version, MadeBy: by, CreatedAt: now, UsedAt: now}, kind, terms)
+	return s.sessions.Begin(store.Session{
+		ID: id, Unit: u.Name, Version: u.Version, MadeBy: by, CreatedAt: now,
+		UsedAt: now,
+	}, kind, terms)
 }
 
 // Session returns a session, also one that is closed, or a NotFound fault.
@@ -153,7 +156,10 @@ func (s *Service) SessionList(ctx context.Context, f SessionFilter) (api.Session
 	if err != nil {
 		return api.SessionPage{}, err
 	}
-	rows, err := s.store.Sessions(ctx, store.SessionFilter{Unit: f.Unit, Open: f.Open, MadeBy: access.OnlyOwn(ctx), After: f.After, Limit: limit})
+	rows, err := s.store.Sessions(ctx, store.SessionFilter{
+		Unit: f.Unit, Open: f.Open, MadeBy: access.OnlyOwn(ctx),
+		After: f.After, Limit: limit,
+	})
 	page := api.SessionPage{Sessions: make([]api.Session, 0, len(rows))}
 	for _, row := range rows {
 		page.Sessions = append(page.Sessions, s.sessions.Show(row))
@@ -248,7 +254,8 @@ func (s *Service) sessionUnit(ctx context.Context, sub Submission) (*turns.Sessi
 	}
 	u, err := s.units.Version(ctx, row.Unit, row.Version)
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Conflict, err, "the session can't be resumed: its version of %q can't be had any more", row.Unit).
+		return nil, nil, fault.Wrap(fault.Conflict, err,
+			"the session can't be resumed: its version of %q can't be had any more", row.Unit).
 			WithHint("begin a new one")
 	}
 	return known, u, nil

@@ -78,7 +78,8 @@ func (j *job) awaitTurn(ctx context.Context) error {
 func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
 	held := j.held.take()
 	events := slices.Concat(held.events, toldEvents(told))
-	err := j.loop.persist(j.loop.life, "keep session", j.ID, func() error { return j.keepSession(saved, held.row, events) })
+	err := j.loop.persist(j.loop.life, "keep session", j.ID,
+		func() error { return j.keepSession(saved, held.row, events) })
 	if err == nil {
 		j.news.Notify()
 	}

@@ -40,7 +40,10 @@ func (s *Service) figures(ctx context.Context) (metrics.Figures, error) {
 	if err != nil {
 		backlog = -1
 	}
-	return metrics.Figures{Version: s.opts.Version, Stats: stats, Pool: s.Pool(), Egress: s.opts.Egress.Totals(), Backlog: backlog}, nil
+	return metrics.Figures{
+		Version: s.opts.Version, Stats: stats, Pool: s.Pool(), Egress: s.opts.Egress.Totals(),
+		Backlog: backlog,
+	}, nil
 }
 
 // Stats returns the figures of the moment.

@@ -72,8 +72,9 @@ func stepRow(s flow.Step) (store.Step, error) {
 // stepOf is the inverse of stepRow. The error is a fault.
 func stepOf(row store.Step) (flow.Step, error) {
 	s := flow.Step{
-		Address: row.Address, Try: row.Try, State: flow.StepState(row.State), Run: row.Call, Cached: row.Cached, Action: row.Action,
-		Delta: row.Delta, Value: row.Value, Until: row.Until, Began: row.Began, Ended: row.Ended,
+		Address: row.Address, Try: row.Try, State: flow.StepState(row.State), Run: row.Call, Cached: row.Cached,
+		Action: row.Action,
+		Delta:  row.Delta, Value: row.Value, Until: row.Until, Began: row.Began, Ended: row.Ended,
 	}
 	if row.Error == nil {
 		return s, nil
@@ -139,7 +140,8 @@ func (s *Service) StepList(ctx context.Context, id string, f StepFilter) (api.St
 
 func shownStep(row store.Step) (api.Step, error) {
 	s := api.Step{
-		Seq: row.Seq, Address: row.Address, Try: row.Try, State: api.StepState(row.State), Run: row.Call, Cached: row.Cached,
+		Seq: row.Seq, Address: row.Address, Try: row.Try, State: api.StepState(row.State), Run: row.Call,
+		Cached: row.Cached,
 		Action: row.Action, Began: row.Began, Until: orNil(row.Until), Ended: orNil(row.Ended),
 	}
 	if row.Error == nil {

@@ -156,7 +156,8 @@ func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (ac
 	asked.Input, asked.Files, asked.Timeout, asked.Project = input, sub.Files.Inputs(), sub.Timeout, sub.Files.Project()
 	asked.Start = sub.Start
 	if !sub.Start.IsZero() && sub.Session != "" {
-		return accepted{}, fault.New(fault.Input, "a turn of a session has no env and no dir of its own: its program may have started long ago").
+		return accepted{}, fault.New(fault.Input,
+			"a turn of a session has no env and no dir of its own: its program may have started long ago").
 			WithHint("leave them out, or run the unit without a session")
 	}
 	if asked.Project != nil && sub.Session != "" {
@@ -164,7 +165,8 @@ func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (ac
 			WithHint("give it when the session begins: all its turns work on it")
 	}
 	if most := s.maxTimeout(u); asked.Timeout < 0 || asked.Timeout > most {
-		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)", asked.Timeout, most)
+		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)",
+			asked.Timeout, most)
 	}
 	if own := asked.Limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
 		asked.Timeout = sub.Within

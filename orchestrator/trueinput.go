@@ -32,7 +32,8 @@ func acceptedInput(r *run.Run, stored []byte) ([]byte, error) {
 	}
 	input, err := readTrueInput(trueInputOf(r))
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "input lost: it was masked in the record, and the file with the true one can't be read").
+		return nil, fault.Wrap(fault.Internal, err,
+			"input lost: it was masked in the record, and the file with the true one can't be read").
 			WithHint("submit it again; a backup doesn't have such files")
 	}
 	return input, nil
@@ -54,7 +55,8 @@ func (j *job) dropTruth() {
 	if !j.Durable {
 		return
 	}
-	if err := errors.Join(safefs.IgnoreMissing(os.Remove(trueInputOf(j.Run))), safefs.IgnoreMissing(os.Remove(trueNamesOf(j.Run)))); err != nil {
+	if err := errors.Join(safefs.IgnoreMissing(os.Remove(trueInputOf(j.Run))),
+		safefs.IgnoreMissing(os.Remove(trueNamesOf(j.Run)))); err != nil {
 		j.loop.logger.Warn("true input or names not removed yet", "run", j.ID, fault.LogAttr(err))
 	}
 }

@@ -58,7 +58,8 @@ func (j *job) restoreTrueNames() error {
 	}
 	back := map[string]string{}
 	for name, shown := range names {
-		if _, err := os.Lstat(filepath.Join(j.OutputDir(), filepath.FromSlash(shown))); err == nil { // it had come as far as that
+		// it had come as far as that
+		if _, err := os.Lstat(filepath.Join(j.OutputDir(), filepath.FromSlash(shown))); err == nil {
 			back[shown] = name
 		}
 	}

@@ -58,12 +58,15 @@ const namedRuns = 5
 func hasRuns(name string, ids []string) error {
 	listed := strings.Join(ids[:min(len(ids), namedRuns)], ", ")
 	if more := len(ids) - namedRuns; more > 0 {
-		return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s and %d more", name, listed, more).WithHint(hasRunsHint, name)
+		return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s and %d more", name, listed, more).
+			WithHint(hasRunsHint, name)
 	}
-	return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s", name, listed).WithHint(hasRunsHint, name)
+	return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s", name, listed).
+		WithHint(hasRunsHint, name)
 }
 
-const hasRunsHint = "wait until they have ended, or cancel them; `aod units rm --force %s` hides it from new runs at once and leaves those alone"
+const hasRunsHint = "wait until they have ended, or cancel them; `aod units rm --force %s` hides it from new runs at " +
+	"once and leaves those alone"
 
 // runsOf returns the ids of a unit's runs that go on or wait, the oldest first.
 func (l *loop) runsOf(name string) []string {

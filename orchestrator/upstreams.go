@@ -60,7 +60,10 @@ func (j *job) upstreamMounts() []handoff.Mount {
 		return nil
 	}
 	return []handoff.Mount{{Path: upstream.Path, New: func(b *handoff.Broker) http.Handler {
-		return upstreams.Handler(upstream.Session{Run: j.ID, Names: j.Unit.Policy.Upstreams, Deadline: b.Caller().Deadline, Record: j.askedUpstream})
+		return upstreams.Handler(upstream.Session{
+			Run: j.ID, Names: j.Unit.Policy.Upstreams,
+			Deadline: b.Caller().Deadline, Record: j.askedUpstream,
+		})
 	}}}
 }
 
@@ -69,7 +72,8 @@ func (j *job) askedUpstream(e upstream.Exchange) {
 	j.loop.metrics.UpstreamAsked(e)
 	if j.upstreams.add(e) {
 		j.Tell(run.Event{Upstream: &api.UpstreamEvent{
-			At: e.Started.UTC(), Name: e.Upstream, Status: e.Status, Rule: e.Rule, BytesIn: e.BytesIn, BytesOut: e.BytesOut, MS: run.Milliseconds(e.Took),
+			At: e.Started.UTC(), Name: e.Upstream, Status: e.Status, Rule: e.Rule, BytesIn: e.BytesIn,
+			BytesOut: e.BytesOut, MS: run.Milliseconds(e.Took),
 		}})
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 func undecodable(err error) error {
 	return fault.Wrap(fault.Internal, err, "what is stored of this run can't be read").
-		WithHint("other runs aren't touched by it; if there are more such runs, look after the disk of the data directory")
+		WithHint("other runs aren't touched by it; if there are more such runs, look after the disk of the data " +
+			"directory")
 }
 
 // isDocument reports whether a stored document is JSON, or missing.

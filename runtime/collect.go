@@ -127,7 +127,8 @@ func checkDirectory(output string) error {
 		return fmt.Errorf("collect: %w", err)
 	}
 	if !info.IsDir() {
-		return &LimitError{Limit: "output", Message: "/io/output is " + safefs.Describe(info.Mode()) + ", not a directory"}
+		return &LimitError{Limit: "output", Message: "/io/output is " + safefs.Describe(info.Mode()) +
+			", not a directory"}
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ type collector struct {
 
 func (c *collector) dir(name string, depth int) error {
 	if depth > maxDirDepth {
-		return &LimitError{Limit: "output", Message: fmt.Sprintf("/io/output is nested more than %d directories deep", maxDirDepth)}
+		return &LimitError{Limit: "output", Message: fmt.Sprintf("/io/output is nested more than %d directories deep",
+			maxDirDepth)}
 	}
 	// Without these permissions we could not read the directory's files.
 	if err := c.root.Chmod(name, 0o700); err != nil {

@@ -22,7 +22,10 @@ type ProjectKeeper interface {
 // keeps these. What is written for it from then on is in it, too, and nothing can be moved or linked there from
 // elsewhere. So /io/input is left out: its files are ours, and others have them as well.
 func (l Layout) OwnProject() {
-	trees := []string{"io", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing", "workspace"}
+	trees := []string{
+		"io", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing",
+		"workspace",
+	}
 	for i := range trees {
 		trees[i] = l.path(trees[i])
 	}

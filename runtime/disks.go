@@ -59,7 +59,8 @@ func (d *Disks) Room(need int64) error {
 	if path == "" || free >= d.least && free-need >= d.least {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "the disk is almost full: %d MiB are free in %s, and %d MiB must stay free", free>>20, path, d.least>>20).
+	return fault.New(fault.Unavailable, "the disk is almost full: %d MiB are free in %s, and %d MiB must stay free",
+		free>>20, path, d.least>>20).
 		WithHint("make room, for example with `aod prune`, or lower min_free_disk")
 }
 
@@ -111,7 +112,8 @@ func FreeBytes(dir string) (int64, error) { return freeBytes(dir) }
 type DiskFullError struct{ Free, Written int64 } // bytes
 
 func (e *DiskFullError) Error() string {
-	return fmt.Sprintf("the host's disk was almost full (%d MiB free), and of all runs this one had written most (%d MiB)", e.Free>>20, e.Written>>20)
+	return fmt.Sprintf("the host's disk was almost full (%d MiB free), and of all runs this one had written most "+
+		"(%d MiB)", e.Free>>20, e.Written>>20)
 }
 
 // tell notes how much a sandbox has written. It returns the reason to stop that sandbox, where

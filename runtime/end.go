@@ -68,7 +68,10 @@ func (s *Sandbox) earlyEnd() End {
 	if s.control.report.LogEnd == "" { // the init of an older AOD: its own end is that of the streams
 		s.control.dismiss()
 	}
-	return End{Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true, Refused: s.refusedWrite()}
+	return End{
+		Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true,
+		Refused: s.refusedWrite(),
+	}
 }
 
 // reusableEnd is the end of a run whose program goes on.
@@ -102,7 +105,8 @@ func (s *Sandbox) AwaitExit(ctx context.Context) (Exit, error) {
 		}
 		return exit, exit.Err
 	case <-timer.C:
-		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine did not say that the container %.12s has ended", s.id)
+		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable,
+			"the engine did not say that the container %.12s has ended", s.id)
 	case <-ctx.Done():
 		return Exit{}, context.Cause(ctx)
 	}

@@ -19,7 +19,8 @@ var ErrUnreachable = errors.New("the engine was not reached")
 // long. It is the cause of a context that bounds a call.
 func Silent(waited time.Duration) error {
 	return fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine has not answered for %s", waited).
-		WithHint("it may be overloaded, or hang: `aod doctor` shows whether it answers; if it goes on like that, restart it: `sudo systemctl restart docker`")
+		WithHint("it may be overloaded, or hang: `aod doctor` shows whether it answers; if it goes on like that, " +
+			"restart it: `sudo systemctl restart docker`")
 }
 
 // Engine is what AOD needs of a container engine. Functions ask for the role that

@@ -71,7 +71,8 @@ func (f *Feed) Len() int64 { return f.length }
 // MaxFeedBytes together are a TooLarge fault.
 func (f *Feed) Stage(b []byte) error {
 	if f.length+int64(len(b)) > MaxFeedBytes {
-		return fault.New(fault.TooLarge, "the program has got %d MiB on its stdin, which is all that one process gets", MaxFeedBytes>>20).
+		return fault.New(fault.TooLarge, "the program has got %d MiB on its stdin, which is all that one process gets",
+			MaxFeedBytes>>20).
 			WithHint("begin a new session")
 	}
 	if _, err := f.f.WriteAt(b, initreport.FeedHeader+f.length); err != nil {

@@ -39,15 +39,18 @@ func RemoveAll(ctx context.Context, engine Containers, run, owner string) error 
 func RemoveOthers(ctx context.Context, engine Containers, run, owner string, attempt int) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	_, err := removeLabelled(ctx, engine, map[string]string{LabelRun: run, LabelOwner: owner}, func(labels map[string]string) bool {
-		return labels[LabelAttempt] == strconv.Itoa(attempt) && labels[LabelPurpose] == ""
-	})
+	_, err := removeLabelled(ctx, engine, map[string]string{LabelRun: run, LabelOwner: owner},
+		func(labels map[string]string) bool {
+			return labels[LabelAttempt] == strconv.Itoa(attempt) && labels[LabelPurpose] == ""
+		})
 	return err
 }
 
 // RemoveStray removes the containers and volumes of an owner's runs that aren't live, and
 // returns how many they were. Every error is ErrLeftBehind.
-func RemoveStray(ctx context.Context, engine Containers, owner string, live func(run string) bool) (removed int, err error) {
+func RemoveStray(
+	ctx context.Context, engine Containers, owner string, live func(run string) bool,
+) (removed int, err error) {
 	return removeLabelled(ctx, engine, map[string]string{LabelOwner: owner}, func(labels map[string]string) bool {
 		return live(labels[LabelRun])
 	})
@@ -63,7 +66,9 @@ func removeAttempt(ctx context.Context, engine Containers, spec Spec) error {
 
 // removeLabelled removes the containers with these labels, and their volumes at a remote
 // engine, except those to keep.
-func removeLabelled(ctx context.Context, engine Containers, labels map[string]string, keep func(map[string]string) bool) (removed int, err error) {
+func removeLabelled(
+	ctx context.Context, engine Containers, labels map[string]string, keep func(map[string]string) bool,
+) (removed int, err error) {
 	refs, err := withLabels(ctx, engine, labels)
 	for _, ref := range refs {
 		if !keep(ref.Labels) {

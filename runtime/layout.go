@@ -58,7 +58,10 @@ func (l Layout) make(initFile string) error {
 	if err := os.Chmod(l.Dir, 0o700); err != nil {
 		return err
 	}
-	for _, dir := range []string{"io", "io/input", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing", "incoming", "workspace"} {
+	for _, dir := range []string{
+		"io", "io/input", "io/output", "io/handoff", "io/handoff/outgoing",
+		"io/handoff/incoming", "outgoing", "incoming", "workspace",
+	} {
 		if err := mkdir(l.path(dir), 0o777); err != nil {
 			return err
 		}

@@ -117,7 +117,8 @@ func (l *Log) end(stream string, rest []byte) {
 // mayEnd reports whether a line has the form of one with which a stream ends.
 func mayEnd(line []byte) bool {
 	at := len(line) - endLineBytes
-	return at >= 0 && bytes.HasPrefix(line[at:], []byte(initreport.EndHead)) && bytes.HasSuffix(line, []byte(initreport.EndTail))
+	return at >= 0 && bytes.HasPrefix(line[at:], []byte(initreport.EndHead)) &&
+		bytes.HasSuffix(line, []byte(initreport.EndTail))
 }
 
 // withoutEndLine returns the part of a line that is too long, without what may be the beginning of

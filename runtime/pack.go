@@ -44,11 +44,17 @@ func (p *packer) dir(name string, mode int64) error {
 }
 
 func (p *packer) link(name, to string) error {
-	return p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777, Format: tar.FormatPAX})
+	return p.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777,
+		Format: tar.FormatPAX,
+	})
 }
 
 func (p *packer) bytes(name string, content []byte, mode int64) error {
-	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: mode, Format: tar.FormatPAX}
+	header := tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: mode,
+		Format: tar.FormatPAX,
+	}
 	if err := p.tar.WriteHeader(&header); err != nil {
 		return err
 	}

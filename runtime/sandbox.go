@@ -277,7 +277,8 @@ func (s *Sandbox) stop(ctx context.Context) (Exit, error) {
 	case exit := <-s.exit:
 		return exit, nil
 	case <-ctx.Done():
-		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable, "the engine did not say that the container %.12s has ended", s.id)
+		return Exit{}, fault.Wrap(fault.Unavailable, ErrUnreachable,
+			"the engine did not say that the container %.12s has ended", s.id)
 	}
 }
 

@@ -40,25 +40,30 @@ type Spec struct {
 	ReadOnly               bool   // the root file system
 	Isolation              string // the engine's name of an isolation runtime; "" is its default
 	Limits                 Limits
-	Env                    []string          // "NAME=value"; of a name that stands twice the last counts; never a secret
-	Labels                 map[string]string // beside AOD's own
-	Filter                 *Filter           // nil: the program works on /io
-	Stdio                  *Stdio            // nil: stdin is empty, and stdout goes to the log
-	Program                []string          // instead of the image's ENTRYPOINT and CMD; nil: those. With Park the first alone counts at the start
-	Dir                    string            // absolute: where the program starts; "": as the image says
-	Account                bool              // /etc/passwd and /etc/group know the sandbox's user; not with an engine elsewhere
-	Control                bool              // the init tells of the end, see End.Early; not with an engine elsewhere
-	Park                   bool              // with Control: the init waits for Sandbox.Begin or StartProgram before it starts the program
-	Watch                  bool              // the report says what the program tried to write; slows it down
-	Find                   bool              // the program is looked up by the init, and not started
-	Console                *Console          // streams of a program other than the image's; not with Park or Durable
-	Leash                  bool              // with Console and Control: the sandbox ends with this process, and the engine removes it then
-	Project                string            // a directory of this host that the program may read as ProjectDir; "": none but what it may change
-	Patch                  []Mount           // files of this host over those of the image; not with an engine elsewhere
-	Session                string            // whose home the sandbox has: the sandboxes of one have one user; "" is none
-	Feed                   bool              // the program's stdin grows by Feed, and its stdout is a file; not with Filter, Console, Park or an engine elsewhere
-	Disks                  *Disks            // whose room the run's writing takes; nil: nobody minds
-	Purpose                string            // of a container beside the run's own, such as "card"; "" is the run's own
+	// "NAME=value"; of a name that stands twice the last counts; never a secret
+	Env    []string
+	Labels map[string]string // beside AOD's own
+	Filter *Filter           // nil: the program works on /io
+	Stdio  *Stdio            // nil: stdin is empty, and stdout goes to the log
+	// instead of the image's ENTRYPOINT and CMD; nil: those. With Park the first alone counts at the start
+	Program []string
+	Dir     string   // absolute: where the program starts; "": as the image says
+	Account bool     // /etc/passwd and /etc/group know the sandbox's user; not with an engine elsewhere
+	Control bool     // the init tells of the end, see End.Early; not with an engine elsewhere
+	Park    bool     // with Control: the init waits for Sandbox.Begin or StartProgram before it starts the program
+	Watch   bool     // the report says what the program tried to write; slows it down
+	Find    bool     // the program is looked up by the init, and not started
+	Console *Console // streams of a program other than the image's; not with Park or Durable
+	Leash   bool     // with Console and Control: the sandbox ends with this process, and the engine removes it then
+	// a directory of this host that the program may read as ProjectDir; "": none but what it may change
+	Project string
+	Patch   []Mount // files of this host over those of the image; not with an engine elsewhere
+	Session string  // whose home the sandbox has: the sandboxes of one have one user; "" is none
+	// the program's stdin grows by Feed, and its stdout is a file; not with Filter, Console, Park or an engine
+	// elsewhere
+	Feed    bool
+	Disks   *Disks // whose room the run's writing takes; nil: nobody minds
+	Purpose string // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
 // Stdio makes files of the run a program's stdin and stdout. They outlive this process.
@@ -189,7 +194,8 @@ func (s Spec) entrypoint(layout Layout) []string {
 		entrypoint = append(entrypoint, "-find", "only")
 	}
 	if s.Stdio != nil && s.Console == nil {
-		entrypoint = append(entrypoint, "-stdin", s.Stdio.stdin(), "-stdout", path.Join(layout.writableDir(), stdoutName))
+		entrypoint = append(entrypoint, "-stdin", s.Stdio.stdin(), "-stdout",
+			path.Join(layout.writableDir(), stdoutName))
 	}
 	if s.Feed {
 		entrypoint = append(entrypoint, feedOptions()...)

@@ -18,7 +18,8 @@ func freeBytes(dir string) (int64, error) {
 	if stat.Files > 0 && stat.Ffree == 0 {
 		return 0, nil
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:gosec,unconvert // no disk has 2^63 bytes; the types differ by system
+	//nolint:gosec,unconvert // no disk has 2^63 bytes; the types differ by system
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
 
 // blocks returns how many bytes of its disk a file takes.

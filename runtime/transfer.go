@@ -87,7 +87,8 @@ func (t *FileTransfer) Send(ctx context.Context, names []string) error {
 		return nil
 	}
 	err := t.volumes.withCarrier(ctx, func(id string) error {
-		return t.volumes.send(ctx, id, path.Join(carrierDir, "incoming"), func(to *packer) error { return t.pack(to, fresh) })
+		return t.volumes.send(ctx, id, path.Join(carrierDir, "incoming"),
+			func(to *packer) error { return t.pack(to, fresh) })
 	})
 	if err != nil {
 		return err

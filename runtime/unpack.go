@@ -49,7 +49,8 @@ func unpack(root *os.Root, r io.Reader, allowance *allowance) error {
 
 // interrupted says that the stream ended too early.
 func interrupted(err error) error {
-	return fault.Wrap(fault.Unavailable, fmt.Errorf("%w: %w", ErrUnreachable, err), "the engine broke off the run's files")
+	return fault.Wrap(fault.Unavailable, fmt.Errorf("%w: %w", ErrUnreachable, err),
+		"the engine broke off the run's files")
 }
 
 // maxHole is larger than any limit and smaller than what file systems can name.

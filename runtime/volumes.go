@@ -94,7 +94,8 @@ const tunnelThreads = 10
 // the hosts file, which is a mount where the engine sees this host's files.
 func (v *volumes) mountIn(spec *ContainerSpec) {
 	for _, one := range v.all() {
-		spec.Volumes = append(spec.Volumes, VolumeMount{Volume: v.nameOf(one), Target: one.target, ReadOnly: one.readOnly})
+		spec.Volumes = append(spec.Volumes,
+			VolumeMount{Volume: v.nameOf(one), Target: one.target, ReadOnly: one.readOnly})
 	}
 	spec.Limits.PIDs += tunnelThreads
 	if spec.Network == "none" {

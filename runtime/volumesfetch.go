@@ -46,8 +46,12 @@ func (v *volumes) results() []result {
 	}
 	return append(
 		results,
-		result{path.Join(carrierDir, "io", resultName), "io/" + resultName, allowance{limits.ResultBytes, watchEntries}},
-		result{v.outputDir(), "io/output", allowance{limits.OutputBytes, limits.OutputFiles + 1}}, // the directory itself counts
+		result{
+			path.Join(carrierDir, "io", resultName), "io/" + resultName,
+			allowance{limits.ResultBytes, watchEntries},
+		},
+		// the directory itself counts
+		result{v.outputDir(), "io/output", allowance{limits.OutputBytes, limits.OutputFiles + 1}},
 	)
 }
 
@@ -60,7 +64,10 @@ func (v *volumes) outputs(writable string) []result {
 	most := cmp.Or(stdio.FetchBytes, v.spec.Limits.ResultBytes)
 	list := []result{{path.Join(writable, stdoutName), "aod/" + stdoutName, allowance{most, watchEntries}}}
 	if stdio.Output != "" {
-		list = append(list, result{path.Join(carrierDir, "workspace", stdio.Output), "workspace/" + stdio.Output, allowance{most, watchEntries}})
+		list = append(list, result{
+			path.Join(carrierDir, "workspace", stdio.Output), "workspace/" + stdio.Output,
+			allowance{most, watchEntries},
+		})
 	}
 	return list
 }
@@ -77,7 +84,8 @@ func (v *volumes) outputDir() string {
 // Where there is none, it only removes the layout's.
 func (v *volumes) fetchTree(ctx context.Context, id, from, name string, allowance *allowance) error {
 	into := v.layout.path("arriving")
-	if err := errors.Join(safefs.RemoveTree(into), safefs.RemoveTree(v.layout.path(name)), mkdir(into, 0o700)); err != nil {
+	if err := errors.Join(safefs.RemoveTree(into), safefs.RemoveTree(v.layout.path(name)),
+		mkdir(into, 0o700)); err != nil {
 		return unwritable(err)
 	}
 	if err := v.copyOut(ctx, id, from, into, allowance); err != nil {

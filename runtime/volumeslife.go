@@ -92,7 +92,8 @@ func overUsage(usage tunnel.Usage, limit int64, unmeasured time.Duration) *Limit
 		return overEntries()
 	case unmeasured > maxUnmeasured:
 		return &LimitError{
-			Limit: "output", Message: fmt.Sprintf("for %s nobody could tell how much it writes to /io and /workspace", maxUnmeasured),
+			Limit: "output", Message: fmt.Sprintf("for %s nobody could tell how much it writes to /io and /workspace",
+				maxUnmeasured),
 			Hint: "does it stop the processes beside it, or use up its memory or its processes?",
 		}
 	}

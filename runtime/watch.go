@@ -85,7 +85,10 @@ type meter struct {
 
 func (m *meter) dir(ctx context.Context, name string, depth int) (over *LimitError) {
 	if depth > safefs.MaxDepth {
-		return &LimitError{Limit: "output", Message: fmt.Sprintf("made directories more than %d deep in /io and /workspace", safefs.MaxDepth)}
+		return &LimitError{
+			Limit:   "output",
+			Message: fmt.Sprintf("made directories more than %d deep in /io and /workspace", safefs.MaxDepth),
+		}
 	}
 	err := m.read(ctx, name, depth)
 	if errors.Is(err, fs.ErrPermission) && m.root.Chmod(name, 0o700) == nil {
@@ -153,5 +156,8 @@ func overLayer(limit int64) *LimitError {
 }
 
 func overEntries() *LimitError {
-	return &LimitError{Limit: "output", Message: fmt.Sprintf("made more than %d files in /io and /workspace", watchEntries)}
+	return &LimitError{
+		Limit:   "output",
+		Message: fmt.Sprintf("made more than %d files in /io and /workspace", watchEntries),
+	}
 }

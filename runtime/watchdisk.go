@@ -35,7 +35,8 @@ func (s *Sandbox) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 		s.layout.remote.watchDisk(ctx, s.limits.DiskBytes, end)
 		return
 	}
-	every(ctx, lookPace{watchInterval, watchRest}, func(seen *processes) error { return s.look(ctx, seen) }, s.processes, end)
+	every(ctx, lookPace{watchInterval, watchRest}, func(seen *processes) error { return s.look(ctx, seen) },
+		s.processes, end)
 }
 
 // look measures the run's directories once.

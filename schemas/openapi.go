@@ -12,7 +12,8 @@ var openAPI []byte
 
 // bundled are the schemas that openapi.json refers to, by their names in it.
 var bundled = map[string]string{
-	"Run": "run", "Problem": "problem", "Submission": "submission", "Unit": "unit", "Event": "event", "Page": "page", "Pool": "pool", "Stats": "stats",
+	"Run": "run", "Problem": "problem", "Submission": "submission", "Unit": "unit", "Event": "event", "Page": "page",
+	"Pool": "pool", "Stats": "stats",
 	"Schedule": "schedule", "ScheduleSpec": "schedulespec",
 }
 

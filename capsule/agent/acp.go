@@ -40,7 +40,8 @@ func (p acp) request(to step, s State, prompt string) []byte {
 	case acpNew:
 		return rpcRequest(s.Pending, "session/new", map[string]any{"cwd": p.dir, "mcpServers": []any{}})
 	case acpLoad:
-		return rpcRequest(s.Pending, "session/load", map[string]any{"cwd": p.dir, "mcpServers": []any{}, "sessionId": s.Session})
+		return rpcRequest(s.Pending, "session/load",
+			map[string]any{"cwd": p.dir, "mcpServers": []any{}, "sessionId": s.Session})
 	}
 	return rpcRequest(s.Pending, "session/prompt", map[string]any{
 		"sessionId": s.Session, "prompt": []any{map[string]any{"type": "text", "text": prompt}},
@@ -79,7 +80,8 @@ func (p acp) answered(m rpcMessage, s State, said string) heard {
 	case strings.HasSuffix(s.Pending, "-"+string(acpNew)):
 		id := textAt(m.result, "sessionId")
 		if id == "" || len(id) > maxID {
-			return ended(programError("session/new: the program answered without a sessionId of at most %d bytes", maxID))
+			return ended(programError("session/new: the program answered without a sessionId of at most %d bytes",
+				maxID))
 		}
 		return heard{next: stepPrompt, session: id}
 	}

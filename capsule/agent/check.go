@@ -29,7 +29,8 @@ func Check(c *Config, fields []string) []fault.Finding {
 	k.checkMode()
 	k.checkEnv()
 	if dir := path.Clean(c.Dir); c.Dir != "" && (!path.IsAbs(c.Dir) || dir != c.Dir) {
-		k.report("/agent/dir", "agent.dir: it is no absolute path without . and ..", "write one such as /workspace/project")
+		k.report("/agent/dir", "agent.dir: it is no absolute path without . and ..",
+			"write one such as /workspace/project")
 	}
 	return k.findings
 }
@@ -43,7 +44,8 @@ func (k *checker) checkCommand() {
 		return // the schema says it
 	}
 	if len(Placeholders(k.Command[0])) > 0 {
-		k.report("/agent/command/0", "agent.command: the program itself can't be a placeholder", "write its name; a warm container waits with it")
+		k.report("/agent/command/0", "agent.command: the program itself can't be a placeholder",
+			"write its name; a warm container waits with it")
 	}
 	open := true
 	for i, template := range k.Command {
@@ -52,8 +54,9 @@ func (k *checker) checkCommand() {
 		if i > 0 && open && template == "{message}" && !strings.HasPrefix(k.Command[i-1], "-") {
 			k.findings = append(k.findings, fault.Finding{
 				Pointer: at, Warning: true,
-				Message: "agent.command: a message that begins with \"-\" is refused here, as the program would take it for an option",
-				Hint:    "put an element -- before it if the program knows that, or use input: stdin",
+				Message: "agent.command: a message that begins with \"-\" is refused here, as the program would take " +
+					"it for an option",
+				Hint: "put an element -- before it if the program knows that, or use input: stdin",
 			})
 		}
 		open = open && template != endOfOptions
@@ -82,13 +85,15 @@ func (k *checker) checkTemplate(pointer, template string) {
 		case isField:
 			k.checkField(pointer, field)
 		case !slices.Contains(known, name):
-			hint := "there are {" + strings.Join(known, "}, {") + "}, {input.NAME} and {upstream.NAME}; {{" + name + "}} stands for itself"
+			hint := "there are {" + strings.Join(known, "}, {") + "}, {input.NAME} and {upstream.NAME}; {{" + name +
+				"}} stands for itself"
 			if near := fault.Nearest(name, known); near != "" {
 				hint = "did you mean {" + near + "}?"
 			}
 			k.report(pointer, named(pointer)+"the placeholder {"+name+"} is not known", hint)
 		case name == "file" && k.Input != File:
-			k.report(pointer, named(pointer)+"{file} is the file of input: file", "set input: file and input_file, or use {files} for those that come with the input")
+			k.report(pointer, named(pointer)+"{file} is the file of input: file",
+				"set input: file and input_file, or use {files} for those that come with the input")
 		case name == "output" && k.Output != File:
 			k.report(pointer, named(pointer)+"{output} is the file of output: file", "set output: file and output_file")
 		}
@@ -130,13 +135,16 @@ func (k *checker) checkPatterns() {
 	k.checkFile("input", k.Input == File, k.InputFile)
 	k.checkFile("output", k.Output == File, k.OutputFile)
 	if k.Input == File && k.Output == File && k.InputFile != "" && k.InputFile == k.OutputFile {
-		k.report("/agent/output_file", "agent.output_file: it is the input_file as well", "give the output a file of its own")
+		k.report("/agent/output_file", "agent.output_file: it is the input_file as well",
+			"give the output a file of its own")
 	}
 	if k.Input == Args && !slices.ContainsFunc(k.templates(false), takesInput) {
-		k.report("/agent/command", "agent.command: with input: args nothing of the input comes to the program", "add {message} or {input.NAME} to it, or use input: stdin")
+		k.report("/agent/command", "agent.command: with input: args nothing of the input comes to the program",
+			"add {message} or {input.NAME} to it, or use input: stdin")
 	}
 	if (k.Input == JSONRPC) != (k.Output == JSONRPC) {
-		k.report("/agent/output", "agent.output: json-rpc goes both ways", "set input and output to json-rpc, or neither")
+		k.report("/agent/output", "agent.output: json-rpc goes both ways",
+			"set input and output to json-rpc, or neither")
 	}
 }
 
@@ -151,33 +159,41 @@ func (k *checker) checkFile(side string, wanted bool, file string) {
 	pointer := "/agent/" + side + "_file"
 	switch {
 	case wanted && file == "":
-		k.report("/agent/"+side, "agent."+side+": file needs the file's name", "add "+side+"_file: NAME, a file below "+WorkDir)
+		k.report("/agent/"+side, "agent."+side+": file needs the file's name", "add "+side+"_file: NAME, a file below "+
+			WorkDir)
 		return
 	case file == "":
 		return
 	case !wanted:
-		k.report(pointer, named(pointer)+"it has no meaning without "+side+": file", "leave it out, or set "+side+": file")
+		k.report(pointer, named(pointer)+"it has no meaning without "+side+": file",
+			"leave it out, or set "+side+": file")
 		return
 	}
 	for _, name := range Placeholders(file) {
 		if name != "run" {
-			k.report(pointer, named(pointer)+"the placeholder {"+name+"} has no meaning in a file's name", "there is {run}, the run's id")
+			k.report(pointer, named(pointer)+"the placeholder {"+name+"} has no meaning in a file's name",
+				"there is {run}, the run's id")
 			return
 		}
 	}
 	if !isBelow(file) {
-		k.report(pointer, named(pointer)+fault.Quote(file)+" is no file below "+WorkDir, "write a relative path without . and ..")
+		k.report(pointer, named(pointer)+fault.Quote(file)+" is no file below "+WorkDir,
+			"write a relative path without . and ..")
 	}
 }
 
 // isBelow reports whether a path leads to something below the directory that it begins in.
 func isBelow(file string) bool {
-	return !path.IsAbs(file) && path.Clean(file) == file && file != "." && file != ".." && !strings.HasPrefix(file, "../") && !strings.ContainsRune(file, 0)
+	return !path.IsAbs(file) && path.Clean(file) == file && file != "." && file != ".." &&
+		!strings.HasPrefix(file, "../") && !strings.ContainsRune(file, 0)
 }
 
 func (k *checker) checkResult() {
 	r := k.Result
-	picks := map[string]*Pick{"text": r.Text, "session": r.Session, "usage": r.Usage, "cost_usd": r.CostUSD, "error": r.Error}
+	picks := map[string]*Pick{
+		"text": r.Text, "session": r.Session, "usage": r.Usage, "cost_usd": r.CostUSD,
+		"error": r.Error,
+	}
 	for _, name := range slices.Sorted(maps.Keys(picks)) {
 		p := picks[name]
 		if p == nil {
@@ -185,7 +201,8 @@ func (k *checker) checkResult() {
 		}
 		pointer := "/agent/result/" + name
 		if r.Format != JSON && r.Format != JSONL && k.Output != JSONRPC {
-			k.report(pointer, "agent.result: "+name+" can't be found in a text", "set format: json or jsonl, or leave it out")
+			k.report(pointer, "agent.result: "+name+" can't be found in a text",
+				"set format: json or jsonl, or leave it out")
 			continue
 		}
 		for _, at := range slices.Sorted(maps.Keys(p.When)) {
@@ -194,10 +211,12 @@ func (k *checker) checkResult() {
 		k.checkPointer(pointer, p.At)
 	}
 	if r.Error != nil && len(r.Error.When) == 0 && r.Error.At == "" {
-		k.report("/agent/result/error", "agent.result: error would be found in every document", "add when: {/POINTER: VALUE}, or at")
+		k.report("/agent/result/error", "agent.result: error would be found in every document",
+			"add when: {/POINTER: VALUE}, or at")
 	}
 	if r.Format == JSONL && r.Text == nil {
-		k.report("/agent/result", "agent.result: format jsonl has to say which line has the text", "add text: {at: /POINTER, when: {/POINTER: VALUE}}")
+		k.report("/agent/result", "agent.result: format jsonl has to say which line has the text",
+			"add text: {at: /POINTER, when: {/POINTER: VALUE}}")
 	}
 }
 
@@ -213,7 +232,8 @@ func (k *checker) checkMode() {
 	case speaks && k.Protocol == "":
 		k.report("/agent", "agent: it has to say what the program speaks", "add protocol: acp, stream-json or json-rpc")
 	case !speaks && k.Protocol != "":
-		k.report("/agent/protocol", "agent.protocol: it has no meaning without input: json-rpc or session.keep_alive", "leave it out")
+		k.report("/agent/protocol", "agent.protocol: it has no meaning without input: json-rpc or session.keep_alive",
+			"leave it out")
 	}
 	if k.Protocol == PlainRPC && k.RPC.Method == "" {
 		k.report("/agent/protocol", "agent.protocol: json-rpc needs the name of a method", "add rpc: {method: NAME}")
@@ -222,10 +242,12 @@ func (k *checker) checkMode() {
 		k.report("/agent/rpc", "agent.rpc: it has no meaning without protocol: json-rpc", "leave it out")
 	}
 	if k.Mode != Interactive && len(k.Resume) > 0 {
-		k.report("/agent/resume", "agent.resume: it has no meaning without mode: interactive", "leave it out, or set mode: interactive")
+		k.report("/agent/resume", "agent.resume: it has no meaning without mode: interactive",
+			"leave it out, or set mode: interactive")
 	}
 	if k.Mode != Interactive && (k.Session != Session{}) {
-		k.report("/session", "session: it has no meaning without mode: interactive", "leave it out, or set mode: interactive")
+		k.report("/session", "session: it has no meaning without mode: interactive",
+			"leave it out, or set mode: interactive")
 	}
 }
 
@@ -241,7 +263,8 @@ func (k *checker) checkEnv() {
 				continue
 			}
 			if !slices.Contains(placeholdersOfEnv, p) {
-				k.report(at, "agent.env: the placeholder {"+p+"} is not known here", "there are {"+strings.Join(placeholdersOfEnv, "}, {")+"} and {upstream.NAME}")
+				k.report(at, "agent.env: the placeholder {"+p+"} is not known here",
+					"there are {"+strings.Join(placeholdersOfEnv, "}, {")+"} and {upstream.NAME}")
 			}
 		}
 	}
@@ -249,11 +272,15 @@ func (k *checker) checkEnv() {
 		if slices.ContainsFunc(ownEnv, func(own string) bool {
 			return name == own || strings.HasSuffix(own, "_") && strings.HasPrefix(name, own)
 		}) {
-			k.report("/agent/caller_env/"+strconv.Itoa(i), fmt.Sprintf("agent.caller_env: %s is AOD's to set", name), "leave it out")
+			k.report("/agent/caller_env/"+strconv.Itoa(i), fmt.Sprintf("agent.caller_env: %s is AOD's to set", name),
+				"leave it out")
 		}
 	}
 }
 
 // ownEnv are the variables that no caller sets: those of AOD, and those by which a program is
 // made to run another one. One that ends with _ is a beginning.
-var ownEnv = []string{"AOD_", "LD_", "GIT_CONFIG_", "PATH", "HOME", "TMPDIR", "BASH_ENV", "ENV", "IFS", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS"}
+var ownEnv = []string{
+	"AOD_", "LD_", "GIT_CONFIG_", "PATH", "HOME", "TMPDIR", "BASH_ENV", "ENV", "IFS", "PYTHONPATH",
+	"PYTHONSTARTUP", "NODE_OPTIONS",
+}

@@ -43,7 +43,8 @@ func Command(c *Config, v Values) ([]string, error) {
 		argv = append(argv, elements...)
 	}
 	if size > maxArguments {
-		return nil, fault.New(fault.Input, "the arguments have %d bytes together, at most %d can be given", size, maxArguments).
+		return nil, fault.New(fault.Input, "the arguments have %d bytes together, at most %d can be given", size,
+			maxArguments).
 			WithHint("give the agent its message by input: stdin or input: file")
 	}
 	return argv, nil
@@ -94,7 +95,8 @@ func element(template string, v Values) []string {
 func noOption(template string, elements []string) error {
 	for _, e := range elements {
 		if strings.HasPrefix(e, "-") {
-			return fault.New(fault.Input, "what %s stands for begins with \"-\": the program would take it for an option", template).
+			return fault.New(fault.Input,
+				"what %s stands for begins with \"-\": the program would take it for an option", template).
 				WithHint("write it otherwise, or put -- before %s in agent.command, or use input: stdin", template)
 		}
 	}
@@ -104,10 +106,12 @@ func noOption(template string, elements []string) error {
 func checkArgument(template, value string) error {
 	switch {
 	case len(value) > maxArgument:
-		return fault.New(fault.Input, "the argument %s has %d bytes, at most %d can be given", fault.Quote(template), len(value), maxArgument).
+		return fault.New(fault.Input, "the argument %s has %d bytes, at most %d can be given", fault.Quote(template),
+			len(value), maxArgument).
 			WithHint("use input: stdin or input: file in agent.yaml")
 	case strings.IndexByte(value, 0) >= 0:
-		return fault.New(fault.Input, "the argument %s has a NUL byte in it", fault.Quote(template)).WithHint("leave it out")
+		return fault.New(fault.Input, "the argument %s has a NUL byte in it", fault.Quote(template)).
+			WithHint("leave it out")
 	}
 	return nil
 }

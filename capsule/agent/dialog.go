@@ -130,7 +130,8 @@ const cancelWait = 10 * time.Second
 // once, and closes the pipes only by its Close.
 func NewDialog(protocol Protocol, pipes Pipes, from State, l Listener, o Options) (Dialog, error) {
 	if from.Since < 0 || from.Since > from.Offset || from.Next < 0 {
-		return nil, fault.New(fault.Internal, "the state of a dialog is damaged: since %d, offset %d, next %d", from.Since, from.Offset, from.Next)
+		return nil, fault.New(fault.Internal, "the state of a dialog is damaged: since %d, offset %d, next %d",
+			from.Since, from.Offset, from.Next)
 	}
 	d := &dialog{
 		listener: l, wait: cmp.Or(o.CancelWait, cancelWait),
@@ -145,7 +146,8 @@ func NewDialog(protocol Protocol, pipes Pipes, from State, l Listener, o Options
 	case PlainRPC:
 		d.speaker, framing = plainRPC{rpc: o.RPC, result: o.Result}, o.RPC.Framing
 	default:
-		return nil, fault.New(fault.Unsupported, "protocol %q is none of %s, %s and %s", protocol, ACP, StreamJSON, PlainRPC)
+		return nil, fault.New(fault.Unsupported, "protocol %q is none of %s, %s and %s", protocol, ACP, StreamJSON,
+			PlainRPC)
 	}
 	d.in = &input{to: pipes.Stdin, framing: framing}
 	d.out = readOutput(pipes.Stdout, framing)

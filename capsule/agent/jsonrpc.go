@@ -50,7 +50,8 @@ func (m rpcMessage) err() error {
 		return nil
 	}
 	code, _ := at(m.failure, "code").(json.Number)
-	return programError("the program answered with error %s: %s", fault.Quote(code.String()), fault.Quote(textAt(m.failure, "message")))
+	return programError("the program answered with error %s: %s", fault.Quote(code.String()),
+		fault.Quote(textAt(m.failure, "message")))
 }
 
 func rpcRequest(id, method string, params any) []byte {

@@ -21,7 +21,8 @@ func readLines(of Result, r io.Reader, limit int64) (Output, error) {
 			return Output{}, tooMuch(MaxOutput)
 		}
 		if n == maxLines {
-			return Output{}, wrongOutput("large results go to files in /io/output", "its output has more than %d lines", maxLines)
+			return Output{}, wrongOutput("large results go to files in /io/output", "its output has more than %d lines",
+				maxLines)
 		}
 		found.noteLine(line, ok)
 		if errors.Is(err, io.EOF) {

@@ -59,7 +59,8 @@ func ReadOutput(c *Config, r io.Reader, limit int64) (Output, error) {
 	}
 	document, err := strictjson.Decode(raw)
 	if err != nil {
-		return Output{}, wrongOutput("agent.result.format says what the program prints: text, json or jsonl", "its output is not one JSON document%s", placeOf(err))
+		return Output{}, wrongOutput("agent.result.format says what the program prints: text, json or jsonl",
+			"its output is not one JSON document%s", placeOf(err))
 	}
 	found := finds{of: c.Result}
 	found.note(document)
@@ -128,7 +129,8 @@ func (f *finds) output(limit int64) (Output, error) {
 		o.Reason = clip(cleanText(s))
 	}
 	if !f.hasText && !f.hasError {
-		return o, wrongOutput("see agent.result.text in agent.yaml", "nothing in its output is what agent.result.text looks for")
+		return o, wrongOutput("see agent.result.text in agent.yaml",
+			"nothing in its output is what agent.result.text looks for")
 	}
 	if int64(len(o.Text)) > limit {
 		return o, tooMuch(limit)

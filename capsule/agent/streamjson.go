@@ -50,7 +50,10 @@ func (p streamJSON) hear(body []byte, _ State, said *strings.Builder) heard {
 	case kind == "stream_event": // parts of what comes whole as "assistant"
 		return heard{}
 	}
-	h := heard{events: []Event{{Kind: EventProgress, Text: strings.TrimSuffix(kind+"/"+textAt(line, "subtype"), "/"), Raw: encode(line)}}}
+	h := heard{events: []Event{{
+		Kind: EventProgress, Text: strings.TrimSuffix(kind+"/"+textAt(line, "subtype"), "/"),
+		Raw: encode(line),
+	}}}
 	if id := textAt(line, "session_id"); kind == "system" && textAt(line, "subtype") == "init" && len(id) <= maxID {
 		h.session = id
 	}
@@ -89,7 +92,10 @@ func toolResults(line any) (events []Event) {
 
 // result is the end of a turn.
 func (streamJSON) result(line any, said string) heard {
-	end := &ending{reply: Reply{Text: cmp.Or(textAt(line, "result"), said), Stop: fault.Cut(textAt(line, "subtype"), maxID)}}
+	end := &ending{reply: Reply{
+		Text: cmp.Or(textAt(line, "result"), said),
+		Stop: fault.Cut(textAt(line, "subtype"), maxID),
+	}}
 	if usage := at(line, "usage"); usage != nil {
 		end.reply.Usage = usageOf(usage)
 	}
@@ -99,7 +105,8 @@ func (streamJSON) result(line any, said string) heard {
 		h.session = id
 	}
 	if failed, _ := at(line, "is_error").(bool); failed || strings.HasPrefix(end.reply.Stop, "error") {
-		end.err = programError("the program ended the turn with %s: %s", fault.Quote(cmp.Or(end.reply.Stop, "an error")), fault.Quote(textAt(line, "result")))
+		end.err = programError("the program ended the turn with %s: %s",
+			fault.Quote(cmp.Or(end.reply.Stop, "an error")), fault.Quote(textAt(line, "result")))
 	}
 	return h
 }
@@ -128,12 +135,16 @@ func (streamJSON) control(line any, body []byte) heard {
 		}
 		return controlResponse(id, map[string]any{lineDecision: "deny", "message": "it was not permitted"})
 	}
-	a.cancel = controlResponse(id, map[string]any{lineDecision: "deny", "message": "the turn was stopped", "interrupt": true})
+	a.cancel = controlResponse(id, map[string]any{
+		lineDecision: "deny", "message": "the turn was stopped",
+		"interrupt": true,
+	})
 	return heard{ask: a}
 }
 
 func controlResponse(id string, response map[string]any) []byte {
 	return encode(map[string]any{
-		"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response},
+		"type":     "control_response",
+		"response": map[string]any{"subtype": "success", "request_id": id, "response": response},
 	})
 }

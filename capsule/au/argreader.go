@@ -44,9 +44,11 @@ func (r *argReader) read(args []string) {
 				i++
 			}
 		case strings.HasPrefix(arg, "-") && arg != "-":
-			r.fail(pointer, r.flagsHint()+"; a text that starts with - goes after --", "the unit has no such short flag")
+			r.fail(pointer, r.flagsHint()+"; a text that starts with - goes after --",
+				"the unit has no such short flag")
 		case afterBoolean && (arg == "true" || arg == "false"):
-			r.fail(pointer, "write --name="+arg+"; if it is the prompt, put it after --", "a boolean flag takes no word after it")
+			r.fail(pointer, "write --name="+arg+"; if it is the prompt, put it after --",
+				"a boolean flag takes no word after it")
 		default:
 			r.word(arg, pointer)
 		}
@@ -177,7 +179,8 @@ func (r *argReader) word(value, pointer string) {
 		r.fail(pointer, "", "the prompt %s", problem)
 	}
 	if _, flagged := r.given[prompt]; flagged {
-		r.fail(pointer, "keep one of them; a text with spaces in it is one argument, in quotes", "there is more than one prompt")
+		r.fail(pointer, "keep one of them; a text with spaces in it is one argument, in quotes",
+			"there is more than one prompt")
 		return
 	}
 	r.words = append(r.words, value)

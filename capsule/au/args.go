@@ -64,17 +64,21 @@ func (c *Card) Args(call Call) (Command, error) {
 // bounded refuses a call that is too large to start a program with.
 func (call Call) bounded() error {
 	if len(call.Args) > MaxArgs || len(call.Env) > MaxArgs {
-		return fault.New(fault.TooLarge, "there are more than %d arguments or variables", MaxArgs).WithHint("send data on stdin")
+		return fault.New(fault.TooLarge, "there are more than %d arguments or variables", MaxArgs).
+			WithHint("send data on stdin")
 	}
 	all := 0
-	for _, s := range slices.Concat(call.Args, []string{call.Prompt, call.ModelPath}, slices.Collect(maps.Keys(call.Env)), slices.Collect(maps.Values(call.Env))) {
+	for _, s := range slices.Concat(call.Args, []string{call.Prompt, call.ModelPath},
+		slices.Collect(maps.Keys(call.Env)), slices.Collect(maps.Values(call.Env))) {
 		if len(s) > MaxArgBytes {
-			return fault.New(fault.TooLarge, "an argument has %d bytes, the limit is %d", len(s), MaxArgBytes).WithHint("send data on stdin")
+			return fault.New(fault.TooLarge, "an argument has %d bytes, the limit is %d", len(s), MaxArgBytes).
+				WithHint("send data on stdin")
 		}
 		all += len(s) + 1
 	}
 	if all > MaxAllBytes {
-		return fault.New(fault.TooLarge, "the arguments have %d bytes in all, the limit is %d", all, MaxAllBytes).WithHint("send data on stdin")
+		return fault.New(fault.TooLarge, "the arguments have %d bytes in all, the limit is %d", all, MaxAllBytes).
+			WithHint("send data on stdin")
 	}
 	return nil
 }

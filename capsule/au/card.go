@@ -15,7 +15,8 @@ import (
 // MaxCardBytes bounds a model card for ParseCard.
 const MaxCardBytes = 256 << 10
 
-const cardHint = "compare it with schemas/describe.schema.json; section 6 of the Agentic Unit specification explains the fields"
+const cardHint = "compare it with schemas/describe.schema.json; section 6 of the Agentic Unit specification explains " +
+	"the fields"
 
 // Card is the model card of a unit (specification, section 6). It is immutable.
 type Card struct {
@@ -117,7 +118,11 @@ func parseCard(raw []byte, rules *contract.Schema) (*Card, error) {
 
 func decodeCard(raw []byte) (payload contract.Payload, err error) {
 	if len(raw) == 0 || raw[0] != '{' {
-		return payload, badCard([]fault.Finding{{Message: "expected one JSON object and nothing before it", Hint: "print the card alone on stdout, and all else on stderr"}})
+		return payload,
+			badCard([]fault.Finding{{
+				Message: "expected one JSON object and nothing before it",
+				Hint:    "print the card alone on stdout, and all else on stderr",
+			}})
 	}
 	if payload, err = contract.Decode(raw, MaxCardBytes); err != nil {
 		return payload, badCard(unreadable(err))
@@ -126,7 +131,8 @@ func decodeCard(raw []byte) (payload contract.Payload, err error) {
 }
 
 func badCard(findings []fault.Finding) error {
-	return fault.New(fault.Input, "the model card is not valid: %s", firstOf(findings)).WithHint("%s", cardHint).WithFindings(findings)
+	return fault.New(fault.Input, "the model card is not valid: %s", firstOf(findings)).WithHint("%s", cardHint).
+		WithFindings(findings)
 }
 
 // OddText says in one line what is odd in the card; "" is nothing.

@@ -34,7 +34,10 @@ func readCard(p contract.Payload, raw []byte) *Card {
 
 // The keys of a card's objects.
 var (
-	cardKeys      = []string{"name", "version", "description", "capabilities", "inputs", "outputs", "config", "exit_codes"}
+	cardKeys = []string{
+		"name", "version", "description", "capabilities", "inputs", "outputs", "config",
+		"exit_codes",
+	}
 	mediaKeys     = []string{"media_type", "description"}
 	parameterKeys = []string{"type", "description", "short", "default"}
 )
@@ -59,7 +62,8 @@ func (c *Card) readConfig(p contract.Payload) {
 		value, stated := m["default"]
 		name := strings.TrimLeft(key, "-")
 		c.Config = append(c.Config, Parameter{
-			Name: name, Short: shortFlag(key, text(m["short"])), ShortOnly: len(name) == 1 && strings.TrimSuffix(key, name) == "-",
+			Name: name, Short: shortFlag(key, text(m["short"])), ShortOnly: len(name) == 1 &&
+				strings.TrimSuffix(key, name) == "-",
 			Type: typeCalled(text(m["type"])), Description: text(m["description"]),
 			Default: value, Required: stated && value == nil,
 		})
@@ -83,7 +87,10 @@ func (c *Card) flagsTwice() []fault.Finding {
 	for _, p := range c.Config {
 		for _, flag := range slices.Compact([]string{p.Name, p.Short}) {
 			if flag != "" && seen[flag] {
-				found = append(found, fault.Finding{Pointer: "/config", Message: "two parameters have the same flag", Hint: "name each parameter once, without dashes"})
+				found = append(found, fault.Finding{
+					Pointer: "/config", Message: "two parameters have the same flag",
+					Hint: "name each parameter once, without dashes",
+				})
 			}
 			seen[flag] = true
 		}

@@ -46,7 +46,8 @@ func (p Parameter) command(flag, value string) []string {
 
 // positional writes words so that they can't be read as anything else.
 func positional(words []string) []string {
-	if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || w == "true" || w == "false" }) {
+	if slices.ContainsFunc(words,
+		func(w string) bool { return strings.HasPrefix(w, "-") || w == "true" || w == "false" }) {
 		return append([]string{"--"}, words...)
 	}
 	return words

@@ -19,11 +19,14 @@ func refused(bad *strictjson.Error) *OutputError {
 	case strictjson.TooDeep:
 		return misbehaved(OutputTooDeep, bad.Start, "its JSON is nested more than %d levels deep", strictjson.MaxDepth)
 	case strictjson.DuplicateName:
-		return misbehaved(OutputAmbiguous, bad.Start, "a field stands twice in one object of its JSON, at byte %d", bad.Start)
+		return misbehaved(OutputAmbiguous, bad.Start, "a field stands twice in one object of its JSON, at byte %d",
+			bad.Start)
 	case strictjson.HalfSurrogate:
-		return misbehaved(OutputAmbiguous, bad.Start, "a string in its JSON has half a surrogate pair in it, at byte %d", bad.Start)
+		return misbehaved(OutputAmbiguous, bad.Start,
+			"a string in its JSON has half a surrogate pair in it, at byte %d", bad.Start)
 	}
-	return misbehaved(OutputAmbiguous, bad.Start, "a number in its JSON is larger than a double can hold, at byte %d", bad.Start)
+	return misbehaved(OutputAmbiguous, bad.Start, "a number in its JSON is larger than a double can hold, at byte %d",
+		bad.Start)
 }
 
 // diagnose names the reason why a text isn't one JSON document. It guesses, since there is
@@ -32,12 +35,14 @@ func diagnose(data []byte) *OutputError {
 	end, err := firstDocument(data)
 	if err == nil && structured(bytes.TrimLeft(data, space)) {
 		if documentsOnly(data[end:]) {
-			return misbehaved(OutputTwoDocuments, end, "it printed more than one JSON document; the first ends at byte %d", end)
+			return misbehaved(OutputTwoDocuments, end,
+				"it printed more than one JSON document; the first ends at byte %d", end)
 		}
 		return misbehaved(OutputTextAfter, end, "it printed other text after the JSON document, from byte %d on", end)
 	}
 	if start := documentAtEnd(data); start > 0 {
-		return misbehaved(OutputTextBefore, start, "it printed other text before the JSON document, which starts at byte %d", start)
+		return misbehaved(OutputTextBefore, start,
+			"it printed other text before the JSON document, which starts at byte %d", start)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) && structured(bytes.TrimLeft(data, space)) {
 		return misbehaved(OutputTruncated, len(data), "its JSON document breaks off at byte %d", len(data))

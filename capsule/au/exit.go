@@ -39,8 +39,10 @@ var signals = map[int]struct {
 	name    string
 	outside bool
 }{
-	1: {"SIGHUP", true}, 2: {"SIGINT", true}, 3: {"SIGQUIT", false}, 4: {"SIGILL", false}, 5: {"SIGTRAP", false}, 6: {"SIGABRT", false},
-	7: {"SIGBUS", false}, 8: {"SIGFPE", false}, 9: {"SIGKILL", true}, 11: {"SIGSEGV", false}, 13: {"SIGPIPE", false}, 14: {"SIGALRM", false},
+	1: {"SIGHUP", true}, 2: {"SIGINT", true}, 3: {"SIGQUIT", false}, 4: {"SIGILL", false}, 5: {"SIGTRAP", false},
+	6: {"SIGABRT", false},
+	7: {"SIGBUS", false}, 8: {"SIGFPE", false}, 9: {"SIGKILL", true}, 11: {"SIGSEGV", false}, 13: {"SIGPIPE", false},
+	14: {"SIGALRM", false},
 	15: {"SIGTERM", true}, 24: {"SIGXCPU", false}, 25: {"SIGXFSZ", false}, 31: {"SIGSYS", false},
 }
 

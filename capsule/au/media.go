@@ -62,7 +62,8 @@ func isFormOf(declared, seen string) bool {
 	case "text/xml", "text/html", "image/svg+xml":
 		return strings.HasSuffix(declared, "+xml") || declared == "text/xml"
 	case "application/zip":
-		return strings.HasSuffix(declared, "+zip") || hasAnyPrefix(declared, "application/vnd.", "application/java-archive")
+		return strings.HasSuffix(declared, "+zip") ||
+			hasAnyPrefix(declared, "application/vnd.", "application/java-archive")
 	case "application/x-ole-storage":
 		return hasAnyPrefix(declared, "application/vnd.ms-", "application/msword", "application/vnd.visio")
 	case "application/gzip":
@@ -90,18 +91,26 @@ func recognised(media string) bool {
 
 // standardTypes are the types of net/http outside those families.
 var standardTypes = map[string]bool{
-	"application/json": true, "application/pdf": true, "application/postscript": true, "application/zip": true, "application/gzip": true,
-	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true, "application/vnd.ms-fontobject": true,
+	"application/json": true, "application/pdf": true, "application/postscript": true, "application/zip": true,
+	"application/gzip":             true,
+	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
+	"application/vnd.ms-fontobject": true,
 }
 
 // otherNames are synonyms of types that Sniff returns.
 var otherNames = map[string]string{
-	"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png", "image/x-ms-bmp": "image/bmp", "image/vnd.microsoft.icon": "image/x-icon",
-	"image/x-portable-bitmap": "image/x-portable-anymap", "image/x-portable-graymap": "image/x-portable-anymap", "image/x-portable-pixmap": "image/x-portable-anymap",
-	"image/jpx": "image/jp2", "image/j2c": "image/jp2", "application/x-pdf": "application/pdf", "application/x-gzip": "application/gzip", "application/x-zip-compressed": "application/zip",
-	"application/xml": "text/xml", "application/xhtml+xml": "text/html", "text/json": "application/json", "application/rtf": "text/rtf",
-	"audio/wav": "audio/wave", "audio/x-wav": "audio/wave", "audio/vnd.wave": "audio/wave", "audio/mp3": "audio/mpeg", "audio/x-flac": "audio/flac", "video/x-msvideo": "video/avi",
-	"application/vnd.rar": "application/x-rar-compressed", "application/x-rar": "application/x-rar-compressed", "application/x-sqlite3": "application/vnd.sqlite3",
+	"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png", "image/x-ms-bmp": "image/bmp",
+	"image/vnd.microsoft.icon": "image/x-icon",
+	"image/x-portable-bitmap":  "image/x-portable-anymap", "image/x-portable-graymap": "image/x-portable-anymap",
+	"image/x-portable-pixmap": "image/x-portable-anymap",
+	"image/jpx":               "image/jp2", "image/j2c": "image/jp2", "application/x-pdf": "application/pdf",
+	"application/x-gzip": "application/gzip", "application/x-zip-compressed": "application/zip",
+	"application/xml": "text/xml", "application/xhtml+xml": "text/html", "text/json": "application/json",
+	"application/rtf": "text/rtf",
+	"audio/wav":       "audio/wave", "audio/x-wav": "audio/wave", "audio/vnd.wave": "audio/wave",
+	"audio/mp3": "audio/mpeg", "audio/x-flac": "audio/flac", "video/x-msvideo": "video/avi",
+	"application/vnd.rar": "application/x-rar-compressed", "application/x-rar": "application/x-rar-compressed",
+	"application/x-sqlite3": "application/vnd.sqlite3",
 }
 
 // essence is a media type in lower case, without its parameters, by the name that Sniff uses.

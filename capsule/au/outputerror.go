@@ -22,7 +22,8 @@ const (
 )
 
 var outputHints = map[OutputProblem]string{
-	OutputEmpty:         "a unit that succeeds prints its result as JSON on stdout; one that doesn't exits with another code than 0",
+	OutputEmpty: "a unit that succeeds prints its result as JSON on stdout; one that doesn't exits with " +
+		"another code than 0",
 	OutputTooLarge:      "raise the limit, or have the unit return less",
 	OutputNotUTF8:       "stdout is for JSON in UTF-8 alone; binary data has no place in it",
 	OutputByteOrderMark: "write UTF-8 without a byte order mark",

@@ -93,7 +93,8 @@ func (p Parameter) check(value string) (clean, problem, hint string) {
 		}
 	case TypeBoolean:
 		if value != "true" && value != "false" {
-			return "", "must be true or false", "write " + p.Flag() + " alone for true, " + p.Flag() + "=false for false"
+			return "", "must be true or false", "write " + p.Flag() + " alone for true, " + p.Flag() +
+				"=false for false"
 		}
 	case TypeString:
 	}

@@ -119,6 +119,7 @@ func withoutPartialRune(text []byte) []byte {
 // isPortableAnymap recognises PBM, PGM and PPM: P1 to P6, white space, then a width or a
 // comment.
 func isPortableAnymap(head []byte) bool {
-	return len(head) > 3 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6' && bytes.IndexByte([]byte(space), head[2]) >= 0 &&
+	return len(head) > 3 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6' &&
+		bytes.IndexByte([]byte(space), head[2]) >= 0 &&
 		(head[3] == '#' || head[3] >= '0' && head[3] <= '9')
 }

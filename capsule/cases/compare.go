@@ -96,7 +96,8 @@ func compareFile(field string, want capsule.ExpectFile, files []api.File) []stri
 		lines = append(lines, fmt.Sprintf("file %s: want sha256 %s, got %s", field, want.SHA256, got.SHA256))
 	}
 	if got.SizeBytes < want.MinBytes {
-		lines = append(lines, fmt.Sprintf("file %s: want at least %d bytes, got %d", field, want.MinBytes, got.SizeBytes))
+		lines = append(lines, fmt.Sprintf("file %s: want at least %d bytes, got %d", field, want.MinBytes,
+			got.SizeBytes))
 	}
 	if want.SameAs != "" {
 		lines = append(lines, sameContent(field, want.SameAs, got.Path)...)
@@ -128,7 +129,8 @@ func sameContent(field, wantPath, gotPath string) []string {
 		return nil
 	}
 	line := 1 + bytes.Count(want[:commonPrefix(want, got)], []byte("\n"))
-	return []string{fmt.Sprintf("file %s: differs from %s at line %d (%d bytes, want %d)", field, wantPath, line, len(got), len(want))}
+	return []string{fmt.Sprintf("file %s: differs from %s at line %d (%d bytes, want %d)", field, wantPath, line,
+		len(got), len(want))}
 }
 
 func commonPrefix(a, b []byte) int {

@@ -51,7 +51,8 @@ func (c *compiler) schema(v any, pointer string) *node {
 	n := newNode(len(c.nodes), pointer)
 	if len(c.nodes) == maxSubschemas {
 		if !c.full {
-			c.fail("", "split the capsule, or describe less", "the contract has more than %d schemas in it", maxSubschemas)
+			c.fail("", "split the capsule, or describe less", "the contract has more than %d schemas in it",
+				maxSubschemas)
 		}
 		c.full = true
 		return n
@@ -63,7 +64,8 @@ func (c *compiler) schema(v any, pointer string) *node {
 	case map[string]any:
 		c.object(n, v)
 	default:
-		c.fail(pointer, `write a schema there, such as {"type": "string"}`, "expected a schema (an object), got %s", kindOf(v))
+		c.fail(pointer, `write a schema there, such as {"type": "string"}`, "expected a schema (an object), got %s",
+			kindOf(v))
 	}
 	return n
 }
@@ -130,7 +132,8 @@ func (c *compiler) beside(n *node, m map[string]any) {
 		if key == "definitions" || key == "$defs" || key == "$schema" || key == "$id" {
 			c.keyword(n, key, m[key])
 		} else if key != "$ref" && !annotations[key] {
-			c.warn(n.pointer+strictjson.Pointer(key), `write {"allOf": [{"$ref": …}], …} to have both`, "%s stands beside $ref, where draft-07 ignores it", quote(key))
+			c.warn(n.pointer+strictjson.Pointer(key), `write {"allOf": [{"$ref": …}], …} to have both`,
+				"%s stands beside $ref, where draft-07 ignores it", quote(key))
 		}
 	}
 }

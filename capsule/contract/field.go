@@ -53,7 +53,8 @@ func typed(nodes []*node, path, text string) (any, error) {
 	if isJSON {
 		got = kindOf(v).String()
 	}
-	return nil, fault.New(fault.Input, "field %s: expected %s, got %s", quote(path), types, got).WithHint("%s", typedHint(types))
+	return nil, fault.New(fault.Input, "field %s: expected %s, got %s", quote(path), types, got).
+		WithHint("%s", typedHint(types))
 }
 
 func typedHint(types kinds) string {
@@ -90,7 +91,8 @@ func descend(nodes []*node, key, path string) ([]*node, error) {
 		closed = closed || shut && len(children) == 0
 	}
 	if len(found) == 0 && closed {
-		return nil, fault.New(fault.Input, "the contract has no field %s", quote(path)).WithHint("%s", knownHint(key, known))
+		return nil, fault.New(fault.Input, "the contract has no field %s", quote(path)).
+			WithHint("%s", knownHint(key, known))
 	}
 	return found, nil
 }

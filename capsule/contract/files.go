@@ -48,10 +48,14 @@ func (s *Schema) FileRefsAt(p Payload, stage Stage) []FileRef {
 		}
 		seen[exact] = true
 		clean, err := CleanName(text, stage)
-		refs = append(refs, FileRef{Pointer: strictjson.Pointer(path...), Text: text, Name: clean, Err: err, path: path})
+		refs = append(refs, FileRef{
+			Pointer: strictjson.Pointer(path...), Text: text, Name: clean, Err: err,
+			path: path,
+		})
 	})
 	if !ok {
-		return []FileRef{{Err: fault.New(fault.TooLarge, "the payload is too large for this contract").WithHint("send less in one call")}}
+		return []FileRef{{Err: fault.New(fault.TooLarge, "the payload is too large for this contract").
+			WithHint("send less in one call")}}
 	}
 	slices.SortStableFunc(refs, func(a, b FileRef) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return refs
@@ -62,7 +66,8 @@ func (s *Schema) FileRefsAt(p Payload, stage Stage) []FileRef {
 // change the payload is the same; else its fields are sorted by their names.
 func (s *Schema) CleanFiles(p Payload, stage Stage) ([]FileRef, Payload, error) {
 	refs := s.FileRefsAt(p, stage)
-	unclean := slices.DeleteFunc(slices.Clone(refs), func(ref FileRef) bool { return ref.Err != nil || ref.Text == ref.Name })
+	unclean := slices.DeleteFunc(slices.Clone(refs),
+		func(ref FileRef) bool { return ref.Err != nil || ref.Text == ref.Name })
 	if len(unclean) == 0 {
 		return refs, p, nil
 	}
@@ -132,13 +137,21 @@ func checkRef(ref FileRef, stage Stage, root *os.Root) fault.Finding {
 		info, err := root.Lstat(strings.Join(parts[:i+1], "/"))
 		switch last := i == len(parts)-1; {
 		case errors.Is(err, fs.ErrNotExist):
-			return fault.Finding{Message: fmt.Sprintf("names file %s, which is not in %s", name, stage), Hint: missingHint(stage)}
+			return fault.Finding{
+				Message: fmt.Sprintf("names file %s, which is not in %s", name, stage),
+				Hint:    missingHint(stage),
+			}
 		case err != nil:
-			return fault.Finding{Message: fmt.Sprintf("names file %s, which can't be looked at in %s", name, stage), Hint: "check the permissions of its directory"}
+			return fault.Finding{
+				Message: fmt.Sprintf("names file %s, which can't be looked at in %s", name, stage),
+				Hint:    "check the permissions of its directory",
+			}
 		case !last && !info.IsDir():
-			return fault.Finding{Message: fmt.Sprintf("names file %s, but a directory on the way is %s", name, what(info.Mode())), Hint: "use real directories: nothing else is followed"}
+			return fault.Finding{Message: fmt.Sprintf("names file %s, but a directory on the way is %s", name,
+				what(info.Mode())), Hint: "use real directories: nothing else is followed"}
 		case last && !info.Mode().IsRegular():
-			return fault.Finding{Message: fmt.Sprintf("names file %s, which is %s, not a regular file", name, what(info.Mode())), Hint: irregularHint(info.Mode(), stage)}
+			return fault.Finding{Message: fmt.Sprintf("names file %s, which is %s, not a regular file", name,
+				what(info.Mode())), Hint: irregularHint(info.Mode(), stage)}
 		}
 	}
 	return fault.Finding{}

@@ -50,11 +50,16 @@ func (c texts) IsFormat(input any) bool {
 func init() {
 	for name, check := range map[string]gojsonschema.FormatChecker{
 		"date": gojsonschema.DateFormatChecker{}, "time": gojsonschema.TimeFormatChecker{}, "date-time": moment{},
-		"email": gojsonschema.EmailFormatChecker{}, "idn-email": gojsonschema.EmailFormatChecker{}, "hostname": gojsonschema.HostnameFormatChecker{},
-		"ipv4": gojsonschema.IPV4FormatChecker{}, "ipv6": gojsonschema.IPV6FormatChecker{}, "uuid": gojsonschema.UUIDFormatChecker{},
-		"uri": gojsonschema.URIFormatChecker{}, "uri-reference": gojsonschema.URIReferenceFormatChecker{}, "uri-template": gojsonschema.URITemplateFormatChecker{},
-		"iri": gojsonschema.URIFormatChecker{}, "iri-reference": gojsonschema.URIReferenceFormatChecker{}, "regex": expression{},
-		"json-pointer": gojsonschema.JSONPointerFormatChecker{}, "relative-json-pointer": gojsonschema.RelativeJSONPointerFormatChecker{},
+		"email": gojsonschema.EmailFormatChecker{}, "idn-email": gojsonschema.EmailFormatChecker{},
+		"hostname": gojsonschema.HostnameFormatChecker{},
+		"ipv4":     gojsonschema.IPV4FormatChecker{}, "ipv6": gojsonschema.IPV6FormatChecker{},
+		"uuid": gojsonschema.UUIDFormatChecker{},
+		"uri":  gojsonschema.URIFormatChecker{}, "uri-reference": gojsonschema.URIReferenceFormatChecker{},
+		"uri-template": gojsonschema.URITemplateFormatChecker{},
+		"iri":          gojsonschema.URIFormatChecker{}, "iri-reference": gojsonschema.URIReferenceFormatChecker{},
+		"regex":                 expression{},
+		"json-pointer":          gojsonschema.JSONPointerFormatChecker{},
+		"relative-json-pointer": gojsonschema.RelativeJSONPointerFormatChecker{},
 	} {
 		gojsonschema.FormatCheckers.Add(name, texts{check})
 	}

@@ -24,7 +24,8 @@ func init() { // a variable's initialiser may not refer to itself, and unknownHi
 		"$schema": (*compiler).draft, "type": (*compiler).types, "format": (*compiler).format,
 		"enum": (*compiler).enum, "const": (*compiler).constant, "pattern": (*compiler).pattern,
 		"required": (*compiler).required, "uniqueItems": (*compiler).unique, "multipleOf": (*compiler).multipleOf,
-		"properties": (*compiler).properties, "patternProperties": (*compiler).patternProperties, "items": (*compiler).items,
+		"properties": (*compiler).properties, "patternProperties": (*compiler).patternProperties, "items": (*compiler).
+				items,
 	}
 	group := func(read reader, keys ...string) {
 		for _, key := range keys {
@@ -35,8 +36,10 @@ func init() { // a variable's initialiser may not refer to itself, and unknownHi
 	group((*compiler).definitions, "definitions", "$defs")
 	group((*compiler).number, "minimum", "maximum")
 	group((*compiler).exclusive, "exclusiveMinimum", "exclusiveMaximum")
-	group((*compiler).count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains")
-	group((*compiler).single, "additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else")
+	group((*compiler).count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+		"minContains", "maxContains")
+	group((*compiler).single, "additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if",
+		"then", "else")
 	group((*compiler).list, "allOf", "anyOf", "oneOf", "prefixItems")
 	group((*compiler).dependencies, "dependencies", "dependentRequired", "dependentSchemas")
 }
@@ -53,7 +56,8 @@ func wants[T any](c *compiler, v any, at, want, example string) (T, bool) {
 func (c *compiler) draft(_ *node, _ string, v any, at string) {
 	text, ok := wants[string](c, v, at, "a string", `"http://json-schema.org/draft-07/schema#"`)
 	if _, known := draftNamed(text); ok && !known {
-		c.fail(at, `write "http://json-schema.org/draft-07/schema#", or leave $schema out`, "contracts are JSON Schema draft-04 to 2020-12; this names another one")
+		c.fail(at, `write "http://json-schema.org/draft-07/schema#", or leave $schema out`,
+			"contracts are JSON Schema draft-04 to 2020-12; this names another one")
 	}
 }
 
@@ -61,7 +65,8 @@ func (c *compiler) draft(_ *node, _ string, v any, at string) {
 // would change what "#/…" refers to.
 func (c *compiler) identifier(n *node, _ string, v any, at string) {
 	if _, ok := wants[string](c, v, at, "a string", `"https://example.com/name"`); ok && n.pointer != "" {
-		c.fail(at, `remove it; "definitions" and "$ref": "#/definitions/name" do the same`, "an id within a contract would change what its references mean")
+		c.fail(at, `remove it; "definitions" and "$ref": "#/definitions/name" do the same`,
+			"an id within a contract would change what its references mean")
 	}
 }
 
@@ -141,7 +146,8 @@ func (c *compiler) names(v any, at string) []string {
 
 func (c *compiler) required(n *node, key string, v any, at string) {
 	if _, ok := v.(bool); ok {
-		c.fail(at, `list the names in the object's schema, beside "properties": "required": ["name"]`, "expected a list of field names, got boolean")
+		c.fail(at, `list the names in the object's schema, beside "properties": "required": ["name"]`,
+			"expected a list of field names, got boolean")
 		return
 	}
 	if n.required = c.names(v, at); len(n.required) > 0 {

@@ -25,7 +25,10 @@ const (
 var kindNames = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
 
 // aliases are the standard's short names.
-var aliases = map[string]string{"int": "integer", "float": "number", "bool": "boolean", "dict": "object", "list": "array"}
+var aliases = map[string]string{
+	"int": "integer", "float": "number", "bool": "boolean", "dict": "object",
+	"list": "array",
+}
 
 func kindNamed(name string) (kinds, bool) {
 	if full, ok := aliases[name]; ok {

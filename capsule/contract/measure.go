@@ -38,7 +38,8 @@ func (m *measurer) visit(n *node) {
 	n.expansion, n.height = 1, 1
 	for _, child := range n.inPlace() {
 		if m.state[child.id] == open {
-			m.report(n, "let the recursion go through a field or an item", "the schema refers back to itself in a circle that no value could ever leave")
+			m.report(n, "let the recursion go through a field or an item",
+				"the schema refers back to itself in a circle that no value could ever leave")
 			continue
 		}
 		m.visit(child)
@@ -48,7 +49,8 @@ func (m *measurer) visit(n *node) {
 	m.state[n.id] = done
 	if n.expansion > maxExpansion || n.height > maxInPlace {
 		m.report(n, "use fewer alternatives (anyOf, oneOf, allOf, $ref) within one another",
-			"one value would be checked against too many alternatives: the limit is %d in all, and %d within one another", maxExpansion, maxInPlace)
+			"one value would be checked against too many alternatives: the limit is %d in all, and %d within "+
+				"one another", maxExpansion, maxInPlace)
 	}
 }
 

@@ -36,12 +36,14 @@ func CleanName(name string, stage Stage) (string, error) {
 	}
 	relative := within(name, stage)
 	if strings.HasPrefix(relative, "/") {
-		return "", badName("the file name is absolute", "name the file relative to "+stage.String()+", such as report.pdf")
+		return "", badName("the file name is absolute", "name the file relative to "+stage.String()+
+			", such as report.pdf")
 	}
 	parts := strings.Split(relative, "/")
 	for _, part := range parts {
 		if part == ".." {
-			return "", badName(`the file name has ".." in it`, "name the file relative to "+stage.String()+", without leaving it")
+			return "", badName(`the file name has ".." in it`, "name the file relative to "+stage.String()+
+				", without leaving it")
 		}
 		if len(part) > maxPartBytes {
 			return "", badName("a part of the file name is longer than 255 bytes", "shorten it")

@@ -33,7 +33,8 @@ func (c *compiler) exclusive(n *node, key string, v any, at string) {
 		return
 	}
 	if _, ok := v.(bool); ok {
-		c.fail(at, `write the number here, and leave the "minimum" or "maximum" out`, "expected a number, got boolean, which is how draft-04 had it")
+		c.fail(at, `write the number here, and leave the "minimum" or "maximum" out`,
+			"expected a number, got boolean, which is how draft-04 had it")
 		return
 	}
 	c.number(n, key, v, at)
@@ -84,6 +85,7 @@ func (c *compiler) order(n *node, low, high string) {
 	a, hasLow := n.form[low].(json.Number)
 	b, hasHigh := n.form[high].(json.Number)
 	if hasLow && hasHigh && rational(a).Cmp(rational(b)) > 0 {
-		c.fail(n.pointer+"/"+low, fmt.Sprintf("swap them, or lower %q", low), "%q is greater than %q, so that nothing would be allowed", low, high)
+		c.fail(n.pointer+"/"+low, fmt.Sprintf("swap them, or lower %q", low),
+			"%q is greater than %q, so that nothing would be allowed", low, high)
 	}
 }

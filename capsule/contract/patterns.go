@@ -113,7 +113,8 @@ func (c *compiler) regexp(text, at string) (*regexp.Regexp, int, bool) {
 	}
 	ops := instructions(text)
 	if ops > maxPatternOps {
-		c.fail(at, "make the repetitions smaller", "the regular expression is too large: %d instructions, the limit is %d", ops, maxPatternOps)
+		c.fail(at, "make the repetitions smaller",
+			"the regular expression is too large: %d instructions, the limit is %d", ops, maxPatternOps)
 		return nil, 0, false
 	}
 	return re, ops, true

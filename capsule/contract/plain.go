@@ -17,7 +17,10 @@ func (s *Schema) Plain() json.RawMessage { return bytes.Clone(s.plain) }
 var data = map[string]bool{"const": true, "default": true, "enum": true, "examples": true}
 
 // byName are the keywords with an object of schemas: its names are no keywords.
-var byName = map[string]bool{"properties": true, "patternProperties": true, "dependencies": true, "dependentSchemas": true}
+var byName = map[string]bool{
+	"properties": true, "patternProperties": true, "dependencies": true,
+	"dependentSchemas": true,
+}
 
 // plainer writes schemas of a compiled document plainly.
 type plainer struct {

@@ -62,7 +62,8 @@ func (c *compiler) resolve(ref, at string) (pointer string, value any, ok bool) 
 			return exactPointer(path), value, true
 		}
 	}
-	c.fail(at, `references start at the top of the document, such as "#/definitions/name"`, "%s refers to something that isn't there", quote(ref))
+	c.fail(at, `references start at the top of the document, such as "#/definitions/name"`,
+		"%s refers to something that isn't there", quote(ref))
 	return "", nil, false
 }
 

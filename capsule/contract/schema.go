@@ -43,7 +43,10 @@ var topKeys = map[string]bool{
 // A reference is resolved against the whole file: "#/definitions/x", "#/$defs/x",
 // "#/input/properties/y".
 func Parse(raw []byte) (*Contract, []fault.Finding) {
-	c := &compiler{file: FileName, rootless: true, drafts: map[string]draft{}, nodes: map[string]*node{}, targets: map[string]string{}}
+	c := &compiler{
+		file: FileName, rootless: true, drafts: map[string]draft{}, nodes: map[string]*node{},
+		targets: map[string]string{},
+	}
 	top, ok := c.read(raw)
 	if !ok {
 		return nil, c.findings
@@ -83,7 +86,8 @@ func Compile(raw []byte) (*Schema, []fault.Finding) {
 // read decodes the document, which has to be an object.
 func (c *compiler) read(raw []byte) (map[string]any, bool) {
 	if len(raw) > maxContractBytes {
-		c.fail("", "describe less, or move examples elsewhere", "it has %d bytes, the limit is %d", len(raw), maxContractBytes)
+		c.fail("", "describe less, or move examples elsewhere", "it has %d bytes, the limit is %d", len(raw),
+			maxContractBytes)
 		return nil, false
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -92,12 +96,16 @@ func (c *compiler) read(raw []byte) (map[string]any, bool) {
 	}
 	v, err := strictjson.Decode(raw)
 	if bad := (*strictjson.Error)(nil); errors.As(err, &bad) {
-		c.add(fault.Finding{Line: bad.Line, Pointer: bad.Pointer, Message: "not valid JSON: " + bad.Error(), Hint: bad.Hint})
+		c.add(fault.Finding{
+			Line: bad.Line, Pointer: bad.Pointer, Message: "not valid JSON: " + bad.Error(),
+			Hint: bad.Hint,
+		})
 		return nil, false
 	}
 	top, ok := v.(map[string]any)
 	if !ok {
-		c.fail("", `write {"input": {"type": "object"}, "output": {"type": "object"}}`, "expected an object, got %s", kindOf(v))
+		c.fail("", `write {"input": {"type": "object"}, "output": {"type": "object"}}`, "expected an object, got %s",
+			kindOf(v))
 	}
 	c.document = v
 	c.declare(top, "")
@@ -113,7 +121,8 @@ func (c *compiler) top(m map[string]any) {
 			c.keyword(outer, key, m[key])
 		}
 		if !topKeys[key] {
-			hint := `remove it; only "input", "output", "definitions", "$schema", "$id", "title" and "description" stand at the top`
+			hint := `remove it; only "input", "output", "definitions", "$schema", "$id", "title" and "description" ` +
+				`stand at the top`
 			if _, ok := keywords[key]; ok {
 				hint = `a contract has two schemas: put this into {"input": {...}, "output": {...}}`
 			}
@@ -133,12 +142,14 @@ func (c *compiler) sideOf(top map[string]any, name string) *Schema {
 		return nil
 	}
 	if _, ok := v.(map[string]any); !ok {
-		c.fail("/"+name, `write {"type": "object", "properties": {...}}`, "expected a schema (an object), got %s", kindOf(v))
+		c.fail("/"+name, `write {"type": "object", "properties": {...}}`, "expected a schema (an object), got %s",
+			kindOf(v))
 		return nil
 	}
 	root := c.schema(v, "/"+name)
 	if !root.types.allows(kindObject) {
-		c.fail("/"+name+"/type", `write "type": "object" and put the value into a field`, "the %s of a capsule is always an object, so that this could never be satisfied", name)
+		c.fail("/"+name+"/type", `write "type": "object" and put the value into a field`,
+			"the %s of a capsule is always an object, so that this could never be satisfied", name)
 	}
 	return &Schema{root: root}
 }

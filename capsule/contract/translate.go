@@ -12,9 +12,11 @@ func (c *compiler) prefix(n *node) {
 	_, listed := n.many["items"]
 	_, more := n.one["additionalItems"]
 	if modern := prefixed || c.draftAt(n.pointer) == draft2020; modern && listed {
-		c.fail(n.pointer+"/items", `write the list as "prefixItems" and what follows it as "items"`, `since draft 2020-12 "items" is one schema, not a list`)
+		c.fail(n.pointer+"/items", `write the list as "prefixItems" and what follows it as "items"`,
+			`since draft 2020-12 "items" is one schema, not a list`)
 	} else if modern && more {
-		c.fail(n.pointer+"/additionalItems", `write it as "items" beside "prefixItems"`, `since draft 2020-12 "additionalItems" is ignored`)
+		c.fail(n.pointer+"/additionalItems", `write it as "items" beside "prefixItems"`,
+			`since draft 2020-12 "additionalItems" is ignored`)
 	}
 	if len(tuple) == 0 || listed {
 		return
@@ -38,13 +40,15 @@ func (c *compiler) containing(n *node) {
 		return
 	}
 	if hasMost && (!bounded || rational(most).Cmp(rational(items)) < 0) {
-		c.fail(n.pointer+"/maxContains", `write "maxItems", or leave it to the program`, "draft-07, to which contracts are held, can't count what a list contains")
+		c.fail(n.pointer+"/maxContains", `write "maxItems", or leave it to the program`,
+			"draft-07, to which contracts are held, can't count what a list contains")
 	}
 	if hasLeast && least == "0" {
 		delete(n.one, "contains")
 		delete(n.form, "contains")
 	} else if hasLeast && least != "1" {
-		c.fail(n.pointer+"/minContains", `write "contains", which asks for one at least, or "minItems"`, "draft-07, to which contracts are held, can't count what a list contains")
+		c.fail(n.pointer+"/minContains", `write "contains", which asks for one at least, or "minItems"`,
+			"draft-07, to which contracts are held, can't count what a list contains")
 	}
 }
 

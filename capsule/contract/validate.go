@@ -36,7 +36,8 @@ func (s *Schema) Validate(p Payload) []fault.Finding {
 func (s *Schema) ValidateContext(ctx context.Context, p Payload) ([]fault.Finding, error) {
 	steps, ok := walk(s.root, p.value(), nil)
 	if !ok {
-		return []fault.Finding{{Message: "the payload is too large for this contract: checking it would take too many steps", Hint: "send less in one call, or put the data in a file"}}, nil
+		return []fault.Finding{{Message: "the payload is too large for this contract: checking it would take too " +
+			"many steps", Hint: "send less in one call, or put the data in a file"}}, nil
 	}
 	if steps <= heavySteps {
 		return s.validate(p), nil
@@ -60,7 +61,10 @@ func (s *Schema) ValidateContext(ctx context.Context, p Payload) ([]fault.Findin
 func (s *Schema) validate(p Payload) []fault.Finding {
 	result, err := s.judge(p)
 	if err != nil {
-		return []fault.Finding{{Message: "the payload could not be checked against the contract", Hint: "simplify the contract"}}
+		return []fault.Finding{{
+			Message: "the payload could not be checked against the contract",
+			Hint:    "simplify the contract",
+		}}
 	}
 	found := findings(result)
 	if len(found) == 0 && !result.Valid() { // whatever it is, it isn't valid

@@ -26,7 +26,8 @@ func (c *compiler) types(n *node, key string, v any, at string) {
 		}
 		kind, ok := kindNamed(name)
 		if !ok {
-			c.fail(at, typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list", quote(name), strings.Join(kindNames, ", "))
+			c.fail(at, typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list",
+				quote(name), strings.Join(kindNames, ", "))
 		}
 		n.types |= kind
 	}
@@ -35,7 +36,8 @@ func (c *compiler) types(n *node, key string, v any, at string) {
 
 // strangers are names of types that are none, and what is meant.
 var strangers = map[string]string{
-	"file": `a file is "type": "string", "format": "file_path"`, "path": `a file is "type": "string", "format": "file_path"`,
+	"file":   `a file is "type": "string", "format": "file_path"`,
+	"path":   `a file is "type": "string", "format": "file_path"`,
 	FilePath: `a file is "type": "string", "format": "file_path"`,
 	"str":    `write "string"`, "text": `write "string"`,
 	"None": `write "null"`, "none": `write "null"`, "nil": `write "null"`,
@@ -63,7 +65,9 @@ func (c *compiler) format(n *node, key string, v any, at string) {
 	case nearest(strings.NewReplacer("-", "_", " ", "_").Replace(name), []string{FilePath, "file"}) != "":
 		c.warn(at, `did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
 	default:
-		c.warn(at, `the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
+		c.warn(at,
+			`the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, `+
+				`uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
 	}
 }
 
@@ -73,7 +77,8 @@ func (c *compiler) enum(n *node, key string, v any, at string) {
 		return
 	}
 	if len(list) == 0 {
-		c.fail(at, "list the allowed values, or remove the keyword", "the list is empty, so that nothing would be allowed")
+		c.fail(at, "list the allowed values, or remove the keyword",
+			"the list is empty, so that nothing would be allowed")
 	}
 	seen := map[string]bool{}
 	for i, e := range list {

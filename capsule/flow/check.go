@@ -72,7 +72,10 @@ func (c *checker) add(pointer, message, hint string, warning bool) {
 	if c.flow.lineAt != nil {
 		line = c.flow.lineAt(pointer)
 	}
-	c.findings = append(c.findings, fault.Finding{File: FileName, Line: line, Pointer: pointer, Message: message, Hint: hint, Warning: warning})
+	c.findings = append(c.findings, fault.Finding{
+		File: FileName, Line: line, Pointer: pointer, Message: message,
+		Hint: hint, Warning: warning,
+	})
 }
 
 func (c *checker) report(pointer, message, hint string) { c.add(pointer, message, hint, false) }
@@ -97,6 +100,8 @@ func (c *checker) output(state env, vars types) {
 // budget holds the least calls that any way to the end needs against those that are allowed.
 func (c *checker) budget() {
 	if bounds := c.flow.Bounds(); c.terms.Calls > 0 && bounds.LeastCalls > c.terms.Calls {
-		c.report("/nodes", plural(bounds.LeastCalls, "call")+" at least are on every way to the end, and budgets.calls allows "+plural(c.terms.Calls, "call"), "raise budgets.calls in agent.yaml")
+		c.report("/nodes",
+			plural(bounds.LeastCalls, "call")+" at least are on every way to the end, and budgets.calls allows "+
+				plural(c.terms.Calls, "call"), "raise budgets.calls in agent.yaml")
 	}
 }

@@ -24,7 +24,8 @@ func (c *checker) circle(n *Node) {
 		case unit == c.terms.Name:
 			c.add(n.at("run"), "it calls the flow that it is in, whose recursion is 0", hint, n.Units != nil)
 		case back != nil:
-			c.warn(n.at("run"), "the calls of "+strings.Join(back, ", then ")+" may come back to this flow, whose recursion is 0", hint)
+			c.warn(n.at("run"), "the calls of "+strings.Join(back, ", then ")+
+				" may come back to this flow, whose recursion is 0", hint)
 		}
 	}
 	if n.Flow != nil {

@@ -59,7 +59,8 @@ func alike(a, b *expr.Type, depth int) bool {
 	if a == b || a.Any() && b.Any() || depth == 0 {
 		return true
 	}
-	if a.Any() || b.Any() || a.Kinds != b.Kinds || a.Closed != b.Closed || len(a.Fields) != len(b.Fields) || !alike(a.Item, b.Item, depth-1) {
+	if a.Any() || b.Any() || a.Kinds != b.Kinds || a.Closed != b.Closed || len(a.Fields) != len(b.Fields) ||
+		!alike(a.Item, b.Item, depth-1) {
 		return false
 	}
 	for name, field := range a.Fields {
@@ -73,7 +74,8 @@ func alike(a, b *expr.Type, depth int) bool {
 
 // kindOfType are JSON Schema's words.
 var kindOfType = map[string]expr.Kind{
-	"null": expr.Null, "boolean": expr.Bool, "integer": expr.Number, "number": expr.Number, "string": expr.Text, "array": expr.List, "object": expr.Object,
+	"null": expr.Null, "boolean": expr.Bool, "integer": expr.Number, "number": expr.Number, "string": expr.Text,
+	"array": expr.List, "object": expr.Object,
 }
 
 func kindsOf(s *contract.Shape) (kinds expr.Kind) {

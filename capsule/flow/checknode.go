@@ -135,7 +135,9 @@ func (c *checker) dynamic(n *Node) {
 	names, _ := n.Run.Outcomes()
 	for _, name := range names {
 		if text, ok := name.(string); !ok || !slices.Contains(n.Units, text) {
-			c.report(n.at("run"), fmt.Sprintf("run may give %s, which isn't among units", fault.Quote(fmt.Sprint(name))), "add it to units")
+			c.report(n.at("run"),
+				fmt.Sprintf("run may give %s, which isn't among units", fault.Quote(fmt.Sprint(name))),
+				"add it to units")
 		}
 	}
 }
@@ -267,7 +269,8 @@ func (c *checker) lasts(n *Node) {
 		return
 	}
 	if n.Ask != nil && n.Timeout > limit {
-		c.report(n.at("timeout"), "the question is open for up to "+quantity.DurationText(n.Timeout)+", and a run of the flow lasts "+quantity.DurationText(limit)+" at most",
+		c.report(n.at("timeout"), "the question is open for up to "+quantity.DurationText(n.Timeout)+
+			", and a run of the flow lasts "+quantity.DurationText(limit)+" at most",
 			"raise limits.timeout in agent.yaml")
 	}
 	if n.Wait == nil {
@@ -276,6 +279,7 @@ func (c *checker) lasts(n *Node) {
 	text, _ := n.Wait.Literal()
 	s, _ := text.(string)
 	if d, err := time.ParseDuration(s); err == nil && d > limit {
-		c.report(n.at("wait"), "it waits for "+quantity.DurationText(d)+", and a run of the flow lasts "+quantity.DurationText(limit)+" at most", "raise limits.timeout in agent.yaml")
+		c.report(n.at("wait"), "it waits for "+quantity.DurationText(d)+", and a run of the flow lasts "+
+			quantity.DurationText(limit)+" at most", "raise limits.timeout in agent.yaml")
 	}
 }

@@ -73,7 +73,8 @@ func (c *checker) reference(ref expr.Reference, t *expr.Type) {
 			return
 		case kind == expr.List:
 			if _, err := strconv.Atoi(name); err != nil {
-				c.report(ref.Pointer, ref.Position+": "+before+" is a list, which has no "+name, "map over it, or take an item of it: "+before+"[0]")
+				c.report(ref.Pointer, ref.Position+": "+before+" is a list, which has no "+name,
+					"map over it, or take an item of it: "+before+"[0]")
 				return
 			}
 			t = t.Item

@@ -121,7 +121,8 @@ func (c *checker) graph(s *Scope) {
 	reached := reachable(s)
 	for _, name := range sortedKeys(s.Nodes) {
 		if !reached[name] {
-			c.report(s.Nodes[name].pointer, "no edge from "+s.Start+", where it starts, leads to "+name, "add an edge to it, or leave it out")
+			c.report(s.Nodes[name].pointer, "no edge from "+s.Start+", where it starts, leads to "+name,
+				"add an edge to it, or leave it out")
 		}
 	}
 	ends := endable(s, reached)
@@ -137,7 +138,8 @@ func (c *checker) graph(s *Scope) {
 		return
 	}
 	for _, loop := range unbounded(s, reached) {
-		c.warn(s.Nodes[loop[0]].pointer, "nothing bounds the loop of "+strings.Join(loop[:min(len(loop), 5)], ", ")+" but max_steps",
+		c.warn(s.Nodes[loop[0]].pointer, "nothing bounds the loop of "+strings.Join(loop[:min(len(loop), 5)], ", ")+
+			" but max_steps",
 			"add max_visits to one of them, and an edge exhausted")
 	}
 }
@@ -198,7 +200,8 @@ func unbounded(s *Scope, reached map[string]bool) [][]string {
 func (c *checker) edges(n *Node, can actions) {
 	for _, name := range can.names {
 		if slices.Contains(reserved, name) && n.Action != nil {
-			c.report(n.at("action"), fault.Quote(name)+" is an action that a node can't choose itself", "error, timeout and exhausted have a meaning of their own; take another word")
+			c.report(n.at("action"), fault.Quote(name)+" is an action that a node can't choose itself",
+				"error, timeout and exhausted have a meaning of their own; take another word")
 		}
 	}
 	if n.Next.ByAction == nil {
@@ -206,7 +209,8 @@ func (c *checker) edges(n *Node, can actions) {
 	}
 	for _, name := range can.names {
 		if _, ok := n.Next.ByAction[name]; !ok && !slices.Contains(reserved, name) {
-			c.report(n.at("next"), "no edge takes the action "+fault.Quote(name), "add "+name+": NODE, or "+name+": end")
+			c.report(n.at("next"), "no edge takes the action "+fault.Quote(name),
+				"add "+name+": NODE, or "+name+": end")
 		}
 	}
 	for _, name := range sortedKeys(n.Next.ByAction) {
@@ -220,12 +224,14 @@ func (c *checker) edge(n *Node, action string, can actions) {
 	switch {
 	case slices.Contains(can.names, action):
 	case action == Exhausted && n.Visits == 0:
-		c.report(at, "nothing takes the edge exhausted: the node has no max_visits", "add max_visits, or leave the edge out")
+		c.report(at, "nothing takes the edge exhausted: the node has no max_visits",
+			"add max_visits, or leave the edge out")
 	case action == TimedOut && (!works || n.Ask != nil && n.Timeout == 0):
 		c.report(at, "nothing takes the edge timeout: the node has none", "add timeout, or leave the edge out")
 	case slices.Contains(reserved, action):
 	case can.all && len(can.names) == 1 && n.Action == nil && n.Ask == nil && n.Flow == nil:
-		c.report(at, "nothing takes the edge "+fault.Quote(action)+": the node has no action, which is default then", "add action: "+action+", or an expression")
+		c.report(at, "nothing takes the edge "+fault.Quote(action)+": the node has no action, which is default then",
+			"add action: "+action+", or an expression")
 	case can.all:
 		c.report(at, "nothing takes the edge "+fault.Quote(action), oneOf(action, can.names))
 	}

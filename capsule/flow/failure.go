@@ -25,7 +25,10 @@ type failing struct {
 func (f *failing) Error() string { return f.Node + ": " + f.Message }
 
 func failed(address, kind, format string, args ...any) *failing {
-	return &failing{Failure: Failure{Node: address, Category: permanent, Kind: kind, Message: fmt.Sprintf(format, args...)}}
+	return &failing{Failure: Failure{
+		Node: address, Category: permanent, Kind: kind,
+		Message: fmt.Sprintf(format, args...),
+	}}
 }
 
 func (f *failing) withHint(format string, args ...any) *failing {

@@ -32,7 +32,10 @@ func Encode(value any) (json.RawMessage, error) { return strictjson.Encode(escap
 func escaped(value any) any {
 	out, _ := replaced(value, escapedKey, func(leaf any) (any, error) {
 		if f, ok := leaf.(File); ok {
-			leaf = map[string]any{fileKey: map[string]any{"name": f.Name, "size_bytes": f.SizeBytes, "sha256": f.SHA256}}
+			leaf = map[string]any{fileKey: map[string]any{
+				"name": f.Name, "size_bytes": f.SizeBytes,
+				"sha256": f.SHA256,
+			}}
 		}
 		return leaf, nil
 	})

@@ -13,8 +13,10 @@ import (
 
 // keyOrder is how people write a flow and its nodes.
 var keyOrder = []string{
-	"start", "description", "run", "units", "map", "as", "parallel", "max", "tolerate", "ask", "show", "form", "answers", "wait", "scope",
-	"timeout", "cache", "retry", "tries", "when", "max_visits", "with", "flow", "branches", "collect", "fallback", "set", "action", "next", "max_steps", "nodes", "state", "output",
+	"start", "description", "run", "units", "map", "as", "parallel", "max", "tolerate", "ask", "show", "form",
+	"answers", "wait", "scope",
+	"timeout", "cache", "retry", "tries", "when", "max_visits", "with", "flow", "branches", "collect", "fallback",
+	"set", "action", "next", "max_steps", "nodes", "state", "output",
 }
 
 // MarshalJSON writes the flow so that Parse reads it as the same one. What is as it is without

@@ -24,7 +24,8 @@ const nameHint = "write small letters, digits, _ and -, at most 40, a letter fir
 func Parse(raw []byte) (*Flow, []fault.Finding) {
 	if len(raw) > MaxBytes {
 		return nil, []fault.Finding{{
-			File: FileName, Line: 1, Message: fmt.Sprintf("it has %d bytes, the limit is %d", len(raw), MaxBytes), Hint: "make a unit of a part: a flow can run flows",
+			File: FileName, Line: 1, Message: fmt.Sprintf("it has %d bytes, the limit is %d", len(raw), MaxBytes),
+			Hint: "make a unit of a part: a flow can run flows",
 		}}
 	}
 	doc, findings := strictyaml.Parse(FileName, raw)
@@ -33,7 +34,10 @@ func Parse(raw []byte) (*Flow, []fault.Finding) {
 	}
 	object, ok := doc.Value.(map[string]any)
 	if !ok {
-		return nil, []fault.Finding{{File: FileName, Line: max(doc.LineAt(""), 1), Message: "it must hold nodes", Hint: "nodes: {NAME: {run: UNIT}}"}}
+		return nil, []fault.Finding{{
+			File: FileName, Line: max(doc.LineAt(""), 1), Message: "it must hold nodes",
+			Hint: "nodes: {NAME: {run: UNIT}}",
+		}}
 	}
 	r := &reader{doc: doc, source: expr.Source{File: FileName, LineAt: doc.LineAt}}
 	f := r.flow(object)
@@ -51,7 +55,10 @@ type reader struct {
 }
 
 func (r *reader) report(pointer, message, hint string) {
-	r.findings = append(r.findings, fault.Finding{File: FileName, Line: r.doc.LineAt(pointer), Pointer: pointer, Message: message, Hint: hint})
+	r.findings = append(r.findings, fault.Finding{
+		File: FileName, Line: r.doc.LineAt(pointer), Pointer: pointer,
+		Message: message, Hint: hint,
+	})
 }
 
 var (
@@ -79,7 +86,8 @@ func (r *reader) flow(object map[string]any) *Flow {
 func (r *reader) scope(at fields, vars seen, depth int) *Scope {
 	s := &Scope{pointer: at.pointer, Nodes: map[string]*Node{}, MaxSteps: at.whole("max_steps", MaxSteps, DefaultSteps)}
 	if depth > MaxDepth {
-		r.report(at.pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth), "make a unit of a part: a flow can run flows")
+		r.report(at.pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth),
+			"make a unit of a part: a flow can run flows")
 		return s
 	}
 	nodes, ok := at.object("nodes")
@@ -139,7 +147,8 @@ func (r *reader) start(at fields, s *Scope) string {
 	if at.has("start") {
 		start := at.text("start")
 		if _, ok := s.Nodes[start]; !ok && start != "" && len(s.Nodes) > 0 {
-			r.report(at.pointer+"/start", "there is no node "+fault.Quote(start)+" in this scope", oneOf(start, slices.Sorted(maps.Keys(s.Nodes))))
+			r.report(at.pointer+"/start", "there is no node "+fault.Quote(start)+" in this scope",
+				oneOf(start, slices.Sorted(maps.Keys(s.Nodes))))
 		}
 		return start
 	}
@@ -159,7 +168,8 @@ func (r *reader) start(at fields, s *Scope) string {
 	case len(first) == 1:
 		return first[0]
 	case len(first) > 1:
-		r.report(at.pointer, "it isn't clear where it starts: no edge leads to "+strings.Join(first[:min(len(first), 5)], ", "), "add start: NODE")
+		r.report(at.pointer, "it isn't clear where it starts: no edge leads to "+
+			strings.Join(first[:min(len(first), 5)], ", "), "add start: NODE")
 	case len(s.Nodes) > 0:
 		r.report(at.pointer, "it isn't clear where it starts: an edge leads to every node", "add start: NODE")
 	}

@@ -138,7 +138,8 @@ func (f fields) duration(key string, least, most time.Duration) time.Duration {
 	text, ok := f.values[key].(string)
 	d, err := quantity.ParseDuration(text, least, most)
 	if !ok || err != nil {
-		f.r.report(f.at(key), fmt.Sprintf("%s must be a duration from %s to %s", key, quantity.DurationText(least), quantity.DurationText(most)),
+		f.r.report(f.at(key), fmt.Sprintf("%s must be a duration from %s to %s", key, quantity.DurationText(least),
+			quantity.DurationText(most)),
 			"write it with its unit, such as 30s, 5m or 1h30m")
 		return 0
 	}
@@ -161,7 +162,8 @@ func (f fields) shaped(key, expected string, fits func(t *expr.Template) bool) *
 		return t
 	}
 	if t.Text() {
-		f.r.report(f.at(key), fmt.Sprintf("%s must be %s, and a value with text around ${{ }} is a text", key, expected), "put the whole of it into one ${{ }}")
+		f.r.report(f.at(key), fmt.Sprintf("%s must be %s, and a value with text around ${{ }} is a text", key,
+			expected), "put the whole of it into one ${{ }}")
 	} else {
 		f.r.report(f.at(key), fmt.Sprintf("%s must be %s, not %s", key, expected, kindOf(f.values[key])), "")
 	}

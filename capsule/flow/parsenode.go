@@ -52,7 +52,8 @@ func (r *reader) node(name, pointer string, value any, vars seen, depth int) *No
 	n := &Node{Name: name, Line: r.doc.LineAt(pointer), pointer: pointer}
 	if r.nodes++; r.nodes > MaxNodes {
 		if r.nodes == MaxNodes+1 {
-			r.report(pointer, fmt.Sprintf("the flow has more than %d nodes", MaxNodes), "make a unit of a part: a flow can run flows")
+			r.report(pointer, fmt.Sprintf("the flow has more than %d nodes", MaxNodes),
+				"make a unit of a part: a flow can run flows")
 		}
 		return n
 	}
@@ -87,7 +88,8 @@ func (r *reader) together(at fields) {
 		}
 	}
 	if len(found) > 1 {
-		r.report(at.at(found[1]), "a node does one thing, and this one has "+strings.Join(found, " and "), "make a node of each, or branches")
+		r.report(at.at(found[1]), "a node does one thing, and this one has "+strings.Join(found, " and "),
+			"make a node of each, or branches")
 	}
 	for _, key := range slices.Sorted(maps.Keys(at.values)) {
 		needs := nodeKeys[key]
@@ -181,7 +183,8 @@ func (r *reader) readFlow(n *Node, at fields, vars seen, depth int) {
 			r.report(at.at("scope"), "scope can't be "+fault.Quote(string(n.Scoping)), oneOf(string(n.Scoping), known))
 		}
 		if n.Scoping == Shared && at.has("map") {
-			r.report(at.at("scope"), "the items of a map can't share the state: nothing in them writes outside", "collect what they give, and set it")
+			r.report(at.at("scope"), "the items of a map can't share the state: nothing in them writes outside",
+				"collect what they give, and set it")
 		}
 	}
 	object, ok := at.object("flow")
@@ -204,7 +207,8 @@ func (r *reader) readBranches(n *Node, at fields, vars seen, depth int) {
 		r.report(pointer, "branches is empty", "branches: {NAME: {run: UNIT}}")
 	}
 	if depth >= MaxDepth {
-		r.report(pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth), "make a unit of a part: a flow can run flows")
+		r.report(pointer, fmt.Sprintf("scopes are nested more than %d deep", MaxDepth),
+			"make a unit of a part: a flow can run flows")
 		return
 	}
 	n.Branches = make(map[string]*Node, len(branches))
@@ -214,7 +218,8 @@ func (r *reader) readBranches(n *Node, at fields, vars seen, depth int) {
 		object, _ := branches[name].(map[string]any)
 		for _, key := range branchKeys {
 			if _, there := object[key]; there {
-				r.report(below+"/"+key, key+" has no meaning in a branch", "the node around the branches has it; what a branch gives is out."+name+" there")
+				r.report(below+"/"+key, key+" has no meaning in a branch",
+					"the node around the branches has it; what a branch gives is out."+name+" there")
 			}
 		}
 		n.Branches[name] = r.node(name, below, branches[name], vars, depth+1)
@@ -234,7 +239,8 @@ func (r *reader) readAsk(n *Node, at fields, vars seen) {
 	r.variables(n.Ask.Show, vars.names)
 	for _, answer := range n.Ask.Answers {
 		if !namePattern().MatchString(answer) || slices.Contains(reserved, answer) {
-			r.report(at.at("answers"), fault.Quote(answer)+" can't be an answer", nameHint+"; error, timeout and exhausted have a meaning of their own")
+			r.report(at.at("answers"), fault.Quote(answer)+" can't be an answer",
+				nameHint+"; error, timeout and exhausted have a meaning of their own")
 		}
 	}
 	if n.Ask.Answers == nil {
@@ -260,7 +266,8 @@ func (r *reader) readWait(n *Node, at fields, vars seen) {
 	_, notDuration := quantity.ParseDuration(text, 0, maxWait)
 	_, notTime := time.Parse(time.RFC3339, text)
 	if notDuration != nil && notTime != nil {
-		r.report(at.at("wait"), fault.Quote(text)+" is no duration of at most "+quantity.DurationText(maxWait)+", and no time", "write 30s, 2h or 2030-01-31T12:00:00Z")
+		r.report(at.at("wait"), fault.Quote(text)+" is no duration of at most "+quantity.DurationText(maxWait)+
+			", and no time", "write 30s, 2h or 2030-01-31T12:00:00Z")
 	}
 }
 

@@ -27,9 +27,11 @@ var variable = lazyregexp.New(`^[a-z][a-z0-9_]{0,39}$`)
 func (r *reader) checkItem(pointer, name string) {
 	switch {
 	case slices.Contains(taken, name):
-		r.report(pointer, "as can't be "+fault.Quote(name)+": it has a meaning in expressions", "give the item another name")
+		r.report(pointer, "as can't be "+fault.Quote(name)+": it has a meaning in expressions",
+			"give the item another name")
 	case !variable().MatchString(name):
-		r.report(pointer, fault.Quote(name)+" is no name of a variable", "write small letters, digits and _, at most 40, a letter first")
+		r.report(pointer, fault.Quote(name)+" is no name of a variable",
+			"write small letters, digits and _, at most 40, a letter first")
 	}
 }
 
@@ -39,7 +41,8 @@ func (r *reader) variables(t *expr.Template, known []string) {
 		if slices.Contains(known, ref.Path[0]) {
 			continue
 		}
-		r.report(ref.Pointer, ref.Position+": there is no variable "+fault.Quote(ref.Path[0])+" here", missing(ref.Path[0], known))
+		r.report(ref.Pointer, ref.Position+": there is no variable "+fault.Quote(ref.Path[0])+" here",
+			missing(ref.Path[0], known))
 	}
 }
 

@@ -89,7 +89,8 @@ func (p *picture) scope(in *area, g *Scope, prefix string) int {
 			if e.target == End && ids[End] == 0 {
 				ids[End] = p.box(in, box{name: End, shape: ends})
 			}
-			p.lines = append(p.lines, line{ids[name], ids[e.target], e.action, e.action == Error || e.action == TimedOut})
+			p.lines = append(p.lines,
+				line{ids[name], ids[e.target], e.action, e.action == Error || e.action == TimedOut})
 		}
 	}
 	return ids[g.Start]

@@ -48,7 +48,8 @@ func (b box) mermaid() string {
 		return fmt.Sprintf(`n%d@{ shape: procs, label: "%s" }`, b.id, label)
 	}
 	form := map[shape]string{
-		decides: `n%d{"%s"}`, runs: `n%d["%s"]`, nests: `n%d[["%s"]]`, asks: `n%d{{"%s"}}`, waits: `n%d(["%s"])`, ends: `n%d(("%s"))`,
+		decides: `n%d{"%s"}`, runs: `n%d["%s"]`, nests: `n%d[["%s"]]`, asks: `n%d{{"%s"}}`, waits: `n%d(["%s"])`,
+		ends: `n%d(("%s"))`,
 	}[b.shape]
 	return fmt.Sprintf(form, b.id, label)
 }
@@ -66,5 +67,6 @@ func (l line) mermaid() string {
 
 // mermaidText is a text that Mermaid shows, and doesn't read.
 func mermaidText(text string) string {
-	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", "&", "#amp;", "\\", "#92;").Replace(text)
+	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", "&", "#amp;", "\\",
+		"#92;").Replace(text)
 }

@@ -74,7 +74,9 @@ func (h rehearsed) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 	if !slices.Contains(q.Answers, answer.Action) {
 		return Answer{}, &CallError{Refused: true, Failure: Failure{
-			Node: q.Address, Kind: "answer", Message: fmt.Sprintf("%q is no answer to the question: it takes %s", answer.Action, strings.Join(q.Answers, ", ")),
+			Node: q.Address, Kind: "answer",
+			Message: fmt.Sprintf("%q is no answer to the question: it takes %s", answer.Action,
+				strings.Join(q.Answers, ", ")),
 			Hint: "mend the answers of the test case",
 		}}
 	}

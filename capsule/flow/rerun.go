@@ -41,7 +41,8 @@ const patchMark = "="
 // a node of a scope, since no other thing sets anything. The error is a BadRequest fault.
 func (f *Flow) Set(address string, values map[string]any) (Step, error) {
 	if parts, ok := addressParts(address); !ok || !f.inScope(parts) {
-		return Step{}, fault.New(fault.BadRequest, "nothing can be set before %s: it is no node of a scope", fault.Quote(address)).
+		return Step{}, fault.New(fault.BadRequest, "nothing can be set before %s: it is no node of a scope",
+			fault.Quote(address)).
 			WithHint("rerun from the node around it")
 	}
 	delta, err := newPatch(values)
@@ -100,7 +101,10 @@ type takeover struct {
 }
 
 func newTakeover(kept []Step) *takeover {
-	t := &takeover{ends: map[string]Step{}, failed: map[string]bool{}, items: map[string]map[string]bool{}, taken: map[string]bool{}}
+	t := &takeover{
+		ends: map[string]Step{}, failed: map[string]bool{}, items: map[string]map[string]bool{},
+		taken: map[string]bool{},
+	}
 	for _, step := range kept {
 		if step.Final() {
 			t.ends[step.Address] = step
@@ -151,7 +155,9 @@ func (t *takeover) steps(kept []Step) []Step {
 
 // along takes the ends of a scope in the order of its walk, until here says that it is there.
 // Else it returns the last address that the walk reaches.
-func (t *takeover) along(g *Scope, prefix string, here func(address string, node *Node) bool) (last string, there bool) {
+func (t *takeover) along(
+	g *Scope, prefix string, here func(address string, node *Node) bool,
+) (last string, there bool) {
 	visits := map[string]int{}
 	for at := g.Start; at != End && at != ""; {
 		node, ok := g.Nodes[at]
@@ -197,7 +203,8 @@ func (t *takeover) to(g *Scope, prefix string, parts []part) error {
 }
 
 func unreached(address, last string) error {
-	err := fault.New(fault.Conflict, "the flow as it is now doesn't come to %s over the steps of the earlier run", fault.Quote(address))
+	err := fault.New(fault.Conflict, "the flow as it is now doesn't come to %s over the steps of the earlier run",
+		fault.Quote(address))
 	if last == "" {
 		return err.WithHint("run it anew")
 	}

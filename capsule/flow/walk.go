@@ -145,7 +145,8 @@ func (w *walk) halt(err error) error {
 // call has failed: the cause of ctx's end, or the host's own.
 func (w *walk) stopping(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if cause != nil &&
+		(errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return cause
 	}
 	return w.halt(err)

@@ -57,7 +57,8 @@ func (f frame) call(ctx context.Context, node *Node, address string) (Call, erro
 	if err != nil {
 		return Call{}, err
 	}
-	if _, literal := node.Run.Literal(); unit == "" || (!literal || node.Units != nil) && !slices.Contains(node.Units, unit) {
+	if _, literal := node.Run.Literal(); unit == "" || (!literal || node.Units != nil) &&
+		!slices.Contains(node.Units, unit) {
 		return Call{}, failed(address, KindExpression, "run: it names a unit that its units don't list")
 	}
 	input, err := f.object(ctx, address, "with", node.With, nil)

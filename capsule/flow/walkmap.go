@@ -41,7 +41,8 @@ func (r *results) add(i int, given gift, err error, bears int) error {
 	if bears == 0 {
 		return err
 	}
-	return failed("", KindTolerance, "more than the %d of its %d items that may fail have failed", bears, len(r.values)).
+	return failed("", KindTolerance, "more than the %d of its %d items that may fail have failed", bears,
+		len(r.values)).
 		withHint("the last one: %s", failure.Message)
 }
 

@@ -33,7 +33,9 @@ func (f frame) eval(ctx context.Context, address string, t *expr.Template, also 
 }
 
 // object evaluates a template that has to give an object. A nil template gives an empty one.
-func (f frame) object(ctx context.Context, address, field string, t *expr.Template, also expr.Vars) (map[string]any, error) {
+func (f frame) object(
+	ctx context.Context, address, field string, t *expr.Template, also expr.Vars,
+) (map[string]any, error) {
 	if t == nil {
 		return map[string]any{}, nil
 	}
@@ -124,7 +126,8 @@ func (s *scope) run(ctx context.Context) (string, error) {
 func (s *scope) arrive(node *Node) (string, error) {
 	address := visitAddress(s.prefix, node.Name, s.count(node))
 	if s.steps++; s.steps > s.graph.mostSteps() {
-		return "", failed(address, KindMaxSteps, "its scope has made %d steps, which is all that it may", s.graph.mostSteps()).
+		return "", failed(address, KindMaxSteps, "its scope has made %d steps, which is all that it may",
+			s.graph.mostSteps()).
 			withHint("raise max_steps, or bound the loop with max_visits")
 	}
 	return address, fitting(address)

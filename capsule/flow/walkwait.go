@@ -34,7 +34,9 @@ func (o *outcome) limit(timeout time.Duration) (time.Time, error) {
 
 // within does the work of a node within its timeout, which goes on across restarts. What has
 // ended when the time is up counts.
-func (f frame) within(ctx context.Context, node *Node, o *outcome, do func(context.Context, *Node, *outcome) error) error {
+func (f frame) within(
+	ctx context.Context, node *Node, o *outcome, do func(context.Context, *Node, *outcome) error,
+) error {
 	if node.Timeout == 0 {
 		return do(ctx, node, o)
 	}
@@ -46,7 +48,9 @@ func (f frame) within(ctx context.Context, node *Node, o *outcome, do func(conte
 }
 
 // before does something until a time; zero: without an end.
-func (f frame) before(ctx context.Context, node *Node, o *outcome, until time.Time, do func(context.Context) error) error {
+func (f frame) before(
+	ctx context.Context, node *Node, o *outcome, until time.Time, do func(context.Context) error,
+) error {
 	if until.IsZero() {
 		return do(ctx)
 	}

@@ -16,12 +16,14 @@ func ParseException(text string) (Exception, error) {
 	host, address, fixed := strings.Cut(text, "=")
 	e := Exception{Host: strings.ToLower(host)}
 	if why := WhyNoHost(e.Host); why != "" {
-		return Exception{}, wrong(text, why, "write the name of a host, or a name and its address: db.internal=10.0.0.5")
+		return Exception{}, wrong(text, why,
+			"write the name of a host, or a name and its address: db.internal=10.0.0.5")
 	}
 	if fixed {
 		addr, err := netip.ParseAddr(address)
 		if err != nil || addr.Zone() != "" {
-			return Exception{}, wrong(text, "has no address behind =", "write a name and its address: db.internal=10.0.0.5")
+			return Exception{}, wrong(text, "has no address behind =",
+				"write a name and its address: db.internal=10.0.0.5")
 		}
 		e.Addr = addr.Unmap()
 	}

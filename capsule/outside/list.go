@@ -20,13 +20,17 @@ func ParseList(entries []string) (List, []fault.Finding) {
 	var list List
 	var findings []fault.Finding
 	if len(entries) > MaxRules {
-		return nil, []fault.Finding{{Message: fmt.Sprintf("there are %d hosts, the most is %d", len(entries), MaxRules), Hint: "cover several with *.host"}}
+		return nil, []fault.Finding{{
+			Message: fmt.Sprintf("there are %d hosts, the most is %d", len(entries), MaxRules),
+			Hint:    "cover several with *.host",
+		}}
 	}
 	for i, entry := range entries {
 		r, err := ParseRule(entry)
 		if err != nil {
 			public := fault.Public(err)
-			findings = append(findings, fault.Finding{Pointer: fmt.Sprintf("/%d", i), Message: public.Msg, Hint: public.Hint})
+			findings = append(findings,
+				fault.Finding{Pointer: fmt.Sprintf("/%d", i), Message: public.Msg, Hint: public.Hint})
 		} else if !slices.Contains(list, r) {
 			list = append(list, r)
 		}

@@ -33,7 +33,9 @@ func ParseRule(text string) (Rule, error) {
 		r.Port = PortPlain
 	}
 	if strings.Contains(rest, "/") {
-		return Rule{}, wrong(text, "is more than a host", "write api.example.com, *.example.com, api.example.com:8443, or http://api.example.com for HTTP without TLS")
+		return Rule{}, wrong(text, "is more than a host",
+			"write api.example.com, *.example.com, api.example.com:8443, or http://api.example.com for HTTP "+
+				"without TLS")
 	}
 	host, port, hasPort := CutPort(rest)
 	if hasPort {
@@ -48,7 +50,8 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, wrong(text, why, "name a host, such as api.example.com")
 	}
 	if r.Below && !strings.Contains(r.Host, ".") {
-		return Rule{}, wrong(text, "covers a whole top-level domain", "write at least two parts behind *., such as *.example.com")
+		return Rule{}, wrong(text, "covers a whole top-level domain",
+			"write at least two parts behind *., such as *.example.com")
 	}
 	return r, nil
 }

@@ -29,7 +29,8 @@ func openArchive(ctx context.Context, archive io.Reader, most limits) (io.Reader
 	raw := bufio.NewReader(&boundedReader{ctx: ctx, from: archive, left: longest, most: most.bytes})
 	head, err := raw.Peek(2)
 	if errors.Is(err, io.EOF) {
-		return nil, fault.New(fault.BadRequest, "the archive is empty").WithHint("send a tar of the capsule's directory, plain or gzip-compressed")
+		return nil, fault.New(fault.BadRequest, "the archive is empty").
+			WithHint("send a tar of the capsule's directory, plain or gzip-compressed")
 	}
 	if err != nil {
 		return nil, unreadableArchive(err)
@@ -145,7 +146,8 @@ func insideOf(top string, most limits) func(link) error {
 			name = strings.TrimPrefix(name, top+"/")
 		}
 		if len(l.target) > most.name || !StaysInside(name, l.target) {
-			return refused(l.name, "it is a link that leads out of the capsule", "let it point to a file of the capsule, by a relative path")
+			return refused(l.name, "it is a link that leads out of the capsule",
+				"let it point to a file of the capsule, by a relative path")
 		}
 		return nil
 	}

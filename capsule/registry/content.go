@@ -27,7 +27,10 @@ var (
 	ignoreFiles = []string{"Dockerfile.dockerignore", ".dockerignore"}
 	// definitions are the files that define a capsule. A version has them even if
 	// .dockerignore keeps them out of the image.
-	definitions = append([]string{"agent.yaml", "tools.yaml", "schema.json", "Dockerfile", "run.py", "src/main.py", testsDir}, ignoreFiles...)
+	definitions = append([]string{
+		"agent.yaml", "tools.yaml", "schema.json", "Dockerfile", "run.py", "src/main.py",
+		testsDir,
+	}, ignoreFiles...)
 )
 
 // content is the part of a directory that a version holds: everything that goes into the
@@ -187,10 +190,12 @@ func (f *content) writeBesideAgain(w io.Writer) error {
 
 // moved is the fault for a directory that changed while it was read.
 func moved(err error) *fault.Error {
-	return fault.Wrap(fault.Capsule, err, "the capsule changed while it was read").WithHint("try again when nothing writes into its directory")
+	return fault.Wrap(fault.Capsule, err, "the capsule changed while it was read").
+		WithHint("try again when nothing writes into its directory")
 }
 
 func unreadable(name string, err error) *fault.Error {
 	f := fault.Finding{File: name, Message: "it can't be read", Hint: "make it readable"}
-	return fault.Wrap(fault.Capsule, err, "%s can't be read", fault.Quote(name)).WithHint("make it readable").WithFindings([]fault.Finding{f})
+	return fault.Wrap(fault.Capsule, err, "%s can't be read", fault.Quote(name)).WithHint("make it readable").
+		WithFindings([]fault.Finding{f})
 }

@@ -20,7 +20,9 @@ func (r *Registry) Prune(ctx context.Context, needed func(name, version string) 
 	return removed, err
 }
 
-func (r *Registry) pruneUnit(ctx context.Context, name string, needed func(name, version string) bool) (removed int, err error) {
+func (r *Registry) pruneUnit(
+	ctx context.Context, name string, needed func(name, version string) bool,
+) (removed int, err error) {
 	versions, err := r.home.versions(name)
 	if err != nil {
 		return 0, err

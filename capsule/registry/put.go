@@ -45,7 +45,8 @@ func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *
 func (r *Registry) mayPut(ctx context.Context, name string) error {
 	here, _, err := r.find(ctx, name)
 	if err == nil && here != nil {
-		err = fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded", name).
+		err = fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded",
+			name).
 			WithHint("change it there, or upload under another name")
 	}
 	return err
@@ -74,7 +75,8 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 	if err := u.makeLinks(insideOf(top, r.limits)); err != nil {
 		return "", err
 	}
-	return capsuleDir, unwritable(errors.Join(os.Mkdir(filepath.Dir(capsuleDir), 0o700), os.Rename(filepath.Join(in, top), capsuleDir)))
+	return capsuleDir, unwritable(errors.Join(os.Mkdir(filepath.Dir(capsuleDir), 0o700),
+		os.Rename(filepath.Join(in, top), capsuleDir)))
 }
 
 // readUpload reads an unpacked capsule. The capsule must have the requested name and pass

@@ -57,7 +57,10 @@ type Registry struct {
 // no directory, Unavailable for a home that can't be made.
 func New(opts Options) (*Registry, error) {
 	r := &Registry{
-		limits:      limits{bytes: cmp.Or(opts.MaxBytes, DefaultMaxBytes), entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes},
+		limits: limits{
+			bytes:   cmp.Or(opts.MaxBytes, DefaultMaxBytes),
+			entries: cmp.Or(opts.MaxEntries, DefaultMaxEntries), name: maxNameBytes,
+		},
 		settle:      opts.Settle,
 		accept:      opts.Accept,
 		govern:      opts.Govern,

@@ -127,7 +127,8 @@ func (u *unpacker) entryName(h *tar.Header) (string, error) {
 	if len(h.Name) > u.most.name {
 		return "", refused(h.Name, "its name is too long", "give it a shorter one")
 	}
-	if !filepath.IsLocal(h.Name) || slices.Contains(strings.Split(h.Name, "/"), "..") || strings.ContainsRune(h.Name, 0) {
+	if !filepath.IsLocal(h.Name) || slices.Contains(strings.Split(h.Name, "/"), "..") ||
+		strings.ContainsRune(h.Name, 0) {
 		return "", refused(h.Name, "its name leads out of the capsule", "make the archive with: tar c -C CAPSULE .")
 	}
 	return path.Clean(h.Name), nil
@@ -154,7 +155,8 @@ func (u *unpacker) imply(dir string) error {
 	case dir == "." || kind == tar.TypeDir || kind == implied:
 		return nil
 	case known:
-		return refused(dir, "there is something below it, and it is no directory", "make the archive of a directory as it is")
+		return refused(dir, "there is something below it, and it is no directory",
+			"make the archive of a directory as it is")
 	}
 	if err := u.claim(dir, implied); err != nil {
 		return err

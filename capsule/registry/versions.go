@@ -40,7 +40,8 @@ func (r *Registry) Versions(ctx context.Context, name string) ([]Stored, error) 
 	}
 	kept, err := r.kept(name)
 	if err == nil && len(kept) == 0 {
-		err = fault.New(fault.NotFound, "no version of the unit %s is kept", fault.Quote(name)).WithHint("`aod units` lists the units")
+		err = fault.New(fault.NotFound, "no version of the unit %s is kept", fault.Quote(name)).
+			WithHint("`aod units` lists the units")
 	}
 	return kept, err
 }
@@ -58,7 +59,10 @@ func (r *Registry) kept(name string) ([]Stored, error) {
 	var kept []Stored
 	for _, version := range versions {
 		if rec, err := r.home.record(name, version); err == nil {
-			kept = append(kept, Stored{Version: version, Source: rec.Source, Origin: rec.Origin, Since: rec.Since, Current: version == current})
+			kept = append(kept, Stored{
+				Version: version, Source: rec.Source, Origin: rec.Origin, Since: rec.Since,
+				Current: version == current,
+			})
 		}
 	}
 	slices.SortFunc(kept, func(a, b Stored) int {

@@ -35,14 +35,20 @@ type Template struct {
 func Templates() []Template {
 	return []Template{
 		{Name: "basic", Description: "JSON in, JSON out: counts the words of a text"},
-		{Name: "files", Description: "a file in, a file out: cleans a CSV", File: "table", Sample: "tests/data/orders.csv"},
+		{
+			Name: "files", Description: "a file in, a file out: cleans a CSV", File: "table",
+			Sample: "tests/data/orders.csv",
+		},
 		{Name: "ai", Description: "software first, AI second: sorts a support message, by rules or by a model"},
 		{Name: "agent", Description: "no code: a model answers a question about a text, and keeps the contract"},
 		{
 			Name: "flow", Description: "a graph: two units in a row, and a person who decides",
 			Value: "message=I was charged twice", Beside: map[string]string{"-words": "basic", "-sort": "ai"},
 		},
-		{Name: "cli", Description: "a CLI agent that there is, wrapped: counts the words of a message", Message: "one two three"},
+		{
+			Name: "cli", Description: "a CLI agent that there is, wrapped: counts the words of a message",
+			Message: "one two three",
+		},
 	}
 }
 
@@ -78,7 +84,8 @@ func Write(parent, name, template string) (files []string, err error) {
 		}
 		made = append(made, w)
 		if err := w.copy(u.template); err != nil {
-			return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, u.name), safefs.Reason(err)).
+			return nil, fault.Wrap(fault.Capsule, err, "%s can't be written: %s", filepath.Join(parent, u.name),
+				safefs.Reason(err)).
 				WithHint("look at the directory's permissions and the free space")
 		}
 		for _, f := range w.files {
@@ -106,18 +113,22 @@ func newDir(dir string) (*os.Root, error) {
 	err := os.Mkdir(dir, 0o777)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault.Wrap(fault.NotFound, err, "there is no directory %s", filepath.Dir(dir)).WithHint("create it first")
+		return nil, fault.Wrap(fault.NotFound, err, "there is no directory %s", filepath.Dir(dir)).
+			WithHint("create it first")
 	case err != nil && !errors.Is(err, fs.ErrExist):
-		return nil, fault.Wrap(fault.Capsule, err, "%s can't be created: %s", dir, safefs.Reason(err)).WithHint("look at the permissions of %s", filepath.Dir(dir))
+		return nil, fault.Wrap(fault.Capsule, err, "%s can't be created: %s", dir, safefs.Reason(err)).
+			WithHint("look at the permissions of %s", filepath.Dir(dir))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "%s can't be used as a directory: %s", dir, safefs.Reason(err)).WithHint("choose another name")
+		return nil, fault.Wrap(fault.Input, err, "%s can't be used as a directory: %s", dir, safefs.Reason(err)).
+			WithHint("choose another name")
 	}
 	there, err := fs.ReadDir(root.FS(), ".")
 	if err != nil || len(there) > 0 {
 		_ = root.Close()
-		return nil, fault.New(fault.Input, "%s exists and isn't empty", dir).WithHint("choose another name, or empty the directory; nothing is overwritten")
+		return nil, fault.New(fault.Input, "%s exists and isn't empty", dir).
+			WithHint("choose another name, or empty the directory; nothing is overwritten")
 	}
 	return root, nil
 }
@@ -143,7 +154,8 @@ func (w *writer) copy(template string) error {
 	if err != nil {
 		return err
 	}
-	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error { return w.visit(from, name, d, err) })
+	return fs.WalkDir(from, ".",
+		func(name string, d fs.DirEntry, err error) error { return w.visit(from, name, d, err) })
 }
 
 // closeAll closes the directories of writers, and undoes what they made if so asked.

@@ -55,7 +55,8 @@ func (u *Unit) Govern(given Given, bounds Bounds) {
 func (u *Unit) PlaceOfLimit(key string) string {
 	given := u.Policy.Given
 	own := map[string]bool{
-		"memory": given.MemoryBytes > 0, "pids": given.PIDs > 0, "output": given.OutputBytes > 0, "cpus": given.CPUs > 0, "log": given.LogBytes > 0,
+		"memory": given.MemoryBytes > 0, "pids": given.PIDs > 0, "output": given.OutputBytes > 0,
+		"cpus": given.CPUs > 0, "log": given.LogBytes > 0,
 	}
 	if own[key] {
 		return "unit." + u.Name + ".limits." + key + " in the server's file"
@@ -89,7 +90,8 @@ func (p *Policy) lowerLimits() {
 	own, most := &p.Limits, p.Bounds.Limits
 	lowerTo(p, "limits.timeout", &own.Timeout, most.Timeout, quantity.DurationText)
 	lowerTo(p, "limits.memory", &own.MemoryBytes, most.MemoryBytes, quantity.SizeText)
-	lowerTo(p, "limits.cpus", &own.CPUs, most.CPUs, func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) })
+	lowerTo(p, "limits.cpus", &own.CPUs, most.CPUs,
+		func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) })
 	lowerTo(p, "limits.pids", &own.PIDs, most.PIDs, func(n int64) string { return strconv.FormatInt(n, 10) })
 	lowerTo(p, "limits.output", &own.OutputBytes, most.OutputBytes, quantity.SizeText)
 }
@@ -124,13 +126,15 @@ func (u *Unit) refusal() *fault.Error {
 		return u.refuse("networks", "the network "+p.Network, list(append(slices.Clone(b.Networks), p.Network)))
 	case b.Egress != nil && len(p.Egress.Beyond(b.Egress)) > 0:
 		beyond := p.Egress.Beyond(b.Egress)
-		return u.refuse("egress", "to reach "+strings.Join(beyond.Strings(), ", "), slices.Concat(b.Egress, beyond).String())
+		return u.refuse("egress", "to reach "+strings.Join(beyond.Strings(), ", "), slices.Concat(b.Egress, beyond).
+			String())
 	case p.Writable && b.Sealed:
 		return u.refuse("read_only", "a writable root file system (read_only: false)", "false")
 	case p.Fetches != "" && b.NoFetch:
 		return u.refuse("build_fetch", "that its Dockerfile fetches from elsewhere: "+p.Fetches, "true")
 	case p.Isolation != "" && b.Runtime == "" && b.Runtimes != nil && !allows(b.Runtimes, p.Isolation):
-		return u.refuse("runtimes", "the runtime "+fault.Quote(p.Isolation), list(append(slices.Clone(b.Runtimes), p.Isolation)))
+		return u.refuse("runtimes", "the runtime "+fault.Quote(p.Isolation),
+			list(append(slices.Clone(b.Runtimes), p.Isolation)))
 	}
 	return u.refuseOutside()
 }
@@ -140,8 +144,10 @@ func (u *Unit) refuseOutside() *fault.Error {
 	p, b := u.Policy, u.Policy.Bounds
 	for _, name := range p.Upstreams {
 		if b.Services != nil && !slices.Contains(b.Services, name) {
-			return fault.New(fault.Forbidden, "%q may not be run here: it asks the upstream %s, which isn't there", u.Name, name).
-				WithHint("the operator can add it to the server's file, or to that of --upstreams: %s", fmt.Sprintf("upstreams.%s: {url: https://…, secret: %s-key}", name, name))
+			return fault.New(fault.Forbidden, "%q may not be run here: it asks the upstream %s, which isn't there",
+				u.Name, name).
+				WithHint("the operator can add it to the server's file, or to that of --upstreams: %s",
+					fmt.Sprintf("upstreams.%s: {url: https://…, secret: %s-key}", name, name))
 		}
 		if b.Upstreams != nil && !allows(b.Upstreams, name) {
 			return u.refuse("upstreams", "the upstream "+name, list(append(slices.Clone(b.Upstreams), name)))
@@ -149,10 +155,12 @@ func (u *Unit) refuseOutside() *fault.Error {
 	}
 	for _, name := range slices.Sorted(maps.Values(p.Secrets)) {
 		if b.Secrets != nil && !allows(b.Secrets, name) {
-			return u.refuse("secrets", "the secret "+fault.Quote(name)+" in its environment", list(append(slices.Clone(b.Secrets), name)))
+			return u.refuse("secrets", "the secret "+fault.Quote(name)+" in its environment",
+				list(append(slices.Clone(b.Secrets), name)))
 		}
 	}
-	beyond := slices.DeleteFunc(slices.Clone(p.Models), func(name string) bool { return b.Models == nil || allows(b.Models, name) })
+	beyond := slices.DeleteFunc(slices.Clone(p.Models),
+		func(name string) bool { return b.Models == nil || allows(b.Models, name) })
 	if len(beyond) > 0 {
 		return u.refuse("models", "to ask "+strings.Join(beyond, ", "), list(append(slices.Clone(b.Models), beyond...)))
 	}
@@ -186,6 +194,8 @@ func (u *Unit) RefuseImage(bytes int64) error {
 }
 
 func (u *Unit) refuse(key, what, allowing string) *fault.Error {
-	return fault.New(fault.Forbidden, "%q may not be run here: %s doesn't allow it %s", u.Name, u.Policy.Bounds.Rule(key), what).
-		WithHint("the operator can allow it in the server's file: %s", fmt.Sprintf("unit.%s.policy.%s: %s", u.Name, key, allowing))
+	return fault.New(fault.Forbidden, "%q may not be run here: %s doesn't allow it %s", u.Name,
+		u.Policy.Bounds.Rule(key), what).
+		WithHint("the operator can allow it in the server's file: %s",
+			fmt.Sprintf("unit.%s.policy.%s: %s", u.Name, key, allowing))
 }

@@ -69,12 +69,14 @@ func Of(c *capsule.Capsule) *Unit {
 		Policy: Policy{
 			Limits: c.Agent.Limits, Budgets: c.Agent.Budgets, Recursion: c.Agent.Recursion, A2A: c.Agent.A2A,
 			Concurrency: c.Agent.Concurrency, Retries: c.Agent.Retries, Grants: grantsOf(c), Tools: toolsOf(c),
-			Models: modelsOf(c.Agent), MaxTokens: c.Agent.MaxTokens, Transcript: c.Agent.Transcript == nil || *c.Agent.Transcript, ModelCache: c.Agent.ModelCache,
+			Models: modelsOf(c.Agent), MaxTokens: c.Agent.MaxTokens, Transcript: c.Agent.Transcript == nil ||
+				*c.Agent.Transcript, ModelCache: c.Agent.ModelCache,
 		},
 	}
 	if c.Wrapped != nil {
 		p := &u.Policy
-		p.ReadWrite, p.Disabled, p.Queue, p.QueueWait = c.Wrapped.ReadWrite, c.Wrapped.Disabled, agentQueue, agentQueueWait
+		p.ReadWrite, p.Disabled, p.Queue, p.QueueWait = c.Wrapped.ReadWrite, c.Wrapped.Disabled, agentQueue,
+			agentQueueWait
 		p.Masking = maskingOf(c)
 	}
 	if c.Remote == nil && c.Flow == nil {

@@ -31,7 +31,9 @@ func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 }
 
 // call makes the call, reads its answer by take, and logs the outcome.
-func (c *Client) call(ctx context.Context, asked Request, x Exchange, take func(*Answer) (Response, error)) (response Response, err error) {
+func (c *Client) call(
+	ctx context.Context, asked Request, x Exchange, take func(*Answer) (Response, error),
+) (response Response, err error) {
 	if err := asked.Check(); err != nil {
 		return Response{}, err
 	}
@@ -42,7 +44,8 @@ func (c *Client) call(ctx context.Context, asked Request, x Exchange, take func(
 	began, status := time.Now(), 0
 	defer func() {
 		c.opts.Log.LogAttrs(ctx, slog.LevelDebug, "agent called", append(ids(asked),
-			slog.Int("status", status), slog.Bool("ok", err == nil && response.OK), slog.Int64("duration_ms", time.Since(began).Milliseconds()))...)
+			slog.Int("status", status), slog.Bool("ok", err == nil && response.OK),
+			slog.Int64("duration_ms", time.Since(began).Milliseconds()))...)
 	}()
 	answer, err := c.Do(ctx, x)
 	if err != nil {

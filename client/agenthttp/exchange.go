@@ -47,7 +47,10 @@ func (c *Client) Do(ctx context.Context, x Exchange) (*Answer, error) {
 		}
 		return c.ended(ctx)
 	}
-	answer.Body = &body{response.Body, func(err error) error { return c.lost(ctx, err, "the answer of the agent at %s broke off") }}
+	answer.Body = &body{
+		response.Body,
+		func(err error) error { return c.lost(ctx, err, "the answer of the agent at %s broke off") },
+	}
 	return answer, nil
 }
 

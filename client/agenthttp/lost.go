@@ -30,16 +30,19 @@ func (c *Client) lost(ctx context.Context, err error, what string) error {
 	if fault.Is(err, fault.Forbidden) { // the transport of whoever asks may not reach the agent
 		return fault.Public(err)
 	}
-	return fault.Wrap(fault.Unavailable, Reason(err), what, c.base.Host).WithHint("is it running, and is its address right?")
+	return fault.Wrap(fault.Unavailable, Reason(err), what, c.base.Host).
+		WithHint("is it running, and is its address right?")
 }
 
 // ended says why a context ended: by a limit of ours, or by the caller.
 func (c *Client) ended(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout):
-		return fault.Wrap(fault.Deadline, errTimeout, "the agent at %s took longer than %s", c.base.Host, c.opts.Timeout)
+		return fault.Wrap(fault.Deadline, errTimeout, "the agent at %s took longer than %s", c.base.Host,
+			c.opts.Timeout)
 	case errors.Is(cause, errSilent):
-		return fault.Wrap(fault.Deadline, errSilent, "the agent at %s sent nothing for %s", c.base.Host, c.opts.Silence).
+		return fault.Wrap(fault.Deadline, errSilent, "the agent at %s sent nothing for %s", c.base.Host,
+			c.opts.Silence).
 			WithHint("agents keep a stream alive with comments")
 	default:
 		return cause

@@ -101,5 +101,6 @@ func (v *Violation) Unwrap() error { return v.Fault }
 
 func broken(rule, format string, args ...any) *Violation {
 	f := fault.New(fault.Unsupported, "the agent breaks the agent HTTP contract: "+format, args...)
-	return &Violation{Rule: rule, Fault: f.WithHint("it is the rule %s of aod check-agent, which tells all at once", rule)}
+	return &Violation{Rule: rule, Fault: f.WithHint("it is the rule %s of aod check-agent, which tells all at once",
+		rule)}
 }

@@ -79,8 +79,9 @@ func responseOf(f document.Fields, asked Request, rules []document.Rule) (Respon
 // merely recommended members; those of an unexpected type are converted if possible.
 func readResponse(f document.Fields) Response {
 	r := Response{
-		Type: EventType(f.Text("type")), RequestID: f.Text("request_id"), TaskType: f.Text("task_type"), Status: f.Text("status"),
-		OK: document.Indicated(f) == document.Success, Outputs: Object(f.Object("outputs")),
+		Type: EventType(f.Text("type")), RequestID: f.Text("request_id"), TaskType: f.Text("task_type"),
+		Status: f.Text("status"),
+		OK:     document.Indicated(f) == document.Success, Outputs: Object(f.Object("outputs")),
 		Provenance: Object(f.Object("provenance")), Usage: Object(f.Object("usage")),
 	}
 	if r.Outputs == nil {

@@ -24,7 +24,8 @@ var errLingered = errors.New("the stream stayed open after its terminal event")
 func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
 	take := func(answer *Answer) (Response, error) {
 		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
-			return Response{}, broken(document.StreamMedia, "the Content-Type of its stream is not %s", httpwire.TypeEvents)
+			return Response{}, broken(document.StreamMedia, "the Content-Type of its stream is not %s",
+				httpwire.TypeEvents)
 		}
 		f := follower{Answer: answer, asked: asked, each: each}
 		return f.follow()
@@ -72,9 +73,11 @@ func (f *follower) next() (Event, error) {
 	case f.over() != nil:
 		return Event{}, f.over()
 	case f.messages.Unfinished():
-		return Event{}, broken(document.StreamTerminal, "the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
+		return Event{}, broken(document.StreamTerminal,
+			"the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
 	}
-	return Event{}, broken(document.StreamTerminal, "the stream ended without a terminal event, which is final, complete or done")
+	return Event{}, broken(document.StreamTerminal,
+		"the stream ended without a terminal event, which is final, complete or done")
 }
 
 // readTerminal reads the terminal event, and checks that it is the last.

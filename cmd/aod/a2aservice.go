@@ -23,12 +23,16 @@ type a2aService struct {
 // Agent implements a2a.Service.
 func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
 	terms, err := s.AgentTerms(ctx, name)
-	return a2a.Agent{Unit: terms.Unit, Schema: terms.Schema, Text: terms.Told.Text, Tags: terms.Told.Tags, Sessions: terms.Sessions}, err
+	return a2a.Agent{
+		Unit: terms.Unit, Schema: terms.Schema, Text: terms.Told.Text, Tags: terms.Told.Tags,
+		Sessions: terms.Sessions,
+	}, err
 }
 
 // Submit implements a2a.Service.
 func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.Record, err error) {
-	spool, err := spooled(s.Service, s.fileBytes, sub.Files, func(f a2a.File) (string, io.Reader) { return f.Name, f.Content })
+	spool, err := spooled(s.Service, s.fileBytes, sub.Files,
+		func(f a2a.File) (string, io.Reader) { return f.Name, f.Content })
 	if err != nil {
 		return api.Record{}, err
 	}
@@ -86,14 +90,20 @@ func (s a2aService) OpenArtifact(ctx context.Context, run, artifact, name string
 
 // List implements a2a.Service.
 func (s a2aService) List(ctx context.Context, f a2a.Filter) (a2a.Page, error) {
-	page, err := s.ListChanged(ctx, api.ChangedFilter{Unit: f.Unit, Context: f.Context, States: f.States, Since: f.Since, Limit: f.Limit, Cursor: f.Cursor})
+	page, err := s.ListChanged(ctx,
+		api.ChangedFilter{
+			Unit: f.Unit, Context: f.Context, States: f.States, Since: f.Since, Limit: f.Limit,
+			Cursor: f.Cursor,
+		})
 	return a2a.Page{Runs: page.Runs, Next: page.Next, Total: page.Total}, err
 }
 
 // a2aBody is the most that a request of A2A has: its files are in it, and all of it in memory.
 const a2aBody = 32 << 20
 
-func a2aOptions(c *config.Config, authorize func(context.Context, string) (context.Context, error), logger *slog.Logger) a2a.Options {
+func a2aOptions(
+	c *config.Config, authorize func(context.Context, string) (context.Context, error), logger *slog.Logger,
+) a2a.Options {
 	return a2a.Options{
 		Root: c.A2A.Root, Header: a2aHeader(c), NoAuth: c.NoAuth, Rate: c.A2A.Rate,
 		PublicURL: c.A2A.PublicURL, HTTP: c.Listen, Private: c.A2A.Cards == config.CardsPrivate, GRPC: c.A2A.GRPC,

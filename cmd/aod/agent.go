@@ -48,16 +48,22 @@ nothing else; stderr is progress and what the agent logs. Exit codes are those o
   aod agent run reviewer -m "hello" --server http://127.0.0.1:7070`,
 		Args:              exactly(1, "one directory or name of an agent"),
 		ValidArgsFunction: a.offer(first(a.completeUnits), cobra.ShellCompDirectiveDefault),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.runAgent(cmd.Context(), args[0], flags) },
+		RunE: func(cmd *cobra.Command,
+			args []string,
+		) error {
+			return a.runAgent(cmd.Context(), args[0], flags)
+		},
 	}
 	set := cmd.Flags()
 	set.StringVarP(&flags.message, "message", "m", "", "what the agent is asked; - is our own stdin")
 	set.StringVar(&flags.session, "session", "", "the `ID` of a session on a server: the message is its next turn")
 	set.BoolVar(&flags.begin, "new-session", false, "begin a session on the server with it; its id is told on stderr")
-	set.StringArrayVarP(&flags.input.set, "set", "s", nil, "set another field of the input: `key=value`; may be repeated")
+	set.StringArrayVarP(&flags.input.set, "set", "s", nil,
+		"set another field of the input: `key=value`; may be repeated")
 	set.StringArrayVarP(&flags.input.file, "file", "f", nil, "give a file: `PATH`, or FIELD=PATH; may be repeated")
 	set.StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
-	set.DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the agent's, or 5m)")
+	set.DurationVar(&flags.timeout, "timeout", 0,
+		"stop the run after this time, e.g. 30s (default: the agent's, or 5m)")
 	set.BoolVar(&flags.json, "json", false, "print the whole run record instead of the answer")
 	set.BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
 	flags.given.register(set)
@@ -81,7 +87,8 @@ type startFlags struct {
 }
 
 func (f *startFlags) register(set *pflag.FlagSet) {
-	set.StringArrayVarP(&f.env, "env", "e", nil, "set a variable that the agent's caller_env names: `NAME=VALUE`; may be repeated")
+	set.StringArrayVarP(&f.env, "env", "e", nil,
+		"set a variable that the agent's caller_env names: `NAME=VALUE`; may be repeated")
 	set.StringVar(&f.dir, "dir", "", "start in this directory below the agent's own")
 }
 
@@ -148,7 +155,11 @@ as the sandbox does. Nothing of the agent runs.`,
 		Example:           "  aod agent check ./reviewer",
 		Args:              exactly(1, "one directory of an agent"),
 		ValidArgsFunction: a.offer(first(a.completeUnits), cobra.ShellCompDirectiveDefault),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.checkWrapped(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command,
+			args []string,
+		) error {
+			return a.checkWrapped(cmd.Context(), args[0])
+		},
 	}
 	return cmd
 }
@@ -159,7 +170,8 @@ func (a *app) checkWrapped(ctx context.Context, name string) error {
 		return err
 	}
 	if c.Kind != capsule.KindAgent {
-		return fault.New(fault.Input, "%q is no wrapped agent", c.Name).WithHint("`aod validate` checks units of every kind")
+		return fault.New(fault.Input, "%q is no wrapped agent", c.Name).
+			WithHint("`aod validate` checks units of every kind")
 	}
 	a.stderr.findings(c.Warnings)
 	return a.withLocal(ctx, func(l *local) error {
@@ -167,7 +179,8 @@ func (a *app) checkWrapped(ctx context.Context, name string) error {
 		err := l.containers.FindProgram(ctx, unit.Of(c), view.event)
 		view.close()
 		if err == nil {
-			a.stdout.line("%s %s: %s is in its image", a.stdout.style(green, "✓"), printable(c.Name), printable(c.Wrapped.Command[0]))
+			a.stdout.line("%s %s: %s is in its image", a.stdout.style(green, "✓"), printable(c.Name),
+				printable(c.Wrapped.Command[0]))
 		}
 		return err
 	})

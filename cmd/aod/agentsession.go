@@ -32,7 +32,10 @@ func (a *app) runTurn(ctx context.Context, unit, message string, flags agentRunF
 		flags.session = begun.ID
 		a.note("session %s", begun.ID)
 	}
-	submission := client.Submission{Unit: unit, Session: flags.session, Input: messageInput(message), Timeout: flags.timeout}
+	submission := client.Submission{
+		Unit: unit, Session: flags.session, Input: messageInput(message),
+		Timeout: flags.timeout,
+	}
 	for _, path := range flags.input.file {
 		submission.Files = append(submission.Files, client.InputFile{Field: "files", Path: path})
 	}
@@ -48,7 +51,9 @@ func (a *app) runTurn(ctx context.Context, unit, message string, flags agentRunF
 }
 
 // beginSession begins a session, with the project that is named.
-func (a *app) beginSession(ctx context.Context, server *client.Client, unit string, project projectFlags) (api.Session, error) {
+func (a *app) beginSession(
+	ctx context.Context, server *client.Client, unit string, project projectFlags,
+) (api.Session, error) {
 	send, err := project.send(ctx, a)
 	if err != nil {
 		return api.Session{}, err
@@ -66,11 +71,12 @@ func (a *app) agentSessionsCommand() *cobra.Command {
 	var unit string
 	var all, asJSON bool
 	cmd := &cobra.Command{
-		Use:     "sessions",
-		Short:   "List the sessions with agents on a server",
-		Long:    "List the sessions with agents on a server, the newest first.",
-		Example: "  aod agent sessions\n  aod agent sessions --unit reviewer --all\n  aod agent sessions close 0198c0de-…",
-		Args:    exactly(0, "no arguments"),
+		Use:   "sessions",
+		Short: "List the sessions with agents on a server",
+		Long:  "List the sessions with agents on a server, the newest first.",
+		Example: "  aod agent sessions\n  aod agent sessions --unit reviewer --all\n" +
+			"  aod agent sessions close 0198c0de-…",
+		Args: exactly(0, "no arguments"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
 			sessions := server.Sessions(ctx, client.SessionFilter{Unit: unit, Open: !all})
 			_, err := listed(a, sessions, asJSON, "there are no sessions", a.showSession)
@@ -92,14 +98,16 @@ func (a *app) showSession(s api.Session) {
 	if s.Reason != "" {
 		state += ": " + printable(s.Reason)
 	}
-	a.stdout.line("%s  %s  %s, used %s ago  %s", printable(s.ID), printable(s.Unit), plural(s.Turns, "turn"), ageText(time.Since(s.UsedAt)), state)
+	a.stdout.line("%s  %s  %s, used %s ago  %s", printable(s.ID), printable(s.Unit), plural(s.Turns, "turn"),
+		ageText(time.Since(s.UsedAt)), state)
 }
 
 func (a *app) agentCloseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "close ID",
-		Short:   "End a session with an agent on a server",
-		Long:    "End a session with an agent on a server: its turns are cancelled, its container and its files go.\nIts runs stay.",
+		Use:   "close ID",
+		Short: "End a session with an agent on a server",
+		Long: "End a session with an agent on a server: its turns are cancelled, its container and its files go.\n" +
+			"Its runs stay.",
 		Example: "  aod agent sessions close 0198c0de-…",
 		Args:    exactly(1, "the id of a session"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
@@ -118,14 +126,15 @@ func (a *app) agentAttachCommand() *cobra.Command {
 		Use:   "attach UNIT|SESSION",
 		Short: "Talk with an agent on a server, line by line",
 		Long: `Talk with an agent on a server: each line is a turn, and what the agent tells is shown as it comes.
-With the name of a unit a new session begins, which works on a copy of --workspace. Ctrl-C cancels the turn, Ctrl-D leaves the session,
-which goes on. A line that begins with / is a command:
+With the name of a unit a new session begins, which works on a copy of --workspace. Ctrl-C cancels the turn,
+Ctrl-D leaves the session, which goes on. A line that begins with / is a command:
 
   /answer ACTION   answer what the agent asks
   /diff            what it has changed in its workspace so far
   /close           end the session`,
-		Example: "  aod agent attach reviewer\n  aod agent attach fixer --workspace ~/src/shop\n  aod agent attach 0198c0de-…",
-		Args:    exactly(1, "the name of a unit on the server, or the id of a session"),
+		Example: "  aod agent attach reviewer\n  aod agent attach fixer --workspace ~/src/shop\n" +
+			"  aod agent attach 0198c0de-…",
+		Args: exactly(1, "the name of a unit on the server, or the id of a session"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
 			return a.agentAttach(ctx, server, args[0], project)
 		}),
@@ -139,7 +148,8 @@ func (a *app) agentAttach(ctx context.Context, server *client.Client, to string,
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Input) {
 		session, err = a.beginSession(ctx, server, to, project)
 	} else if err == nil && project.dir != "" {
-		err = fault.New(fault.Input, "the session goes on with the workspace that it has").WithHint("begin another one: name a unit, not a session")
+		err = fault.New(fault.Input, "the session goes on with the workspace that it has").
+			WithHint("begin another one: name a unit, not a session")
 	}
 	if err != nil {
 		return err

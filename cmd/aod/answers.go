@@ -68,7 +68,10 @@ func spoken(answers []string, form json.RawMessage, text string) (action string,
 	}
 	schema, _ := contract.Compile(form)
 	if schema == nil || !slices.Contains(answers, handoff.Reply) {
-		return "", nil, &run.Denied{Reason: fmt.Sprintf("%q is no answer to the question", text), Hint: "it takes " + strings.Join(answers, ", ")}
+		return "", nil, &run.Denied{
+			Reason: fmt.Sprintf("%q is no answer to the question", text),
+			Hint:   "it takes " + strings.Join(answers, ", "),
+		}
 	}
 	if fields := schema.Fields(); len(fields) == 1 && fields[0].Name == handoff.Reply {
 		filled, err = json.Marshal(map[string]string{handoff.Reply: text})
@@ -78,7 +81,10 @@ func spoken(answers []string, form json.RawMessage, text string) (action string,
 	if err == nil && len(schema.Validate(payload)) == 0 {
 		return handoff.Reply, payload.JSON(), nil
 	}
-	return "", nil, &run.Denied{Reason: "the answer given breaks the form of the question", Hint: "give a JSON object that keeps its schema"}
+	return "", nil, &run.Denied{
+		Reason: "the answer given breaks the form of the question",
+		Hint:   "give a JSON object that keeps its schema",
+	}
 }
 
 const maxSpoken = 1 << 20 // bytes
@@ -93,10 +99,12 @@ func (x *givenAnswers) answer(ctx context.Context, q run.Question) (run.Answer, 
 		}
 		return answer, err
 	}
-	if in, ok := x.app.stdin.(interface{ Fd() uintptr }); !ok || !x.app.stderr.terminal || !term.IsTerminal(int(in.Fd())) {
+	if in, ok := x.app.stdin.(interface{ Fd() uintptr }); !ok || !x.app.stderr.terminal ||
+		!term.IsTerminal(int(in.Fd())) {
 		return run.Answer{}, &run.Denied{
 			Reason: "it asks a person, and nobody is there: " + q.Text,
-			Hint:   fmt.Sprintf("give the answer with --answer %s, or run it on a server, which waits for it", answerFlag(q)),
+			Hint: fmt.Sprintf("give the answer with --answer %s, or run it on a server, which waits for it",
+				answerFlag(q)),
 		}
 	}
 	x.mu.Lock()

@@ -78,17 +78,23 @@ contract, each run in a fresh container without network, root or a writable syst
 		return fault.New(fault.Input, "%s", err).WithHint("see %s --help", cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.data, "data", defaultData(), "where runs live while they go on, and the last ones after it (AOD_DATA)")
-	flags.StringArrayVar(&a.units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")), "a directory of capsules to find NAME in; may be repeated (AOD_UNITS)")
-	flags.StringVar(&a.server, "server", os.Getenv("AOD_SERVER"), "the server to use instead of this machine: http://HOST:PORT (AOD_SERVER)")
-	flags.StringVar(&a.tokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"), "the file that holds that server's token (AOD_TOKEN_FILE)")
+	flags.StringVar(&a.data, "data", defaultData(),
+		"where runs live while they go on, and the last ones after it (AOD_DATA)")
+	flags.StringArrayVar(&a.units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")),
+		"a directory of capsules to find NAME in; may be repeated (AOD_UNITS)")
+	flags.StringVar(&a.server, "server", os.Getenv("AOD_SERVER"),
+		"the server to use instead of this machine: http://HOST:PORT (AOD_SERVER)")
+	flags.StringVar(&a.tokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"),
+		"the file that holds that server's token (AOD_TOKEN_FILE)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log lines, only results and errors")
 	root.AddCommand(
-		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(), a.agentCommand(), a.mcpCommand(), a.flowCommand(), a.questionsCommand(), a.diffCommand(), a.applyCommand(),
+		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(),
+		a.agentCommand(), a.mcpCommand(), a.flowCommand(), a.questionsCommand(), a.diffCommand(), a.applyCommand(),
 		a.answerCommand(), a.shortAnswerCommand("approve"), a.shortAnswerCommand("reject"),
 		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
 		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.sayCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.scheduleCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(), a.pruneCommand(), a.backupCommand(), a.restoreCommand(),
+		a.unitsCommand(), a.scheduleCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(),
+		a.pruneCommand(), a.backupCommand(), a.restoreCommand(),
 		a.tokenCommand(), a.secretCommand(), a.checkAgentCommand(),
 	)
 	a.completeCommands(root)
@@ -130,7 +136,8 @@ func between(least, most int, what string) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).WithHint("see %s --help", cmd.CommandPath())
+		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).
+			WithHint("see %s --help", cmd.CommandPath())
 	}
 }
 

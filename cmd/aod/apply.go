@@ -33,7 +33,8 @@ made so far: what was applied after an earlier turn may be there already.`,
 	}
 	cmd.Flags().StringVar(&flags.dir, "dir", ".", "the directory of the project")
 	cmd.Flags().BoolVar(&flags.check, "check", false, "write nothing, and say whether it could be")
-	cmd.Flags().BoolVar(&flags.repositories, "with-repositories", false, "also make or change repositories that aren't in a .git: fixtures that you have read")
+	cmd.Flags().BoolVar(&flags.repositories, "with-repositories", false,
+		"also make or change repositories that aren't in a .git: fixtures that you have read")
 	return cmd
 }
 
@@ -46,7 +47,10 @@ func (a *app) apply(ctx context.Context, id string, flags applyFlags) error {
 	if err != nil {
 		return err
 	}
-	opts := workspace.ApplyOptions{Run: of.id, Check: flags.check, Further: of.listed != nil, Repositories: flags.repositories, Open: of.open(ctx)}
+	opts := workspace.ApplyOptions{
+		Run: of.id, Check: flags.check, Further: of.listed != nil,
+		Repositories: flags.repositories, Open: of.open(ctx),
+	}
 	if err := workspace.Apply(flags.dir, found.Changes, opts); err != nil {
 		return err
 	}

@@ -96,7 +96,8 @@ func (a *app) showCard(card *au.Card) {
 		out.line("gives:  %-20s %s", printable(m.Type), out.style(dim, printable(m.Description)))
 	}
 	for _, p := range card.Config {
-		out.line("  %-20s %-8s %s %s", printable(flagText(p)), p.Type, parameterDefault(p), out.style(dim, printable(p.Description)))
+		out.line("  %-20s %-8s %s %s", printable(flagText(p)), p.Type, parameterDefault(p),
+			out.style(dim, printable(p.Description)))
 	}
 	for _, w := range slices.Concat(card.Odd, card.Warnings) {
 		a.note("%s %s", a.stderr.style(yellow, "warning:"), printable(w.String()))
@@ -152,12 +153,15 @@ Exit codes: 0 success, 1 its general error or a stdout that isn't one JSON docum
 			return a.runAU(cmd.Context(), given, args[1:], flags)
 		},
 	}
-	cmd.Flags().StringVar(&flags.stdin, "stdin", "-", "the file that the unit reads; - is our own stdin, unless that is a terminal")
+	cmd.Flags().StringVar(&flags.stdin, "stdin", "-",
+		"the file that the unit reads; - is our own stdin, unless that is a terminal")
 	cmd.Flags().StringVar(&flags.prompt, "prompt", "", "what the unit is asked for")
 	cmd.Flags().StringVar(&flags.model, "model-path", "", "a model's file or directory, which the unit gets read-only")
 	cmd.Flags().StringArrayVar(&flags.env, "env", nil, "an environment variable, NAME=VALUE; may be repeated")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the unit after this time (default: its own limit, or 5m)")
-	cmd.Flags().StringVar(&flags.maxStdin, "max-stdin", "", "the most that it gets on stdin, such as 200MiB (default 50MiB)")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0,
+		"stop the unit after this time (default: its own limit, or 5m)")
+	cmd.Flags().StringVar(&flags.maxStdin, "max-stdin", "",
+		"the most that it gets on stdin, such as 200MiB (default 50MiB)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
 	return cmd
 }
@@ -169,7 +173,8 @@ func beforeDash(cmd *cobra.Command, args []string) (string, error) {
 		ours = at
 	}
 	if ours != 1 {
-		return "", fault.New(fault.Input, "%s takes one unit", cmd.CommandPath()).WithHint("what is for the unit itself follows --")
+		return "", fault.New(fault.Input, "%s takes one unit", cmd.CommandPath()).
+			WithHint("what is for the unit itself follows --")
 	}
 	return args[0], nil
 }
@@ -186,7 +191,8 @@ func (a *app) runAU(ctx context.Context, target string, args []string, flags auR
 		}
 		dir, err := os.MkdirTemp("", "aod-stdin-")
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+			return fault.Wrap(fault.Unavailable, err, "stdin can't be received").
+				WithHint("is the disk of %s full?", os.TempDir())
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory of ours
 		stdin, err := a.receiveStdin(flags, filepath.Join(dir, "stdin"))
@@ -281,7 +287,8 @@ func receive(name string, from io.Reader, limit int64) error {
 	}
 	size, err := io.Copy(file, io.LimitReader(from, limit+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "stdin can't be received").WithHint("is the disk of %s full?", os.TempDir())
+		return fault.Wrap(fault.Unavailable, err, "stdin can't be received").
+			WithHint("is the disk of %s full?", os.TempDir())
 	}
 	if size > limit {
 		return fault.New(fault.Input, "stdin has more than %d bytes, the limit", limit).
@@ -299,7 +306,8 @@ func modelFile(name string) (string, error) {
 		_, err = os.Stat(abs)
 	}
 	if err != nil {
-		return "", fault.Wrap(fault.Input, err, "there is no model %q", name).WithHint("--model-path names a file or directory of this machine")
+		return "", fault.Wrap(fault.Input, err, "there is no model %q", name).
+			WithHint("--model-path names a file or directory of this machine")
 	}
 	return abs, nil
 }

@@ -59,7 +59,8 @@ follows -- goes to the unit each time. Exit code 1 when a rule is broken.`,
 
 func (a *app) checkAU(ctx context.Context, target string, args []string, flags auCheckFlags) error {
 	if flags.timeout <= 0 {
-		return fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
+		return fault.New(fault.Input, "--timeout has to be more than nothing").
+			WithHint("write a duration with its unit, such as 30s")
 	}
 	c, err := a.loadAU(target)
 	if err != nil {
@@ -79,13 +80,15 @@ func (a *app) checkAU(ctx context.Context, target string, args []string, flags a
 		if model != "" {
 			opts.ModelPath = container.ModelPathInside(model)
 		}
-		report, err := check.Unit(ctx, auStarter{containers: l.containers, unit: unit.Of(c), model: model, view: view}, opts)
+		report, err := check.Unit(ctx, auStarter{containers: l.containers, unit: unit.Of(c), model: model, view: view},
+			opts)
 		view.close()
 		if err != nil {
 			return err
 		}
 		told := auReport{Unit: c.Name, Report: report}
-		return a.judged(told, told.Failed(), flags.json, func() { _ = told.table().WriteTable(a.stdout) }) // the reader may have gone
+		// the reader may have gone
+		return a.judged(told, told.Failed(), flags.json, func() { _ = told.table().WriteTable(a.stdout) })
 	})
 }
 
@@ -158,7 +161,10 @@ type auReport struct {
 func (r auReport) table() agentcheck.Report {
 	table := agentcheck.Report{Target: r.Unit}
 	for _, result := range r.Results {
-		row := agentcheck.Result{ID: result.ID, Title: result.Title, Section: result.Section, Verdict: agentcheck.Verdict(result.Mark)}
+		row := agentcheck.Result{
+			ID: result.ID, Title: result.Title, Section: result.Section,
+			Verdict: agentcheck.Verdict(result.Mark),
+		}
 		if result.Mark != check.Pass {
 			row.Why = printable(result.Why)
 		}

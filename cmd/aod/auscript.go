@@ -47,7 +47,10 @@ func interpreterOf(program string) ([]string, error) {
 var pythons = lazyregexp.New(`^python(3(\.[0-9]+)?)?$`)
 
 // debianHas are the interpreters of Debian's smallest image.
-var debianHas = map[string]bool{"sh": true, "bash": true, "dash": true, "perl": true, "awk": true, "mawk": true, "sed": true}
+var debianHas = map[string]bool{
+	"sh": true, "bash": true, "dash": true, "perl": true, "awk": true, "mawk": true,
+	"sed": true,
+}
 
 // programImage is the Dockerfile of a program of this machine. Its interpreter, if it has one,
 // must be in an image of ours: the error is an Input fault that shows what else would do.
@@ -73,14 +76,18 @@ func programImage(program string) (string, error) {
 func dockerfile(from, install, program string, interpreter []string) string {
 	text := "FROM " + from + "\n"
 	if install != "" {
-		text += "RUN apt-get update && apt-get install -y --no-install-recommends " + install + " && rm -rf /var/lib/apt/lists/*\n"
+		text += "RUN apt-get update && apt-get install -y --no-install-recommends " + install +
+			" && rm -rf /var/lib/apt/lists/*\n"
 	}
 	entrypoint, _ := json.Marshal(append(interpreter, "/"+program)) // texts can always be written
 	return text + fmt.Sprintf("COPY %s /%s\nENTRYPOINT %s\n", program, program, entrypoint)
 }
 
 // debianPackages have interpreters whose package has another name.
-var debianPackages = map[string]string{"node": "nodejs", "php": "php-cli", "lua": "lua5.4", "Rscript": "r-base-core", "tclsh": "tcl"}
+var debianPackages = map[string]string{
+	"node": "nodejs", "php": "php-cli", "lua": "lua5.4", "Rscript": "r-base-core",
+	"tclsh": "tcl",
+}
 
 // noInterpreter shows the directory of a unit whose image has the interpreter.
 func noInterpreter(program, name string, words []string) error {
@@ -88,14 +95,16 @@ func noInterpreter(program, name string, words []string) error {
 	dir := nameFor(strings.TrimSuffix(base, filepath.Ext(base)))
 	refused := fault.New(fault.Input, "%q is a script for %s, and no image of ours has %s", program, name, name)
 	if !plainName().MatchString(name) || !plainName().MatchString(base) {
-		return refused.WithHint("make a directory with a Dockerfile that installs it, and an agent.yaml of \"kind: au\"")
+		return refused.WithHint("make a directory with a Dockerfile that installs it, and an agent.yaml of " +
+			"\"kind: au\"")
 	}
 	install := name
 	if other, ok := debianPackages[name]; ok {
 		install = other
 	}
 	text := dockerfile(images.BaseFrom, install, base, append([]string{name}, words[1:]...))
-	return refused.WithHint("make a directory of it, and name that: mkdir %s-unit && cp %s %s-unit/ && echo \"kind: au\" > %s-unit/agent.yaml; its Dockerfile:\n    %s",
+	return refused.WithHint("make a directory of it, and name that: mkdir %s-unit && cp %s %s-unit/ && echo \"kind: "+
+		"au\" > %s-unit/agent.yaml; its Dockerfile:\n    %s",
 		dir, program, dir, dir, strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    "))
 }
 

@@ -25,7 +25,8 @@ It has neither the server's token nor secrets.`,
 			if err != nil {
 				return err
 			}
-			a.stdout.line("backed up %s: %s, %s", plural(int(report.Runs), "run"), plural(int(report.Files), "file"), bytesText(report.Bytes))
+			a.stdout.line("backed up %s: %s, %s", plural(int(report.Runs), "run"), plural(int(report.Files), "file"),
+				bytesText(report.Bytes))
 			return nil
 		},
 	}

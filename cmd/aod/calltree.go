@@ -96,7 +96,10 @@ func callsOf(ctx context.Context, server *client.Client, id string, depth int) (
 		if err != nil {
 			return nil, err
 		}
-		node := &callNode{unit: run.Unit, state: run.State, since: run.CreatedAt, took: time.Duration(run.Timings.Total * float64(time.Millisecond))}
+		node := &callNode{
+			unit: run.Unit, state: run.State, since: run.CreatedAt,
+			took: time.Duration(run.Timings.Total * float64(time.Millisecond)),
+		}
 		if run.Error != nil {
 			node.outcome = run.Error.Kind
 		}

@@ -50,8 +50,11 @@ Exit code 1 when a rule is broken.`,
 	set.BoolVar(&flags.json, "json", false, "print the reports as JSON")
 	// This flag hides the global one, whose token is for AOD's own server.
 	set.StringVar(&flags.tokenFile, "token-file", "", "the file that holds the agents' token")
-	set.StringVar(&flags.inputs, "inputs", "", "the file that holds the task's inputs, a JSON object; with --a2a its message, prompt, query or text is sent as text")
-	set.DurationVar(&flags.timeout, "timeout", check.DefaultTimeout, "how long one call may take, or with --a2a one task")
+	set.StringVar(&flags.inputs, "inputs", "",
+		"the file that holds the task's inputs, a JSON object; with --a2a its message, prompt, query or text is "+
+			"sent as text")
+	set.DurationVar(&flags.timeout, "timeout", check.DefaultTimeout,
+		"how long one call may take, or with --a2a one task")
 	return cmd
 }
 
@@ -67,7 +70,8 @@ func (a *app) checkAgents(ctx context.Context, args []string, flags checkAgentFl
 	reports := make([]check.Report, 0, len(targets))
 	for _, target := range targets {
 		if opts.Call.Token != "" && target.Plain() {
-			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it", target.URL).
+			return fault.New(fault.Input, "the token would go to %q where everybody on the way can read it",
+				target.URL).
 				WithHint("name the agent by https, or check it without a token")
 		}
 		report, err := flags.check(ctx, target, opts)
@@ -85,7 +89,8 @@ func (f checkAgentFlags) check(ctx context.Context, target check.Target, opts ch
 	case !f.a2a:
 		return check.Agent(ctx, target, opts)
 	case target.TaskType != "":
-		return check.Report{}, fault.New(fault.Input, "an agent of the A2A protocol has no task type: %q", target.TaskType).
+		return check.Report{}, fault.New(fault.Input, "an agent of the A2A protocol has no task type: %q",
+			target.TaskType).
 			WithHint("write its address alone, and what it is sent into a file for --inputs")
 	}
 	return a2acheck.Agent(ctx, a2acheck.Options{
@@ -120,7 +125,8 @@ func targetsOf(args []string) ([]check.Target, error) {
 func (f checkAgentFlags) options() (check.Options, error) {
 	opts := check.Options{Call: agenthttp.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
-		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").WithHint("write a duration with its unit, such as 30s")
+		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").
+			WithHint("write a duration with its unit, such as 30s")
 	}
 	if f.tokenFile != "" {
 		token, err := readSmall(f.tokenFile)
@@ -147,7 +153,8 @@ func readInputs(path string) (agenthttp.Object, error) {
 	}
 	var inputs agenthttp.Object
 	if err := inputs.UnmarshalJSON(raw); err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).WithHint("it has to be one JSON object")
+		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).
+			WithHint("it has to be one JSON object")
 	}
 	return inputs, nil
 }

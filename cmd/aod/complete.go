@@ -61,7 +61,8 @@ func (a *app) completeCommands(root *cobra.Command) {
 		arguments[name] = a.offer(first(a.allRuns), none)
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"set": a.offer(a.setFields, none|cobra.ShellCompDirectiveNoSpace), "file": a.offer(a.fileFields, cobra.ShellCompDirectiveNoSpace),
+		"set":  a.offer(a.setFields, none|cobra.ShellCompDirectiveNoSpace),
+		"file": a.offer(a.fileFields, cobra.ShellCompDirectiveNoSpace),
 		"unit": a.offer(a.servedUnits, none), "state": a.offer(states, none), "case": a.offer(a.caseNames, none),
 	}
 	for _, cmd := range root.Commands() {
@@ -145,7 +146,8 @@ func (a *app) activeRuns(ctx context.Context, _ []string, _ string) []cobra.Comp
 func runWords(runs []api.Summary) []cobra.Completion {
 	var words []cobra.Completion
 	for _, run := range runs {
-		about := cell(run.Unit) + " " + cell(string(run.State.Status())) + ", " + ageText(time.Since(run.CreatedAt)) + " ago"
+		about := cell(run.Unit) + " " + cell(string(run.State.Status())) + ", " + ageText(time.Since(run.CreatedAt)) +
+			" ago"
 		words = append(words, cobra.CompletionWithDesc(cell(run.ID), about))
 	}
 	return words

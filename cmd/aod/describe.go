@@ -43,8 +43,9 @@ func (a *app) describeCommand() *cobra.Command {
 		Long: `Show a unit's fields with their types and defaults, its files, whom it may call, its limits
 and an example call. A directory needs no engine and no server; a name is that of a unit in
 --units, or of the server.`,
-		Example: "  aod describe ./csv-report\n  aod describe hello --server http://127.0.0.1:7070\n  aod describe ./csv-report --json | jq -r .example.command | sh",
-		Args:    exactly(1, "one directory or name of a unit"),
+		Example: "  aod describe ./csv-report\n  aod describe hello --server http://127.0.0.1:7070\n" +
+			"  aod describe ./csv-report --json | jq -r .example.command | sh",
+		Args: exactly(1, "one directory or name of a unit"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, err := a.describe(cmd.Context(), args[0])
 			return shown(a, about, err, asJSON, func(about description) error { return about.show(a.stdout) })

@@ -39,7 +39,8 @@ func exampleOf(command string, c *capsule.Capsule) *exampleCall {
 }
 
 func succeeds(expect capsule.Expect) bool {
-	return expect.Error == nil && (expect.ExitCode == nil || *expect.ExitCode == 0) && (expect.Outcome == "" || expect.Outcome == "success")
+	return expect.Error == nil && (expect.ExitCode == nil || *expect.ExitCode == 0) &&
+		(expect.Outcome == "" || expect.Outcome == "success")
 }
 
 func fromCase(command string, test capsule.Case, schema *contract.Schema) *exampleCall {
@@ -100,7 +101,8 @@ func inputText(input contract.Payload, schema *contract.Schema) string {
 // setText returns what --set would take for a value. ok is false where it takes none.
 func setText(schema *contract.Schema, key string, raw json.RawMessage) (text string, ok bool) {
 	text = string(raw)
-	if raw[0] == '"' && json.Unmarshal(raw, &text) != nil || raw[0] == '{' || raw[0] == '[' || strings.Contains(key, ".") {
+	if raw[0] == '"' && json.Unmarshal(raw, &text) != nil || raw[0] == '{' || raw[0] == '[' ||
+		strings.Contains(key, ".") {
 		return "", false
 	}
 	value, err := schema.ParseField(key, text)
@@ -109,7 +111,8 @@ func setText(schema *contract.Schema, key string, raw json.RawMessage) (text str
 	}
 	again, err := json.Marshal(value)
 	var compact any
-	return text, err == nil && json.Unmarshal(raw, &compact) == nil && jsonText(compact) == jsonText(json.RawMessage(again)) && !strings.ContainsAny(text, "\n\x00")
+	return text, err == nil && json.Unmarshal(raw, &compact) == nil &&
+		jsonText(compact) == jsonText(json.RawMessage(again)) && !strings.ContainsAny(text, "\n\x00")
 }
 
 func jsonText(v any) string {

@@ -30,8 +30,9 @@ func (a *app) diffCommand() *cobra.Command {
 such as new executables, CI files, hooks, hidden files and what looks like a key. Of a session it is
 what its turns made so far. Without --server the last runs of aod run on this machine are known,
 too. aod apply brings the changes back.`,
-		Example: "  aod diff 0198c0de-…\n  aod diff 0198c0de-… --patch | less\n  aod diff 0198c0de-… --patch | git apply -3",
-		Args:    exactly(1, "the id of a run or a session"),
+		Example: "  aod diff 0198c0de-…\n  aod diff 0198c0de-… --patch | less\n" +
+			"  aod diff 0198c0de-… --patch | git apply -3",
+		Args: exactly(1, "the id of a run or a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.diff(cmd.Context(), args[0], flags)
 		},
@@ -58,7 +59,8 @@ func (a *app) changes(ctx context.Context, id string) (changesOf, error) {
 		return changesOf{}, err
 	case server == nil && past.Record.Changes == nil:
 		return changesOf{}, fault.New(fault.NotFound, "the run %s has no changes", id).
-			WithHint("it has them if it got --workspace, and its agent.yaml says access: read-write, or workspace.write: true")
+			WithHint("it has them if it got --workspace, and its agent.yaml says access: read-write, or " +
+				"workspace.write: true")
 	case server == nil:
 		return changesOf{id: id, dir: a.history().ChangesDir(id)}, nil
 	}
@@ -73,7 +75,8 @@ func (c changesOf) list(ctx context.Context) (api.Changes, error) {
 	if c.server == nil {
 		raw, err := os.ReadFile(filepath.Join(c.dir, workspace.ChangesName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return api.Changes{}, fault.New(fault.NotFound, "the changes of the run %s were too large to be kept", c.id).
+			return api.Changes{}, fault.New(fault.NotFound, "the changes of the run %s were too large to be kept",
+				c.id).
 				WithHint("run it on a server: aod serve")
 		}
 		if err != nil {
@@ -139,7 +142,8 @@ func (a *app) diff(ctx context.Context, id string, flags diffFlags) error {
 		a.showMinds(found)
 		for _, c := range found.Changes {
 			mark := changeMarks[c.Op]
-			a.stdout.line("%s %s%s", a.stdout.style(mark.colour, mark.sign), nameText(c.Path), a.stdout.style(dim, detailOf(c)))
+			a.stdout.line("%s %s%s", a.stdout.style(mark.colour, mark.sign), nameText(c.Path),
+				a.stdout.style(dim, detailOf(c)))
 		}
 	}
 	a.stdout.line("%s", sumOfChanges(found))
@@ -155,7 +159,8 @@ func (a *app) showMinds(found api.Changes) {
 	for _, c := range found.Changes {
 		if len(c.Mind) > 0 {
 			some = true
-			a.stdout.line("%s %s %s", a.stdout.style(red, "mind:"), nameText(c.Path), printable(strings.Join(c.Mind, "; ")))
+			a.stdout.line("%s %s %s", a.stdout.style(red, "mind:"), nameText(c.Path),
+				printable(strings.Join(c.Mind, "; ")))
 		}
 	}
 	if some {

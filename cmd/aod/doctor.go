@@ -120,7 +120,11 @@ func examinePlace(info runtime.EngineInfo) checkup {
 	if !info.Local {
 		place = "elsewhere, files are carried there"
 	}
-	return checkup{Name: "place", Health: fine, Found: fmt.Sprintf("%s; %s/%s, %d CPUs, %s memory", place, info.OS, info.Arch, info.CPUs, bytesText(info.MemoryBytes))}
+	return checkup{
+		Name: "place", Health: fine,
+		Found: fmt.Sprintf("%s; %s/%s, %d CPUs, %s memory", place, info.OS, info.Arch, info.CPUs,
+			bytesText(info.MemoryBytes)),
+	}
 }
 
 func examineAPI(info runtime.EngineInfo) checkup {
@@ -176,8 +180,9 @@ func examineSwap(info runtime.EngineInfo) checkup {
 		return checkup{Name: "swap", Health: fine, Found: "counts as memory, and sandboxes get none"}
 	}
 	return checkup{
-		Name: "swap", Health: worry, Found: "has no limit: a sandbox that is at its memory limit may fill the machine's swap",
-		Mend: "boot the engine's kernel with swapaccount=1, or without swap",
+		Name: "swap", Health: worry,
+		Found: "has no limit: a sandbox that is at its memory limit may fill the machine's swap",
+		Mend:  "boot the engine's kernel with swapaccount=1, or without swap",
 	}
 }
 
@@ -188,10 +193,12 @@ func examineWatch(info runtime.EngineInfo, data string) checkup {
 		c.Found = "by asking every two seconds; deleted files that are open aren't seen on another machine"
 		return c
 	}
-	c.Found = "by looking twice a second; deleted files that are open count where this process sees the engine's processes"
+	c.Found = "by looking twice a second; deleted files that are open count where this process sees the engine's " +
+		"processes"
 	if err := quota.Check(data); err != nil {
 		c.Found += "; " + err.Error()
-		c.Mend = "for limits that the kernel keeps, run `aod serve` as root with its data on ext4 (tune2fs -O quota,project -Q prjquota, mount -o prjquota) or XFS (mount -o prjquota)"
+		c.Mend = "for limits that the kernel keeps, run `aod serve` as root with its data on ext4 (tune2fs -O " +
+			"quota,project -Q prjquota, mount -o prjquota) or XFS (mount -o prjquota)"
 		return c
 	}
 	c.Found = "by project quotas of the kernel, and " + c.Found
@@ -204,7 +211,10 @@ func examineBase(ctx context.Context, engine runtime.Images) checkup {
 	case err == nil:
 		return checkup{Name: "base image", Health: fine, Found: images.BaseTag() + ", " + bytesText(image.SizeBytes)}
 	case fault.Is(err, fault.NotFound):
-		return checkup{Name: "base image", Health: worry, Found: "not built yet", Mend: "the first run that needs it builds it; `aod build base` does it now"}
+		return checkup{
+			Name: "base image", Health: worry, Found: "not built yet",
+			Mend: "the first run that needs it builds it; `aod build base` does it now",
+		}
 	}
 	return sick("base image", err)
 }
@@ -219,7 +229,10 @@ func examineSpace(name string, info runtime.EngineInfo) checkup {
 
 func examineData(path string) checkup {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return checkup{Name: "data directory", Health: broken, Found: err.Error(), Mend: "name another one with --data DIR or AOD_DATA"}
+		return checkup{
+			Name: "data directory", Health: broken, Found: err.Error(),
+			Mend: "name another one with --data DIR or AOD_DATA",
+		}
 	}
 	return examineDisk("data directory", path)
 }
@@ -246,7 +259,8 @@ func examineInit(arch string) checkup {
 	case err != nil:
 		return sick("sandbox init", err)
 	case self:
-		return checkup{Name: "sandbox init", Health: fine, Found: "aod itself, for engines on linux/" + arch + " alone; `make build` and releases have a small one"}
+		return checkup{Name: "sandbox init", Health: fine, Found: "aod itself, for engines on linux/" + arch +
+			" alone; `make build` and releases have a small one"}
 	}
 	return checkup{Name: "sandbox init", Health: fine, Found: "built in"}
 }

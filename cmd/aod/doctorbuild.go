@@ -37,11 +37,15 @@ func examineBuilds(ctx context.Context, engine runtime.ImageBuilder) checkup {
 	if err := tryBuild(ctx, engine, from); err != nil {
 		c := sick("builds", err)
 		if c.Mend == "" {
-			c.Mend = "each build would fail like this; look at the engine's log, and restart it when its network is gone"
+			c.Mend = "each build would fail like this; look at the engine's log, and restart it when its " +
+				"network is gone"
 		}
 		return c
 	}
-	return checkup{Name: "builds", Health: fine, Found: fmt.Sprintf("work: two lines upon %s in %s", from, time.Since(begun).Round(time.Millisecond))}
+	return checkup{
+		Name: "builds", Health: fine,
+		Found: fmt.Sprintf("work: two lines upon %s in %s", from, time.Since(begun).Round(time.Millisecond)),
+	}
 }
 
 // trialImage returns the first image that the engine has of those that have a shell; "" if none.
@@ -81,7 +85,10 @@ func tryBuild(ctx context.Context, engine runtime.ImageBuilder, from string) (er
 // writeDockerfile writes a build context that has no other file.
 func writeDockerfile(w io.Writer, text string) error {
 	archive := tar.NewWriter(w)
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "Dockerfile", Mode: 0o644, Size: int64(len(text))}); err != nil {
+	if err := archive.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: "Dockerfile", Mode: 0o644,
+		Size: int64(len(text)),
+	}); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(archive, text); err != nil {

@@ -32,7 +32,8 @@ func localDoor() (*egress.Door, error) {
 		}
 		e, err := outside.ParseException(text)
 		if err != nil {
-			return nil, fault.Wrap(fault.Input, err, "%s: %s", privateVariable, fault.Public(err).Msg).WithHint("%s", fault.Public(err).Hint)
+			return nil, fault.Wrap(fault.Input, err, "%s: %s", privateVariable, fault.Public(err).Msg).
+				WithHint("%s", fault.Public(err).Hint)
 		}
 		opts.Private = append(opts.Private, e)
 	}
@@ -61,7 +62,8 @@ func (a *app) sayReachesBut(u *unit.Unit, find finder, said map[string]bool) {
 func (o *output) egressLine(unit string, e api.EgressEvent) string {
 	to := printable(net.JoinHostPort(e.Host, strconv.Itoa(e.Port)))
 	if e.Refused != "" {
-		return fmt.Sprintf("%s %s may not reach %s (%s)", o.style(yellow, "refused:"), printable(unit), to, printable(e.Refused))
+		return fmt.Sprintf("%s %s may not reach %s (%s)", o.style(yellow, "refused:"), printable(unit), to,
+			printable(e.Refused))
 	}
 	return o.style(dim, fmt.Sprintf("%s reaches %s", printable(unit), to))
 }
@@ -72,7 +74,8 @@ func egressText(row api.EgressRow) string {
 	if row.Host == egress.Others {
 		to = "others"
 	}
-	text := fmt.Sprintf("%s: %s, %s in, %s out", to, plural(int(row.Tunnels), "tunnel"), bytesText(row.BytesIn), bytesText(row.BytesOut))
+	text := fmt.Sprintf("%s: %s, %s in, %s out", to, plural(int(row.Tunnels), "tunnel"), bytesText(row.BytesIn),
+		bytesText(row.BytesOut))
 	if row.Refused > 0 {
 		text += fmt.Sprintf(", refused %d times", row.Refused)
 	}
@@ -87,7 +90,8 @@ func readUpstreams(given string) (upstream.Table, error) {
 	}
 	raw, err := safefs.ReadNamed(path, maxTable)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the upstreams in %q can't be read", path).WithHint("name a YAML file with upstreams")
+		return nil, fault.Wrap(fault.Input, err, "the upstreams in %q can't be read", path).
+			WithHint("name a YAML file with upstreams")
 	}
 	table, findings := upstream.ReadFile(path, raw)
 	if len(findings) > 0 {
@@ -102,7 +106,8 @@ func (a *app) localUpstreams(opts localOptions) (*upstream.Upstreams, error) {
 	if err != nil {
 		return nil, err
 	}
-	upstreams, err := upstream.New(table, upstream.Options{Key: secrets.Files{Dir: filepath.Join(a.data, "secrets"), Named: opts.secrets}.Read})
+	upstreams, err := upstream.New(table,
+		upstream.Options{Key: secrets.Files{Dir: filepath.Join(a.data, "secrets"), Named: opts.secrets}.Read})
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,8 @@ func (a *app) didYouMean(arg string) string {
 	if near := a.nearUnit(arg); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "give its directory, or name the directory above it with --units; `aod init " + filepath.Base(arg) + "` makes a new one"
+	return "give its directory, or name the directory above it with --units; `aod init " + filepath.Base(arg) +
+		"` makes a new one"
 }
 
 // nearUnit returns the argument that was most likely meant: the path of a unit's directory

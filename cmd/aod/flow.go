@@ -18,7 +18,8 @@ tested like every unit; these commands show what is in it, and how far a run of 
 		Args:    knownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.flowShowCommand(), a.flowStepsCommand(), a.flowStateCommand(), a.flowStatsCommand(), a.flowExportCommand(), a.flowSchemaCommand())
+	cmd.AddCommand(a.flowShowCommand(), a.flowStepsCommand(), a.flowStateCommand(), a.flowStatsCommand(),
+		a.flowExportCommand(), a.flowSchemaCommand())
 	return cmd
 }
 

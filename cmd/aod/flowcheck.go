@@ -27,7 +27,8 @@ func (a *app) flowFindings(c *capsule.Capsule) (findings []fault.Finding) {
 		found, err := a.loadCallee(places, name)
 		if fault.Is(err, fault.NotFound) {
 			findings = append(findings, fault.Finding{
-				File: flow.FileName, Warning: true, Message: fmt.Sprintf("there is no unit %q beside this one", name), Hint: a.grantHint(places, name),
+				File: flow.FileName, Warning: true, Message: fmt.Sprintf("there is no unit %q beside this one", name),
+				Hint: a.grantHint(places, name),
 			})
 		}
 		contracts[name] = nil

@@ -38,7 +38,8 @@ func (a *app) flowShow(ctx context.Context, what, format string) error {
 	case "mermaid":
 		return a.print(graph.Mermaid(steps))
 	}
-	return fault.New(fault.Input, "there is no format %q", format).WithHint("it is tree or mermaid; aod flow export writes it as YAML or JSON")
+	return fault.New(fault.Input, "there is no format %q", format).
+		WithHint("it is tree or mermaid; aod flow export writes it as YAML or JSON")
 }
 
 func (a *app) print(text string) error {
@@ -56,7 +57,8 @@ func (a *app) graphOf(ctx context.Context, what string) (*flow.Flow, []flow.Step
 		return nil, nil, err
 	}
 	if c.Flow == nil {
-		return nil, nil, fault.New(fault.Input, "%q is no flow: it is of the kind %s", c.Name, c.Kind).WithHint("see aod describe %s", what)
+		return nil, nil, fault.New(fault.Input, "%q is no flow: it is of the kind %s", c.Name, c.Kind).
+			WithHint("see aod describe %s", what)
 	}
 	return c.Flow, nil, nil
 }

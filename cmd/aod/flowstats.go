@@ -44,7 +44,8 @@ func (a *app) flowStats(ctx context.Context, server *client.Client, unit string,
 	}
 	table := newTable(a.stdout, "NODE", "RUNS", "FAILED", "RETRIES", "P50", "P95", "SHARE")
 	for _, s := range stats.sorted() {
-		row(table, s.node, fmt.Sprint(s.ends), fmt.Sprint(s.failed), fmt.Sprint(s.retries), quantileText(s.took, 0.5), quantileText(s.took, 0.95), s.shareText(stats.total()))
+		row(table, s.node, fmt.Sprint(s.ends), fmt.Sprint(s.failed), fmt.Sprint(s.retries), quantileText(s.took, 0.5),
+			quantileText(s.took, 0.95), s.shareText(stats.total()))
 	}
 	return table.Flush()
 }

@@ -29,7 +29,10 @@ func (a *app) flowSteps(ctx context.Context, id string, asJSON bool) error {
 	}
 	titles := []string{"NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR"}
 	return tabled(a, server.Steps(ctx, id), asJSON, "", titles, func(step api.Step) []string {
-		return []string{step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run, stepErrorText(step)}
+		return []string{
+			step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run,
+			stepErrorText(step),
+		}
 	})
 }
 

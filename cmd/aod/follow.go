@@ -88,7 +88,10 @@ func (f *follower) showLog(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		f.view.event(run.Event{Run: f.id, Log: &runtime.LogLine{Time: entry.Time, Stream: entry.Stream, Text: entry.Text}})
+		f.view.event(run.Event{
+			Run: f.id,
+			Log: &runtime.LogLine{Time: entry.Time, Stream: entry.Stream, Text: entry.Text},
+		})
 	}
 }
 
@@ -145,7 +148,8 @@ func (f *follower) show(ctx context.Context, event api.Event) {
 func (f *follower) callEvent(call api.Call) run.Event {
 	state := api.Transition{State: call.State, At: time.Now()}
 	return run.Event{
-		Run: call.ID, Unit: call.Unit, Parent: f.id, Step: call.Step, State: &state, Files: call.Files, Outcome: call.ErrorKind,
+		Run: call.ID, Unit: call.Unit, Parent: f.id, Step: call.Step, State: &state, Files: call.Files,
+		Outcome: call.ErrorKind,
 	}
 }
 

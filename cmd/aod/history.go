@@ -35,7 +35,8 @@ func (f *historyFlag) register(flags *pflag.FlagSet) {
 			most = -1 // which open refuses
 		}
 	}
-	flags.IntVar((*int)(f), "history", most, "keep so many of the last runs for aod runs, logs and rerun; 0: none (AOD_HISTORY)")
+	flags.IntVar((*int)(f), "history", most,
+		"keep so many of the last runs for aod runs, logs and rerun; 0: none (AOD_HISTORY)")
 }
 
 func (f *historyFlag) check() error {
@@ -106,7 +107,8 @@ func (a *app) pastRuns(f api.Filter) []api.Summary {
 	var runs []api.Summary
 	for _, past := range a.history().List() {
 		r := past.Record
-		if (f.Unit == "" || f.Unit == r.Unit) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) && len(f.Metadata) == 0 && f.Schedule == "" && !f.Active {
+		if (f.Unit == "" || f.Unit == r.Unit) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+			len(f.Metadata) == 0 && f.Schedule == "" && !f.Active {
 			runs = append(runs, summaryOf(r))
 		}
 	}
@@ -115,7 +117,8 @@ func (a *app) pastRuns(f api.Filter) []api.Summary {
 
 func summaryOf(r api.Record) api.Summary {
 	return api.Summary{
-		ID: r.ID, Unit: r.Unit, Kind: r.Kind, Parent: r.Parent, Root: r.Root, Metadata: r.Metadata, State: r.State, Status: r.State.Status(),
+		ID: r.ID, Unit: r.Unit, Kind: r.Kind, Parent: r.Parent, Root: r.Root, Metadata: r.Metadata, State: r.State,
+		Status:  r.State.Status(),
 		Outcome: r.Outcome, ExitCode: r.ExitCode, Error: r.Error, Retries: r.Retries, Timings: r.Timings,
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
 	}
@@ -147,7 +150,10 @@ func (a *app) rerunHere(ctx context.Context, past history.Past, flags runFlags) 
 	if err != nil {
 		return err
 	}
-	flags.given = givenFlags{file: past.Source.UnitConfig, mayCall: past.Source.MayCall, upstreams: past.Source.Upstreams}
+	flags.given = givenFlags{
+		file: past.Source.UnitConfig, mayCall: past.Source.MayCall,
+		upstreams: past.Source.Upstreams,
+	}
 	flags.models.given = past.Source.Models
 	u, err := flags.given.unit(c)
 	if err != nil {
@@ -172,7 +178,8 @@ func (a *app) inputAgain(again *run.Request, past history.Past) (err error) {
 		return fmt.Errorf("read input files: %w", err)
 	}
 	if past.NoProject {
-		return fault.New(fault.Input, "the workspace of this run was too large to be kept").WithHint("run it with --workspace again")
+		return fault.New(fault.Input, "the workspace of this run was too large to be kept").
+			WithHint("run it with --workspace again")
 	}
 	if again.Project, err = a.history().Project(past.Record.ID); err != nil {
 		return err

@@ -18,7 +18,8 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Make a capsule that runs as it is",
-		Long:  "Make the directory NAME with every file of a capsule, ready to run, and test cases. A flow's units are\nmade beside it.\n\nTemplates:\n" + templateList(),
+		Long: "Make the directory NAME with every file of a capsule, ready to run, and test cases. A flow's units " +
+			"are\nmade beside it.\n\nTemplates:\n" + templateList(),
 		Example: `  aod init word-count
   aod init clean-csv --template files
   aod init ./capsules/answer --template ai
@@ -27,7 +28,8 @@ func (a *app) initCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return a.scaffold(args[0], template) },
 	}
 	cmd.Flags().StringVarP(&template, "template", "t", scaffold.Templates()[0].Name, "what to start from")
-	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templateNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("template",
+		cobra.FixedCompletions(templateNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

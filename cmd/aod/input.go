@@ -125,7 +125,8 @@ func (f metaFlags) read() (map[string]string, error) {
 	for _, text := range f {
 		key, value, found := strings.Cut(text, "=")
 		if _, twice := metadata[key]; !found || twice {
-			return nil, fault.New(fault.Input, "--meta takes KEY=VALUE, each key once").WithHint("for example --meta user_id=ada")
+			return nil, fault.New(fault.Input, "--meta takes KEY=VALUE, each key once").
+				WithHint("for example --meta user_id=ada")
 		}
 		metadata[key] = value
 	}

@@ -25,7 +25,9 @@ func listed[T any](a *app, all iter.Seq2[T, error], asJSON bool, none string, sh
 }
 
 // tabled is listed with a table, of which each thing is a row.
-func tabled[T any](a *app, all iter.Seq2[T, error], asJSON bool, none string, titles []string, cells func(T) []string) error {
+func tabled[T any](
+	a *app, all iter.Seq2[T, error], asJSON bool, none string, titles []string, cells func(T) []string,
+) error {
 	table := newTable(a.stdout, titles...)
 	n, err := listed(a, all, asJSON, none, func(thing T) { row(table, cells(thing)...) })
 	if err != nil || asJSON || n == 0 && none != "" {

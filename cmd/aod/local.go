@@ -97,7 +97,8 @@ func leadsRuns(system string) error {
 	if system != "windows" {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "on Windows aod is the client of a server: it leads no runs, builds no images and serves nobody").
+	return fault.New(fault.Unsupported,
+		"on Windows aod is the client of a server: it leads no runs, builds no images and serves nobody").
 		WithHint("name a server with --server or AOD_SERVER, or use the Linux program, which works in WSL")
 }
 
@@ -110,7 +111,11 @@ func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	l := &local{engine: engine, containers: container.New(engine, container.Options{Patches: a.patches, Secret: secrets.Files{Named: opts.secrets}.Read})}
+	l := &local{
+		engine: engine,
+		containers: container.New(engine,
+			container.Options{Patches: a.patches, Secret: secrets.Files{Named: opts.secrets}.Read}),
+	}
 	upstreams, err := a.localUpstreams(opts)
 	if err != nil {
 		return err
@@ -122,7 +127,8 @@ func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
 		return err
 	}
 	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{
-		Home: a.data, Kinds: l.kinds, Models: opts.models, Upstreams: upstreams, Egress: door, Mounts: []handoff.Mount{mcpMount(nil)},
+		Home: a.data, Kinds: l.kinds, Models: opts.models, Upstreams: upstreams, Egress: door,
+		Mounts: []handoff.Mount{mcpMount(nil)},
 	}); err != nil {
 		return err
 	}

@@ -81,7 +81,8 @@ func (a *app) serveMCP(cmd *cobra.Command, flags mcpFlags) error {
 	}
 	opts.Logger = newLogger(a.stderr, "text", "warn")
 	if cmd.Flags().Changed("units") && cmd.Flags().Changed("server") {
-		return fault.New(fault.Input, "with --units this command runs units here, and --server names another place").WithHint("give one of them")
+		return fault.New(fault.Input, "with --units this command runs units here, and --server names another place").
+			WithHint("give one of them")
 	}
 	if !cmd.Flags().Changed("units") {
 		server, err := a.connect()
@@ -94,7 +95,8 @@ func (a *app) serveMCP(cmd *cobra.Command, flags mcpFlags) error {
 		}
 		if len(a.units) == 0 {
 			return fault.New(fault.Unavailable, "no server runs on the data directory %q", a.data).
-				WithHint("start one with `aod serve`, name one with --server URL, or give the directory of units with --units DIR")
+				WithHint("start one with `aod serve`, name one with --server URL, or give the directory of units " +
+					"with --units DIR")
 		}
 	}
 	return a.serveOwnMCP(cmd, opts)
@@ -116,10 +118,11 @@ func (a *app) serveOwnMCP(cmd *cobra.Command, opts mcp.Options) error {
 	}
 	for n := 1; ; n++ { // each client starts a command of its own
 		held := false
-		err := a.withService(ctx, c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), opts.Logger, func(service *orchestrator.Service) error {
-			held = true
-			return serve(service)
-		})
+		err := a.withService(ctx, c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), opts.Logger,
+			func(service *orchestrator.Service) error {
+				held = true
+				return serve(service)
+			})
 		if held || !fault.Is(err, fault.Conflict) || n == maxClients {
 			return err
 		}

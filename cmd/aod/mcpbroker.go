@@ -82,7 +82,11 @@ func (c mcpCalls) Units(ctx context.Context) ([]api.Unit, error) {
 	units := make([]api.Unit, 0, len(granted))
 	for name, u := range granted {
 		version := sha256.Sum256(u.Schema)
-		units = append(units, api.Unit{Name: name, Kind: cmp.Or(u.Kind, capsule.KindCapsule), Description: u.Description, Version: hex.EncodeToString(version[:])})
+		units = append(units,
+			api.Unit{
+				Name: name, Kind: cmp.Or(u.Kind, capsule.KindCapsule), Description: u.Description,
+				Version: hex.EncodeToString(version[:]),
+			})
 	}
 	return units, nil
 }
@@ -160,11 +164,13 @@ func recordOfCall(r handoff.Result) api.Record {
 		Metadata: map[string]string{mcp.ClientKey: "capsule"},
 	}
 	for _, f := range r.Files {
-		record.Files = append(record.Files, api.File{Name: f.Name, Path: f.Path, SizeBytes: f.SizeBytes, SHA256: f.SHA256})
+		record.Files = append(record.Files,
+			api.File{Name: f.Name, Path: f.Path, SizeBytes: f.SizeBytes, SHA256: f.SHA256})
 	}
 	if e := r.Error; e != nil {
 		record.Error = &api.RunError{
-			Category: api.Category(e.Category), Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint, Findings: e.Findings,
+			Category: api.Category(e.Category), Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint,
+			Findings: e.Findings,
 		}
 	}
 	switch {

@@ -29,7 +29,8 @@ where the tool fails.`,
 		},
 	}
 	cmd.Flags().StringVarP(&flags.input, "input", "i", "", "the arguments: a JSON object, @FILE, or - for stdin")
-	cmd.Flags().StringArrayVarP(&flags.set, "set", "s", nil, "set an argument, typed by the tool's schema: `key=value`; may be repeated")
+	cmd.Flags().StringArrayVarP(&flags.set, "set", "s", nil,
+		"set an argument, typed by the tool's schema: `key=value`; may be repeated")
 	return cmd
 }
 
@@ -65,7 +66,8 @@ func (a *app) askServer(ctx context.Context, client *relay.Client, tool string, 
 	}
 	i := slices.IndexFunc(tools, func(t relay.Tool) bool { return t.Name == tool })
 	if i < 0 {
-		return fault.New(fault.NotFound, "the server has no tool %q", tool).WithHint("it has %s", strings.Join(toolNames(tools), ", "))
+		return fault.New(fault.NotFound, "the server has no tool %q", tool).
+			WithHint("it has %s", strings.Join(toolNames(tools), ", "))
 	}
 	arguments, err := flags.arguments(a, tools[i].InputSchema)
 	if err != nil {

@@ -18,9 +18,10 @@ func (a *app) mcpConfigCommand() *cobra.Command {
 		Short: "Print what to write into a client's configuration",
 		Long: `Print what to write into the configuration of an MCP client, so that it starts aod mcp with the
 same flags.`,
-		Example: "  aod mcp config claude --units ~/capsules\n  aod mcp config vscode --server http://127.0.0.1:7070 > .vscode/mcp.json",
-		Args:    exactly(1, "the name of a client: claude, cursor or vscode"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.mcpConfig(args[0], flags) },
+		Example: "  aod mcp config claude --units ~/capsules\n  aod mcp config vscode --server http://127.0.0.1:7070 " +
+			"> .vscode/mcp.json",
+		Args: exactly(1, "the name of a client: claude, cursor or vscode"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.mcpConfig(args[0], flags) },
 	}
 	flags.register(cmd)
 	return cmd

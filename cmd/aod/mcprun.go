@@ -57,7 +57,8 @@ func (a *app) mcpRun(ctx context.Context, name string) error {
 // mcpUnit reads a unit on this machine that is an MCP server.
 func (a *app) mcpUnit(name string) (*capsule.Capsule, relay.Options, error) {
 	if a.server != "" {
-		return nil, relay.Options{}, fault.New(fault.Input, "this command starts servers on this machine, and --server names another one").
+		return nil, relay.Options{}, fault.New(fault.Input,
+			"this command starts servers on this machine, and --server names another one").
 			WithHint("connect a client with %s/mcp/UNIT, or leave out --server and unset AOD_SERVER", a.server)
 	}
 	c, err := a.load(name)
@@ -81,7 +82,10 @@ func (a *app) talk(ctx context.Context, c *capsule.Capsule, session *relay.Sessi
 	view := newView(a.stderr, c.Name, a.quiet)
 	defer view.close()
 	err = a.withUnit(ctx, u, localOptions{}, func(l *local) error {
-		ended, err := l.Run(ctx, orchestrator.Request{Request: run.Request{Unit: u, Input: input, Extra: session}, Observe: view.event})
+		ended, err := l.Run(ctx, orchestrator.Request{
+			Request: run.Request{Unit: u, Input: input, Extra: session},
+			Observe: view.event,
+		})
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,8 @@ type mcpService struct {
 
 // Submit implements mcp.Service.
 func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record, error) {
-	spool, err := spooled(s.Service, s.fileBytes, sub.Files, func(f mcp.File) (string, io.Reader) { return f.Name, f.Content })
+	spool, err := spooled(s.Service, s.fileBytes, sub.Files,
+		func(f mcp.File) (string, io.Reader) { return f.Name, f.Content })
 	if err != nil {
 		return api.Record{}, err
 	}
@@ -40,7 +41,9 @@ func (s mcpService) Open(ctx context.Context, id string, file api.File) (io.Read
 
 // spooled receives the files of a protocol's message, each of at most limit bytes, under the names
 // that the input has for them; nil: there are none.
-func spooled[F any](service *orchestrator.Service, limit int64, files []F, of func(F) (name string, content io.Reader)) (*spool.Spool, error) {
+func spooled[F any](
+	service *orchestrator.Service, limit int64, files []F, of func(F) (name string, content io.Reader),
+) (*spool.Spool, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}

@@ -37,7 +37,8 @@ func (a *app) toolsOf(ctx context.Context, c *capsule.Capsule) (names []string, 
 	case fault.Is(err, fault.Capsule):
 		return nil, findingsOf(err), nil
 	case err != nil:
-		a.note("%s %s: its server was not asked for its tools: %s", a.stderr.style(yellow, "note:"), printable(c.Name), printable(fault.Public(err).Msg))
+		a.note("%s %s: its server was not asked for its tools: %s", a.stderr.style(yellow, "note:"), printable(c.Name),
+			printable(fault.Public(err).Msg))
 		return nil, nil, nil
 	}
 	known := map[string]bool{}
@@ -50,7 +51,8 @@ func (a *app) toolsOf(ctx context.Context, c *capsule.Capsule) (names []string, 
 	for _, name := range c.MCP.Tools {
 		if !known[name] {
 			findings = append(findings, fault.Finding{
-				File: "agent.yaml", Pointer: "/mcp/tools", Message: "mcp.tools: the server has no tool " + fault.Quote(name),
+				File: "agent.yaml", Pointer: "/mcp/tools", Message: "mcp.tools: the server has no tool " +
+					fault.Quote(name),
 				Hint: "it has " + strings.Join(toolNames(tools), ", "),
 			})
 		}

@@ -36,7 +36,9 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.given, "models", "", "a YAML file with providers and models (default: AOD_MODELS, else the provider whose key is in OPENAI_API_KEY or ANTHROPIC_API_KEY)")
+	flags.StringVar(&f.given, "models", "",
+		"a YAML file with providers and models (default: AOD_MODELS, else the provider whose key is in "+
+			"OPENAI_API_KEY or ANTHROPIC_API_KEY)")
 	flags.StringVar(&f.record, "record", "", "write what models are asked, and their answers, to this cassette")
 	flags.StringVar(&f.replay, "replay", "", "answer from this cassette and ask no model")
 }
@@ -104,7 +106,8 @@ func (f *modelFlags) catalog(a *app, names []string) (catalog.Catalog, keyReader
 func readCatalog(path string) (catalog.Catalog, error) {
 	raw, err := safefs.ReadNamed(path, maxTable)
 	if err != nil {
-		return catalog.Catalog{}, fault.Wrap(fault.Input, err, "the models in %q can't be read", path).WithHint("name a YAML file with providers and models")
+		return catalog.Catalog{}, fault.Wrap(fault.Input, err, "the models in %q can't be read", path).
+			WithHint("name a YAML file with providers and models")
 	}
 	known, findings := catalog.Read(path, raw)
 	if len(findings) > 0 {
@@ -130,10 +133,16 @@ var ownProviders = []struct {
 // anyCatalog has the models that units name, at nobody who could be asked.
 func anyCatalog(names []string) catalog.Catalog {
 	known := catalog.Catalog{Providers: map[string]catalog.Provider{
-		"nobody": {Kind: catalog.Compatible, BaseURL: "https://nobody.invalid", Dialects: catalog.Dialects(), AnyField: true},
+		"nobody": {
+			Kind: catalog.Compatible, BaseURL: "https://nobody.invalid", Dialects: catalog.Dialects(),
+			AnyField: true,
+		},
 	}, Models: map[string]catalog.Model{}}
 	for _, name := range names {
-		known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: "nobody", Model: name}}, Price: &catalog.Price{}}
+		known.Models[name] = catalog.Model{
+			Use:   []catalog.Use{{Provider: "nobody", Model: name}},
+			Price: &catalog.Price{},
+		}
 	}
 	return known
 }
@@ -152,7 +161,10 @@ func ownCatalog(names []string) catalog.Catalog {
 		known.Providers[p.name] = catalog.Provider{Kind: p.kind, Key: p.variable, Dialects: p.kind.Dialects()}
 		for _, name := range names {
 			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
-				known.Models[name] = catalog.Model{Use: []catalog.Use{{Provider: p.name, Model: name}}, Context: ownWindow}
+				known.Models[name] = catalog.Model{
+					Use:     []catalog.Use{{Provider: p.name, Model: name}},
+					Context: ownWindow,
+				}
 			}
 		}
 	}
@@ -221,10 +233,12 @@ func (f *modelFlags) ofCase(test capsule.Case, usual models.Source) (source mode
 			for i := range findings {
 				findings[i].Line, findings[i].Pointer = 0, "/models"+findings[i].Pointer
 			}
-			err = fault.New(fault.Capsule, "the answers of models in %s are not valid", test.File).WithFindings(findings)
+			err = fault.New(fault.Capsule, "the answers of models in %s are not valid", test.File).
+				WithFindings(findings)
 		}
 	case f.file() == "" && f.record == "" && f.answered:
-		source.Script = script.None(fmt.Sprintf("%s has no answers of models, as other cases have: give it \"models\", a list of answers or the file that `aod test --case %s --record FILE` writes",
+		source.Script = script.None(fmt.Sprintf("%s has no answers of models, as other cases have: give it "+
+			"\"models\", a list of answers or the file that `aod test --case %s --record FILE` writes",
 			test.File, test.Name))
 	}
 	return source, err
@@ -233,7 +247,8 @@ func (f *modelFlags) ofCase(test capsule.Case, usual models.Source) (source mode
 func readCassette(path string) (player *cassette.Player, err error) {
 	file, _, err := safefs.OpenNamed(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the cassette %q can't be read", path).WithHint("record it with --record %s", path)
+		return nil, fault.Wrap(fault.Input, err, "the cassette %q can't be read", path).
+			WithHint("record it with --record %s", path)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return cassette.Read(path, file)

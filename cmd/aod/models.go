@@ -40,7 +40,8 @@ func (a *app) knownModels(ctx context.Context, flags modelFlags) ([]api.Model, e
 		server, err := a.connect()
 		if a.server == "" && fault.Is(err, fault.Unavailable) {
 			return nil, fault.Wrap(fault.Unavailable, err, "no server runs on the data directory %q", a.data).
-				WithHint("name a file with --models, or a server with --server URL; aod run names a provider by OPENAI_API_KEY or ANTHROPIC_API_KEY alone")
+				WithHint("name a file with --models, or a server with --server URL; aod run names a provider by " +
+					"OPENAI_API_KEY or ANTHROPIC_API_KEY alone")
 		}
 		if err != nil {
 			return nil, err
@@ -70,7 +71,8 @@ func (a *app) modelTable(models []api.Model) error {
 		if m.Price != nil {
 			input, output = m.Price.Input.String(), m.Price.Output.String()
 		}
-		row(table, m.Name, strings.Join(m.Dialects, ","), strings.Join(m.Use, ","), input, output, fmt.Sprint(m.MaxOutput), m.Problem)
+		row(table, m.Name, strings.Join(m.Dialects, ","), strings.Join(m.Use, ","), input, output,
+			fmt.Sprint(m.MaxOutput), m.Problem)
 	}
 	return table.Flush()
 }
@@ -124,7 +126,8 @@ func callCells(c api.ModelCall) []string {
 	}
 	took := roundTime(time.Duration(c.MS * float64(time.Millisecond)))
 	return []string{
-		fmt.Sprint(c.N), c.Model, by, status, fmt.Sprint(c.Tokens.Input), fmt.Sprint(c.Tokens.Output), costText(c.Cost, c.Estimated), took.String(),
+		fmt.Sprint(c.N), c.Model, by, status, fmt.Sprint(c.Tokens.Input), fmt.Sprint(c.Tokens.Output),
+		costText(c.Cost, c.Estimated), took.String(),
 	}
 }
 

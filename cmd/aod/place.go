@@ -23,7 +23,8 @@ const (
 var places = map[string]place{
 	"token": atHome, "secret": atHome, "config": atHome, "backup": atHome, "restore": atHome,
 	"build": atHome, "test": atHome, "shell": atHome, "au": atHome, "agent check": atHome,
-	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here, "version": here,
+	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here,
+	"version": here,
 }
 
 func placeOf(cmd *cobra.Command) place {
@@ -55,6 +56,9 @@ func (a *app) checkPlace(cmd *cobra.Command) error {
 	if own, err := a.localServer(); err == nil && sameServer(own, a.server) {
 		return nil
 	}
-	return fault.New(fault.Input, "%s works on this machine, and --server or AOD_SERVER names a server elsewhere: nothing was done", cmd.CommandPath()).
-		WithHint("for that server, do it on its machine: there, --data names its data directory. To do it here, leave out --server and unset AOD_SERVER")
+	return fault.New(fault.Input,
+		"%s works on this machine, and --server or AOD_SERVER names a server elsewhere: nothing was done",
+		cmd.CommandPath()).
+		WithHint("for that server, do it on its machine: there, --data names its data directory. To do it here, " +
+			"leave out --server and unset AOD_SERVER")
 }

@@ -39,15 +39,18 @@ func (a *app) showPool(pool api.PoolStats) error {
 	if err := a.poolTable(pool.Units); err != nil {
 		return err
 	}
-	a.stdout.line("%d of %d wait, with %s of %s of memory", pool.Waiting, pool.Size, bytesText(pool.UsedBytes), bytesText(pool.MemoryBytes))
+	a.stdout.line("%d of %d wait, with %s of %s of memory", pool.Waiting, pool.Size, bytesText(pool.UsedBytes),
+		bytesText(pool.MemoryBytes))
 	return nil
 }
 
 func (a *app) poolTable(units []api.PoolUnit) error {
-	table := newTable(a.stdout, "UNIT", "WAITING", "WANTED", "LOADED", "STARTING", "HITS", "MISSES", "REFILLS", "OLDEST")
+	table := newTable(a.stdout, "UNIT", "WAITING", "WANTED", "LOADED", "STARTING", "HITS", "MISSES", "REFILLS",
+		"OLDEST")
 	now := time.Now()
 	for _, u := range units {
-		row(table, u.Unit, fmt.Sprint(len(u.Waiting)), fmt.Sprint(u.Wanted), fmt.Sprint(loaded(u.Waiting)), fmt.Sprint(u.Starting),
+		row(table, u.Unit, fmt.Sprint(len(u.Waiting)), fmt.Sprint(u.Wanted), fmt.Sprint(loaded(u.Waiting)),
+			fmt.Sprint(u.Starting),
 			fmt.Sprint(u.Hits), fmt.Sprint(u.Misses), fmt.Sprint(u.Refills), oldestText(u.Waiting, now))
 	}
 	return table.Flush()

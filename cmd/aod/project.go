@@ -24,8 +24,10 @@ type projectFlags struct {
 }
 
 func (f *projectFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dir, "workspace", "", "of an agent: copy this directory to its /workspace/project; aod diff and aod apply bring back what it changes")
-	flags.BoolVar(&f.withGit, "with-git", false, "with --workspace: copy its .git as well, without hooks, remotes and settings")
+	flags.StringVar(&f.dir, "workspace", "",
+		"of an agent: copy this directory to its /workspace/project; aod diff and aod apply bring back what it changes")
+	flags.BoolVar(&f.withGit, "with-git", false,
+		"with --workspace: copy its .git as well, without hooks, remotes and settings")
 }
 
 // scan returns the project; nil: none is named.
@@ -39,7 +41,8 @@ func (f projectFlags) scan(ctx context.Context, a *app, o workspace.Options) (*w
 	o.Git = f.withGit
 	project, err := workspace.Scan(ctx, f.dir, o)
 	if err == nil && len(project.Skipped()) > 0 {
-		a.note("%s repositories in the repository aren't copied: %s", a.stderr.style(yellow, "warning:"), printable(strings.Join(project.Skipped(), ", ")))
+		a.note("%s repositories in the repository aren't copied: %s", a.stderr.style(yellow, "warning:"),
+			printable(strings.Join(project.Skipped(), ", ")))
 	}
 	return project, err
 }

@@ -24,8 +24,9 @@ func (a *app) pruneCommand() *cobra.Command {
 more than --max-size is left, or both: of those older than that, as many as it takes. Or,
 with --images, remove the images that the server built and no unit needs any more, which it
 also does by itself from time to time.`,
-		Example: "  aod prune --older-than 24h --dry-run\n  aod prune --max-size 1GiB\n  aod prune --older-than 0s      every run that has ended\n  aod prune --images",
-		Args:    exactly(0, "nothing but flags"),
+		Example: "  aod prune --older-than 24h --dry-run\n  aod prune --max-size 1GiB\n" +
+			"  aod prune --older-than 0s      every run that has ended\n  aod prune --images",
+		Args: exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
 			if opts.Images && (flags.Changed("older-than") || flags.Changed("max-size")) {
@@ -33,7 +34,8 @@ also does by itself from time to time.`,
 					WithHint("prune runs and images one after the other")
 			}
 			if !opts.Images && !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {
-				return fault.New(fault.Input, "it takes a bound to remove runs: --older-than or --max-size; or --images").
+				return fault.New(fault.Input,
+					"it takes a bound to remove runs: --older-than or --max-size; or --images").
 					WithHint("`aod prune --older-than 0s --dry-run` tells of all runs that have ended")
 			}
 			return a.prune(cmd.Context(), opts, asJSON)

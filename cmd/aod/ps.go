@@ -43,11 +43,12 @@ func (f *listFlags) register(flags *pflag.FlagSet) {
 func (a *app) psCommand() *cobra.Command {
 	var flags listFlags
 	cmd := &cobra.Command{
-		Use:     "ps",
-		Short:   "List the runs that a server has going",
-		Example: "  aod ps\n  aod ps --waiting\n  aod ps -a --unit hello --state failed,timeout\n  aod ps -a --meta user_id=ada --meta mode=LIVE\n  aod ps -a --json | jq -r .id",
-		Args:    exactly(0, "nothing but flags"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), flags) },
+		Use:   "ps",
+		Short: "List the runs that a server has going",
+		Example: "  aod ps\n  aod ps --waiting\n  aod ps -a --unit hello --state failed,timeout\n" +
+			"  aod ps -a --meta user_id=ada --meta mode=LIVE\n  aod ps -a --json | jq -r .id",
+		Args: exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), flags) },
 	}
 	cmd.Flags().BoolVarP(&flags.all, "all", "a", false, "also runs that have ended")
 	cmd.Flags().BoolVar(&flags.asking, "waiting", false, "only runs that wait for a person's answer")
@@ -92,7 +93,8 @@ func (a *app) listAll(ctx context.Context, flags listFlags) error {
 		return err
 	}
 	if _, none := a.localServer(); err != nil && none == nil {
-		a.note("%s the server's runs are missing: %s", a.stderr.style(yellow, "warning:"), printable(fault.Public(err).Msg))
+		a.note("%s the server's runs are missing: %s", a.stderr.style(yellow, "warning:"),
+			printable(fault.Public(err).Msg))
 	}
 	return a.showNewest(newestFirst(past, runs), flags)
 }
@@ -138,7 +140,8 @@ func (f listFlags) filter() (api.Filter, error) {
 	states, err := statesOf(f.states)
 	return api.Filter{
 		Metadata: metadata,
-		Unit:     f.unit, Schedule: f.schedule, States: states, Active: !f.all && len(states) == 0, Waiting: f.asking, Limit: min(f.limit+1, maxPage),
+		Unit:     f.unit, Schedule: f.schedule, States: states, Active: !f.all && len(states) == 0, Waiting: f.asking,
+		Limit: min(f.limit+1, maxPage),
 	}, err
 }
 

@@ -23,9 +23,10 @@ import (
 func (a *app) questionsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "questions",
-		Short:   "List what runs on a server ask people",
-		Long:    "List the questions that runs on a server have open, the oldest first. A flow that waits for an\nanswer has no container and no slot, a capsule keeps its container and lends its slot to others.",
+		Use:   "questions",
+		Short: "List what runs on a server ask people",
+		Long: "List the questions that runs on a server have open, the oldest first. A flow that waits for an\n" +
+			"answer has no container and no slot, a capsule keeps its container and lends its slot to others.",
 		Example: "  aod questions\n  aod questions --json | jq -r .id",
 		Args:    exactly(0, "no arguments"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -40,7 +41,8 @@ func (a *app) questionsCommand() *cobra.Command {
 // showQuestion prints a question with the command that answers it.
 func (a *app) showQuestion(q api.Question) {
 	a.stdout.line("%s", a.stdout.style(bold, printable(q.Text)))
-	a.stdout.line("  %s, %s of %s, asked %s ago%s", printable(q.Run), printable(cmp.Or(string(q.Kind), q.Address)), printable(q.Unit), ageText(time.Since(q.AskedAt)), untilText(q.Until))
+	a.stdout.line("  %s, %s of %s, asked %s ago%s", printable(q.Run), printable(cmp.Or(string(q.Kind), q.Address)),
+		printable(q.Unit), ageText(time.Since(q.AskedAt)), untilText(q.Until))
 	a.showShown(a.stdout, shownOf(q.Show))
 	for _, answer := range q.Answers {
 		if q.Kind == api.QuestionInput && answer == handoff.Reply {
@@ -72,7 +74,8 @@ func (a *app) showShown(out *output, shown map[string]any) {
 			text = string(raw)
 		}
 		const most = 2000
-		out.line("  %s %s", out.style(dim, printable(name)+":"), strings.ReplaceAll(fault.Clip(printable(text), most), "\n", "\n    "))
+		out.line("  %s %s", out.style(dim, printable(name)+":"),
+			strings.ReplaceAll(fault.Clip(printable(text), most), "\n", "\n    "))
 	}
 }
 
@@ -84,7 +87,8 @@ type answerFlags struct {
 }
 
 func (f *answerFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&f.set, "set", "s", nil, "fill in a field of the question's form: `key=value`; may be repeated")
+	cmd.Flags().StringArrayVarP(&f.set, "set", "s", nil,
+		"fill in a field of the question's form: `key=value`; may be repeated")
 	cmd.Flags().StringVar(&f.note, "note", "", "a word on the answer, which is kept with it")
 	cmd.Flags().StringVar(&f.by, "by", "", "who answers")
 }
@@ -97,8 +101,9 @@ func (a *app) answerCommand() *cobra.Command {
 		Long: `Answer a question of a run on a server: the first answer counts, and is stored before the run
 goes on. A run stands for its only open question. To a program that asks for something, ANSWER is
 what you say: a text, or a JSON object where the question has a form.`,
-		Example: "  aod answer 0198c0de-… approve --note \"looks good\"\n  aod answer 0198c0de-… revise --set remarks=\"shorter\"",
-		Args:    exactly(2, "the id of a run or of a question, and an answer"),
+		Example: "  aod answer 0198c0de-… approve --note \"looks good\"\n" +
+			"  aod answer 0198c0de-… revise --set remarks=\"shorter\"",
+		Args: exactly(2, "the id of a run or of a question, and an answer"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
 			return a.answer(ctx, server, args[0], args[1], flags)
 		}),
@@ -138,7 +143,8 @@ func (a *app) answer(ctx context.Context, server *client.Client, id, action stri
 			return err
 		}
 	}
-	if err := server.Answer(ctx, q.ID, api.Answer{Action: action, Form: form, By: flags.by, Note: flags.note}); err != nil {
+	if err := server.Answer(ctx, q.ID,
+		api.Answer{Action: action, Form: form, By: flags.by, Note: flags.note}); err != nil {
 		return err
 	}
 	a.note("%s goes on with %s", q.Run, printable(action))

@@ -37,7 +37,9 @@ func (a *app) connect() (*client.Client, error) {
 }
 
 // onServer is a command that asks a server.
-func (a *app) onServer(do func(ctx context.Context, server *client.Client, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onServer(
+	do func(ctx context.Context, server *client.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		server, err := a.connect()
 		if err != nil {
@@ -52,7 +54,8 @@ func (a *app) connectFor(id string) (*client.Client, error) {
 	server, err := a.connect()
 	if a.server == "" && fault.Is(err, fault.Unavailable) {
 		return nil, fault.Wrap(fault.NotFound, err, "there is no run %q here", id).
-			WithHint("`aod runs` lists the last runs of this machine; a server is named with --server URL or AOD_SERVER")
+			WithHint("`aod runs` lists the last runs of this machine; a server is named with --server URL or " +
+				"AOD_SERVER")
 	}
 	return server, err
 }

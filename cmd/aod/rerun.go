@@ -20,15 +20,18 @@ func (a *app) rerunCommand() *cobra.Command {
 its end as aod run does: stdout is the result, and the exit code is the run's. The unit is
 run as it is now. Without --server the last runs of aod run on this machine are known, too.
 A flow on a server can begin at a step of the old run, whose steps before that are taken over.`,
-		Example: "  aod rerun 0198c0de-…\n  aod rerun 0198c0de-… --detach\n  aod rerun 0198c0de-… --from failed\n  aod rerun 0198c0de-… --from review#2 --set mark=9",
-		Args:    exactly(1, "the id of a run"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.rerun(cmd.Context(), args[0], flags, again) },
+		Example: "  aod rerun 0198c0de-…\n  aod rerun 0198c0de-… --detach\n  aod rerun 0198c0de-… --from failed\n" +
+			"  aod rerun 0198c0de-… --from review#2 --set mark=9",
+		Args: exactly(1, "the id of a run"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rerun(cmd.Context(), args[0], flags, again) },
 	}
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "on a server: print the new run's id and don't wait for it")
-	cmd.Flags().StringVar(&again.from, "from", "", "of a flow: the address of a step, as aod flow steps lists them, or failed")
-	cmd.Flags().StringArrayVarP(&again.set, "set", "s", nil, "with --from: what the state has before that step, `key=value`, JSON or a text; may be repeated")
+	cmd.Flags().StringVar(&again.from, "from", "",
+		"of a flow: the address of a step, as aod flow steps lists them, or failed")
+	cmd.Flags().StringArrayVarP(&again.set, "set", "s", nil,
+		"with --from: what the state has before that step, `key=value`, JSON or a text; may be repeated")
 	flags.history.register(cmd.Flags())
 	return cmd
 }
@@ -74,7 +77,8 @@ func (a *app) rerun(ctx context.Context, id string, flags runFlags, again rerunF
 		return err
 	}
 	if server == nil && from.From != "" {
-		return fault.New(fault.Input, "%s was run here, and only a server keeps the steps of flows", id).WithHint("run it again without --from")
+		return fault.New(fault.Input, "%s was run here, and only a server keeps the steps of flows", id).
+			WithHint("run it again without --from")
 	}
 	if server == nil {
 		return a.rerunHere(ctx, past, flags)

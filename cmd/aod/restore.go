@@ -15,8 +15,9 @@ func (a *app) restoreCommand() *cobra.Command {
 run over it. All of the file is unpacked and checked first; it takes its place when it is whole.
 
 Runs that weren't over at the time of the backup are gone on with at the next start.`,
-		Example: "  aod restore aod.tar.gz\n  aod restore --force aod.tar.gz      also where there are runs already: they are moved aside",
-		Args:    exactly(1, "a file that `aod backup` wrote"),
+		Example: "  aod restore aod.tar.gz\n  aod restore --force aod.tar.gz      also where there are runs already: " +
+			"they are moved aside",
+		Args: exactly(1, "a file that `aod backup` wrote"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			done, err := backup.Restore(cmd.Context(), a.home(), args[0], force)
 			if err != nil {
@@ -25,7 +26,8 @@ Runs that weren't over at the time of the backup are gone on with at the next st
 			if done.Aside != "" {
 				a.note("what was there before is in %s", done.Aside)
 			}
-			a.stdout.line("restored %s: %s, %s", plural(int(done.Runs), "run"), plural(int(done.Files), "file"), bytesText(done.Bytes))
+			a.stdout.line("restored %s: %s, %s", plural(int(done.Runs), "run"), plural(int(done.Files), "file"),
+				bytesText(done.Bytes))
 			return nil
 		},
 	}

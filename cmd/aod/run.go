@@ -70,13 +70,18 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	flags.given.register(cmd.Flags())
 	flags.models.register(cmd.Flags())
 	cmd.Flags().StringVarP(&flags.out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0,
+		"stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
 	flags.meta.register(cmd.Flags(), "with --server: what the run is about, for aod ps --meta")
 	cmd.Flags().BoolVar(&flags.keep, "keep", false, "leave the run's directory for a look")
-	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
-	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil, "of a run here: answer what it asks, ANSWER, or NODE=ACTION for a node of a flow; may be repeated (default: the terminal is asked)")
-	cmd.Flags().BoolVar(&flags.unattended, "unattended", false, "with --server: nobody answers what the run asks, which is denied at once")
+	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil,
+		"a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
+	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil,
+		"of a run here: answer what it asks, ANSWER, or NODE=ACTION for a node of a flow; may be repeated (default: "+
+			"the terminal is asked)")
+	cmd.Flags().BoolVar(&flags.unattended, "unattended", false,
+		"with --server: nobody answers what the run asks, which is denied at once")
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "with --server: print the run's id and don't wait for it")
 	flags.history.register(cmd.Flags())
 	flags.project.register(cmd.Flags())
@@ -93,7 +98,8 @@ func (a *app) runCapsule(ctx context.Context, name string, flags runFlags) error
 			return err
 		}
 		if len(flags.answers) > 0 {
-			return fault.New(fault.Input, "--answer is for runs here").WithHint("a server waits for answers: aod questions, aod answer")
+			return fault.New(fault.Input, "--answer is for runs here").
+				WithHint("a server waits for answers: aod questions, aod answer")
 		}
 		return a.runOnServer(ctx, name, flags)
 	}
@@ -146,7 +152,8 @@ func secretFiles(flags []string) (map[string]string, error) {
 	for _, pair := range flags {
 		name, path, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || path == "" {
-			return nil, fault.New(fault.Input, "--secret takes NAME=FILE").WithHint("the value itself never stands on a command line")
+			return nil, fault.New(fault.Input, "--secret takes NAME=FILE").
+				WithHint("the value itself never stands on a command line")
 		}
 		if files[name] != "" {
 			return nil, fault.New(fault.Input, "--secret names %q twice", name)
@@ -304,7 +311,8 @@ func exitCode(record api.Record) int {
 		return fault.ExitCode(fault.New(fault.Cancelled, ""))
 	}
 	if record.ExitCode == nil {
-		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation || record.Outcome == api.StepFailed {
+		if record.Outcome == api.RemoteError || record.Outcome == api.ContractViolation ||
+			record.Outcome == api.StepFailed {
 			return int(exitFindings) // remote agents and flows have no exit code
 		}
 		return fault.ExitCode(fault.New(fault.Internal, ""))

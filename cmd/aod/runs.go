@@ -26,8 +26,9 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `Show a run with its states, attempts, error, files, usage and times; with --json the
 record as it is, with the input and the result. Without an ID list the runs: those of the
 server, as aod ps -a, and without --server the last ones of aod run on this machine.`,
-		Example: "  aod runs 0198c0de-…\n  aod runs 0198c0de-… --json | jq .output\n  aod runs 0198c0de-… --tree\n  aod runs --unit hello",
-		Args:    atMostOne("the id of a run, or nothing"),
+		Example: "  aod runs 0198c0de-…\n  aod runs 0198c0de-… --json | jq .output\n  aod runs 0198c0de-… --tree\n" +
+			"  aod runs --unit hello",
+		Args: atMostOne("the id of a run, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && (models || call != 0) {
 				return a.showModels(cmd.Context(), args[0], call, flags.json)
@@ -90,7 +91,8 @@ func (p runPage) show() {
 		p.field("warning", warning)
 	}
 	for _, attempt := range p.record.Attempts {
-		p.field("attempt", fmt.Sprintf("%d, %s%s, %s", attempt.Number, attempt.Outcome, exitText(attempt.ExitCode), timeText(attempt.FinishedAt)))
+		p.field("attempt", fmt.Sprintf("%d, %s%s, %s", attempt.Number, attempt.Outcome, exitText(attempt.ExitCode),
+			timeText(attempt.FinishedAt)))
 		p.failure("", attempt.Error)
 	}
 	var before api.State
@@ -196,7 +198,8 @@ func (p runPage) head() {
 	p.field("container", containerText(r.Container))
 	p.field("times", timesText(r.Timings))
 	if r.Usage != nil {
-		p.field("usage", fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
+		p.field("usage",
+			fmt.Sprintf("%.2fs of CPU, %s of memory at most", r.Usage.CPUSeconds, bytesText(r.Usage.PeakMemoryBytes)))
 	}
 	p.field("models", modelsText(r.Models))
 	for _, row := range r.Egress {
@@ -289,7 +292,15 @@ func timesText(t api.Timings) string {
 	for _, part := range []struct {
 		name string
 		ms   float64
-	}{{"queue", t.Queue}, {"build", t.Build}, {"create", t.Create}, {"start", t.Start}, {"run", t.Run}, {"collect", t.Collect}, {"total", t.Total}} {
+	}{
+		{"queue", t.Queue},
+		{"build", t.Build},
+		{"create", t.Create},
+		{"start", t.Start},
+		{"run", t.Run},
+		{"collect", t.Collect},
+		{"total", t.Total},
+	} {
 		if took := roundTime(time.Duration(part.ms * float64(time.Millisecond))); took > 0 {
 			parts = append(parts, part.name+" "+took.String())
 		}

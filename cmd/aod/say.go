@@ -32,7 +32,8 @@ func (a *app) say(ctx context.Context, id, text string, asData bool) error {
 	saying := api.Saying{Text: text}
 	if asData {
 		if !json.Valid([]byte(text)) {
-			return fault.New(fault.Input, "what is to be said is no JSON").WithHint("leave --data out to say it as text")
+			return fault.New(fault.Input, "what is to be said is no JSON").
+				WithHint("leave --data out to say it as text")
 		}
 		saying = api.Saying{Data: json.RawMessage(text)}
 	}

@@ -31,9 +31,11 @@ clock is set; what passed while no server ran is made up for as the schedule say
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		a.scheduleAddCommand(), a.scheduleApplyCommand(), a.scheduleListCommand(), a.scheduleShowCommand(), a.scheduleNextCommand(),
+		a.scheduleAddCommand(), a.scheduleApplyCommand(), a.scheduleListCommand(), a.scheduleShowCommand(),
+		a.scheduleNextCommand(),
 		a.scheduleHistoryCommand(), a.scheduleRunCommand(), a.scheduleRmCommand(),
-		a.schedulePauseCommand("pause", "Pause a schedule: it starts nothing until it is resumed", (*client.Client).PauseSchedule),
+		a.schedulePauseCommand("pause", "Pause a schedule: it starts nothing until it is resumed", (*client.Client).
+			PauseSchedule),
 		a.schedulePauseCommand("resume", "Have a paused schedule go on", (*client.Client).ResumeSchedule),
 	)
 	for _, sub := range cmd.Commands() {
@@ -70,9 +72,13 @@ func (a *app) scheduleListCommand() *cobra.Command {
 		Args:    exactly(0, "nothing but flags"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, _ []string) error {
 			titles := []string{"NAME", "UNIT", "WHEN", "STATE", "NEXT", "LAST", "PROBLEM"}
-			return tabled(a, server.Schedules(ctx), asJSON, "there are no schedules", titles, func(s api.Schedule) []string {
-				return []string{s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s), lastText(s.Last), s.Problem}
-			})
+			return tabled(a, server.Schedules(ctx), asJSON, "there are no schedules", titles,
+				func(s api.Schedule) []string {
+					return []string{
+						s.Name, s.Unit, whenText(s.ScheduleSpec), string(s.State), dueText(s),
+						lastText(s.Last), s.Problem,
+					}
+				})
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a schedule")
@@ -165,7 +171,8 @@ func (a *app) schedulePage(s api.Schedule) error {
 		page.field("file", fmt.Sprintf("%s  %s  sha256:%s", f.Name, bytesText(f.SizeBytes), f.SHA256))
 	}
 	if s.Last != nil {
-		page.field("last", strings.TrimSpace(joined(placeTime(s.Last.Planned, s.Timezone), outcomeText(*s.Last))+" "+s.Last.Run))
+		page.field("last",
+			strings.TrimSpace(joined(placeTime(s.Last.Planned, s.Timezone), outcomeText(*s.Last))+" "+s.Last.Run))
 		page.field("", s.Last.Reason)
 	}
 	page.field("fired", plural(s.Fired, "time"))
@@ -190,8 +197,9 @@ func (a *app) scheduleNextCommand() *cobra.Command {
 		Short: "List the next times of a schedule, or of what could be one",
 		Long: `List the next times of a schedule, each as clocks show it in its time zone, with the offset
 that holds there then. Without a name those that --cron, --every or --at would have: nothing is made.`,
-		Example: "  aod schedule next nightly -n 20\n  aod schedule next --cron '30 2 * * 1-5' --timezone Europe/Berlin",
-		Args:    atMostOne("the name of a schedule, or nothing"),
+		Example: "  aod schedule next nightly -n 20\n  aod schedule next --cron '30 2 * * 1-5' --timezone " +
+			"Europe/Berlin",
+		Args: atMostOne("the name of a schedule, or nothing"),
 		RunE: a.onServer(func(ctx context.Context, server *client.Client, args []string) error {
 			return a.nextTimes(ctx, server, args, when, n, asJSON)
 		}),
@@ -202,7 +210,9 @@ that holds there then. Without a name those that --cron, --every or --at would h
 	return cmd
 }
 
-func (a *app) nextTimes(ctx context.Context, server *client.Client, args []string, when timeFlags, n int, asJSON bool) error {
+func (a *app) nextTimes(
+	ctx context.Context, server *client.Client, args []string, when timeFlags, n int, asJSON bool,
+) error {
 	spec, err := when.spec()
 	if err != nil {
 		return err
@@ -210,7 +220,8 @@ func (a *app) nextTimes(ctx context.Context, server *client.Client, args []strin
 	var times []time.Time
 	switch given := spec.Cron != "" || spec.Every != "" || spec.At != ""; {
 	case given == (len(args) == 1):
-		return fault.New(fault.Input, "aod schedule next takes a name, or one of --cron, --every and --at").WithHint("see aod schedule next --help")
+		return fault.New(fault.Input, "aod schedule next takes a name, or one of --cron, --every and --at").
+			WithHint("see aod schedule next --help")
 	case given:
 		times, err = server.PreviewTimes(ctx, spec, n)
 	default:
@@ -245,8 +256,9 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
   missed     no server ran in time
   refused    the unit or the server didn't take it
   cancelled  the schedule was paused while it waited`,
-		Example: "  aod schedule history nightly\n  aod schedule history nightly --json | jq -r 'select(.outcome == \"refused\") | .reason'",
-		Args:    exactly(1, "the name of a schedule"),
+		Example: "  aod schedule history nightly\n  aod schedule history nightly --json | jq -r 'select(.outcome == " +
+			"\"refused\") | .reason'",
+		Args: exactly(1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.scheduleHistory(cmd.Context(), args[0], limit, asJSON)
 		},
@@ -269,10 +281,11 @@ func (a *app) scheduleHistory(ctx context.Context, name string, limit int, asJSO
 		return err
 	}
 	titles := []string{"PLANNED", "LATE", "OUTCOME", "RUN", "REASON"}
-	return tabled(a, firstOf(limit, server.Occurrences(ctx, name)), asJSON, "there was none yet", titles, func(o api.Occurrence) []string {
-		late := roundTime(time.Duration(o.LateMS) * time.Millisecond)
-		return []string{placeTime(o.Planned, s.Timezone), late.String(), outcomeText(o), o.Run, o.Reason}
-	})
+	return tabled(a, firstOf(limit, server.Occurrences(ctx, name)), asJSON, "there was none yet", titles,
+		func(o api.Occurrence) []string {
+			late := roundTime(time.Duration(o.LateMS) * time.Millisecond)
+			return []string{placeTime(o.Planned, s.Timezone), late.String(), outcomeText(o), o.Run, o.Reason}
+		})
 }
 
 func (a *app) scheduleRunCommand() *cobra.Command {
@@ -314,7 +327,9 @@ func (a *app) scheduleRmCommand() *cobra.Command {
 }
 
 // schedulePauseCommand pauses or resumes a schedule.
-func (a *app) schedulePauseCommand(verb, short string, do func(*client.Client, context.Context, string) (api.Schedule, error)) *cobra.Command {
+func (a *app) schedulePauseCommand(
+	verb, short string, do func(*client.Client, context.Context, string) (api.Schedule, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use:     verb + " NAME",
 		Short:   short,

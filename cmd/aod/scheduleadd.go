@@ -18,10 +18,12 @@ type timeFlags struct {
 }
 
 func (f *timeFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.cron, "cron", "", "when: minute, hour, day, month, day of the week, e.g. '30 2 * * 1-5'; or @daily and its kin")
+	flags.StringVar(&f.cron, "cron", "",
+		"when: minute, hour, day, month, day of the week, e.g. '30 2 * * 1-5'; or @daily and its kin")
 	flags.StringVar(&f.timezone, "timezone", "", "of --cron and --at: a name such as Europe/Berlin (default UTC)")
 	flags.StringVar(&f.every, "every", "", "when: each time after so long, e.g. 15m, at least 10s")
-	flags.StringVar(&f.start, "start", "", "where the grid of --every begins, e.g. 2026-12-01T09:00:00+01:00 (default: now)")
+	flags.StringVar(&f.start, "start", "",
+		"where the grid of --every begins, e.g. 2026-12-01T09:00:00+01:00 (default: now)")
 	flags.StringVar(&f.at, "at", "", "when: once, e.g. 2026-12-01T09:00")
 	flags.StringVar(&f.until, "until", "", "there are no runs after this time, e.g. 2026-12-31T23:59:59Z")
 	flags.IntVar(&f.count, "count", 0, "there are no more runs than this")
@@ -79,9 +81,11 @@ now, and again at each time.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.unit, "unit", "", "what to run: the name of a unit of the server")
 	flags.register(f)
-	f.StringVar(&flags.missed, "missed", "", "what becomes of times that pass while no server runs: last, skip or all (default last)")
+	f.StringVar(&flags.missed, "missed", "",
+		"what becomes of times that pass while no server runs: last, skip or all (default last)")
 	f.StringVar(&flags.grace, "grace", "", "for how long those may be made up for (default 1h)")
-	f.StringVar(&flags.overlap, "overlap", "", "what becomes of a time at which a run still goes on: skip, queue, cancel or allow (default skip)")
+	f.StringVar(&flags.overlap, "overlap", "",
+		"what becomes of a time at which a run still goes on: skip, queue, cancel or allow (default skip)")
 	f.StringVar(&flags.jitter, "jitter", "", "be late by up to so much, always the same for a name, e.g. 5m")
 	flags.run.input.register(f)
 	f.DurationVar(&flags.run.timeout, "timeout", 0, "stop each run after this time, e.g. 30s (default: the unit's)")
@@ -98,7 +102,8 @@ func (a *app) addSchedule(ctx context.Context, name string, flags scheduleFlags)
 		return err
 	}
 	if flags.unit == "" {
-		return fault.New(fault.Input, "--unit is missing: the name of what to run").WithHint("`aod units` lists what the server has")
+		return fault.New(fault.Input, "--unit is missing: the name of what to run").
+			WithHint("`aod units` lists what the server has")
 	}
 	spec, err := flags.spec()
 	if err != nil {
@@ -145,6 +150,7 @@ func (f scheduleFlags) spec() (api.ScheduleSpec, error) {
 		spec.Timeout = f.run.timeout.String()
 	}
 	spec.Unit, spec.Note, spec.Ask = f.unit, f.note, f.ask
-	spec.Missed, spec.Grace, spec.Overlap, spec.Jitter = api.MissedPolicy(f.missed), f.grace, api.OverlapPolicy(f.overlap), f.jitter
+	spec.Missed, spec.Grace, spec.Overlap, spec.Jitter = api.MissedPolicy(f.missed), f.grace,
+		api.OverlapPolicy(f.overlap), f.jitter
 	return spec, err
 }

@@ -41,7 +41,8 @@ changed. Paused schedules stay paused.`,
 
 func (a *app) applySchedules(ctx context.Context, flags scheduleApplyFlags) error {
 	if flags.file == "" {
-		return fault.New(fault.Input, "-f is missing: the file with the schedules").WithHint("see aod schedule apply --help")
+		return fault.New(fault.Input, "-f is missing: the file with the schedules").
+			WithHint("see aod schedule apply --help")
 	}
 	file, err := openSchedules(flags.file, a.stdin)
 	if err != nil {
@@ -139,7 +140,8 @@ func strangers(ctx context.Context, server *client.Client, file *schedulesFile) 
 // isOfSchedule reports whether a server's refusal is about one schedule, and others may be asked for.
 func isOfSchedule(err error) bool {
 	kinds := []fault.Kind{
-		fault.Input, fault.BadRequest, fault.TooLarge, fault.Unsupported, fault.NotFound, fault.Disabled, fault.Conflict, fault.Capsule,
+		fault.Input, fault.BadRequest, fault.TooLarge, fault.Unsupported, fault.NotFound, fault.Disabled,
+		fault.Conflict, fault.Capsule,
 	}
 	return slices.ContainsFunc(kinds, func(k fault.Kind) bool { return fault.Is(err, k) })
 }

@@ -59,7 +59,8 @@ func openSchedules(path string, stdin io.Reader) (*schedulesFile, error) {
 		return nil, fault.Wrap(fault.Input, err, "%s can't be read", name)
 	}
 	if len(raw) > maxScheduleFile {
-		return nil, fault.New(fault.Input, "%s has more than %d bytes", name, maxScheduleFile).WithHint("write several files, without --prune")
+		return nil, fault.New(fault.Input, "%s has more than %d bytes", name, maxScheduleFile).
+			WithHint("write several files, without --prune")
 	}
 	return parseSchedules(name, filepath.Dir(path), raw)
 }
@@ -138,7 +139,8 @@ func (f *schedulesFile) check(name string, value any) {
 	case 0:
 		f.report(pointer, "say when by cron, every or at", "%s: nothing says when it is due", name)
 	case 2, 3:
-		f.report(pointer+"/"+times[1], "keep one of them", "%s: %s both say when it is due", name, strings.Join(times[:2], " and "))
+		f.report(pointer+"/"+times[1], "keep one of them", "%s: %s both say when it is due", name,
+			strings.Join(times[:2], " and "))
 	}
 }
 
@@ -208,7 +210,8 @@ func (f *schedulesFile) inputFiles(name string, value any) (files []client.Input
 			}
 			if info, err := os.Stat(file.Path); err != nil || !info.Mode().IsRegular() {
 				pointer := "/" + strictjson.Escape(name) + "/files/" + strictjson.Escape(field)
-				f.report(pointer, "paths are relative to the directory of the file that names them", "%s: there is no file %s", name, fault.Quote(file.Path))
+				f.report(pointer, "paths are relative to the directory of the file that names them",
+					"%s: there is no file %s", name, fault.Quote(file.Path))
 			}
 			files = append(files, file)
 		}

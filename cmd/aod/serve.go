@@ -76,11 +76,14 @@ func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
-	return a.withService(ctx, c, home(c), logger, func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
+	return a.withService(ctx, c, home(c), logger,
+		func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
 }
 
 // withService calls do with a service in a home, which isn't started yet.
-func (a *app) withService(ctx context.Context, c *config.Config, home string, logger *slog.Logger, do func(*orchestrator.Service) error) (err error) {
+func (a *app) withService(
+	ctx context.Context, c *config.Config, home string, logger *slog.Logger, do func(*orchestrator.Service) error,
+) (err error) {
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
 	}
@@ -90,12 +93,14 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	opts := serviceOptions(c, home, logger)
-	opts.Models.Gateway, err = gateway.New(c.Catalog(), gateway.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	opts.Models.Gateway, err = gateway.New(c.Catalog(),
+		gateway.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer opts.Models.Gateway.Close()
-	opts.Upstreams, err = upstream.New(c.Upstreams, upstream.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	opts.Upstreams, err = upstream.New(c.Upstreams,
+		upstream.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -107,7 +112,8 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: opts.Egress}))
+	opts.Kinds = kindsOver(containers,
+		remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: opts.Egress}))
 	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err
@@ -117,7 +123,9 @@ func (a *app) withService(ctx context.Context, c *config.Config, home string, lo
 }
 
 // serveAPI serves the API of a service until ctx ends.
-func (a *app) serveAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (err error) {
+func (a *app) serveAPI(
+	ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger,
+) (err error) {
 	if err := removeAddress(home(c)); err != nil { // of one that died: it isn't this one's
 		return err
 	}
@@ -152,7 +160,9 @@ func (a *app) noteAddress(address string, c *config.Config, logger *slog.Logger)
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their
 // time, and only then the API stops, so that waiting clients get an answer.
-func serveUntilDone(ctx context.Context, service *orchestrator.Service, api served, listener net.Listener, c *config.Config) error {
+func serveUntilDone(
+	ctx context.Context, service *orchestrator.Service, api served, listener net.Listener, c *config.Config,
+) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)
@@ -201,7 +211,8 @@ func reachable(addr net.Addr) string {
 
 // writeAddress writes the server's address to a file, for commands that look for it.
 func writeAddress(home, address string) error {
-	if err := safefs.Replace(filepath.Join(home, "address"), []byte(address+"\n"), safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+	if err := safefs.Replace(filepath.Join(home, "address"), []byte(address+"\n"),
+		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
 		return fmt.Errorf("write address: %w", err)
 	}
 	return nil

@@ -38,8 +38,11 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
-		Sessions:     c.Sessions,
-		Handoffs:     handoff.Limits{Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls, ArgsBytes: c.PayloadLimit, Memory: bytegate.New(c.RequestMemory)},
+		Sessions: c.Sessions,
+		Handoffs: handoff.Limits{
+			Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls,
+			ArgsBytes: c.PayloadLimit, Memory: bytegate.New(c.RequestMemory),
+		},
 		MCPSessions:  c.MCPSessions,
 		Mounts:       []handoff.Mount{mcpMount(logger)},
 		Egress:       egress.New(egress.Options{Private: c.EgressExceptions()}),
@@ -93,23 +96,30 @@ type served struct {
 
 // newAPI makes the API with all protocols. What looks after the tools of MCP ends with ctx or
 // with stop, which waits for it.
-func (a *app) newAPI(ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger) (made served, stop func(), err error) {
+func (a *app) newAPI(
+	ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger,
+) (made served, stop func(), err error) {
 	token := ""
 	if !c.NoAuth {
 		if token, err = ensureToken(c.TokenFile); err != nil {
 			return served{}, nil, err
 		}
 	}
-	tools := mcp.New(mcpService{service, c.UploadLimit}, mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
+	tools := mcp.New(mcpService{service, c.UploadLimit},
+		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: namedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins,
+		Token: token, Tokens: namedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
 		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
 	}
 	if c.A2A.Enabled {
-		authorize := func(ctx context.Context, token string) (context.Context, error) { return made.Authorize(ctx, token) } //nolint:gocritic // it isn't made yet
+		//nolint:gocritic // it isn't made yet
+		authorize := func(ctx context.Context, token string) (context.Context, error) {
+			return made.Authorize(ctx, token)
+		}
 		made.agents = newAgents(service, c, a2aOptions(c, authorize, logger))
 		mounts, opts.A2A = append(mounts, a2aMounts(made.agents, c)...), made.agents.Status
 	}
@@ -129,7 +139,8 @@ func watchTools(ctx context.Context, tools *mcp.Server) (stop func()) {
 
 // agentMounts are the addresses of the agent HTTP contract, and of sessions with MCP servers.
 func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.Logger) []httpapi.Mount {
-	handler := agents.Handler(agentService{service}, agents.Options{Policy: agentPolicy(c), PayloadBytes: c.PayloadLimit, Logger: logger})
+	handler := agents.Handler(agentService{service},
+		agents.Options{Policy: agentPolicy(c), PayloadBytes: c.PayloadLimit, Logger: logger})
 	return []httpapi.Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
@@ -172,7 +183,8 @@ func ensureToken(path string) (string, error) {
 		return makeToken(path)
 	}
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "the token in %q can't be read", path).WithHint("see the setting token_file")
+		return "", fault.Wrap(fault.Unavailable, err, "the token in %q can't be read", path).
+			WithHint("see the setting token_file")
 	}
 	if len(token) < minToken {
 		return "", fault.New(fault.Input, "the token in %q has fewer than %d characters", path, minToken).
@@ -191,7 +203,8 @@ func makeToken(path string) (string, error) {
 		err = safefs.Replace(path, []byte(token+"\n"), safefs.ReplaceOptions{Mode: 0o600, Synced: true})
 	}
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "no token can be written to %q", path).WithHint("see the setting token_file")
+		return "", fault.Wrap(fault.Unavailable, err, "no token can be written to %q", path).
+			WithHint("see the setting token_file")
 	}
 	return token, nil
 }

@@ -43,7 +43,8 @@ var findShell = []string{"/bin/sh", "-c", "[ -x /bin/bash ] && exec /bin/bash; e
 
 func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
 	if flags.input.input == "-" {
-		return fault.New(fault.Input, "--input - can't be used here: stdin is the shell's").WithHint("give the input by --input @FILE")
+		return fault.New(fault.Input, "--input - can't be used here: stdin is the shell's").
+			WithHint("give the input by --input @FILE")
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal has gone
 	defer stop()
@@ -55,12 +56,13 @@ func (a *app) shell(ctx context.Context, name string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.withUnit(ctx, req.Unit, localOptions{upstreams: flags.given.upstreams, find: req.Find}, func(l *local) error {
-		if l.kinds[string(req.Unit.Kind)] != run.Kind(l.containers) {
-			return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name)
-		}
-		return a.openShell(ctx, l, req)
-	})
+	return a.withUnit(ctx, req.Unit, localOptions{upstreams: flags.given.upstreams, find: req.Find},
+		func(l *local) error {
+			if l.kinds[string(req.Unit.Kind)] != run.Kind(l.containers) {
+				return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name)
+			}
+			return a.openShell(ctx, l, req)
+		})
 }
 
 // openShell runs the shell to its end.
@@ -89,12 +91,16 @@ func (a *app) openShell(ctx context.Context, l *local, req orchestrator.Request)
 // console connects the shell with the streams of this program. restore gives the terminal
 // back as it was; it may be called again.
 func (a *app) console() (console *runtime.Console, restore func()) {
-	console = &runtime.Console{Command: findShell, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Opened: func() {}}
+	console = &runtime.Console{
+		Command: findShell, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
+		Opened: func() {},
+	}
 	in, isFile := a.stdin.(*os.File)
 	if !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(a.stdout.fd) {
 		return console, func() {}
 	}
-	console.Command = append([]string{"/bin/sh", "-c", "export TERM=$0; " + findShell[2]}, cmp.Or(os.Getenv("TERM"), "xterm"))
+	console.Command = append([]string{"/bin/sh", "-c", "export TERM=$0; " + findShell[2]},
+		cmp.Or(os.Getenv("TERM"), "xterm"))
 	console.Terminal = true
 	console.Size = func() runtime.TerminalSize { return sizeOf(a.stdout.fd) }
 	resized, stop := resizes()
@@ -149,7 +155,8 @@ func (a *app) shellEnd(record api.Record) error {
 		return exitError(*record.ExitCode)
 	case api.StartFailed:
 		return fault.New(fault.Capsule, "the image of %q has no shell", record.Unit).
-			WithHint("a shell needs /bin/sh in the image: build it FROM aod/base or debian while you look, or see a run's directory with `aod run --keep`")
+			WithHint("a shell needs /bin/sh in the image: build it FROM aod/base or debian while you look, or see a " +
+				"run's directory with `aod run --keep`")
 	}
 	return a.report(record, "", asOutput, nil)
 }

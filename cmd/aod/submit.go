@@ -26,7 +26,8 @@ func (a *app) runOnServer(ctx context.Context, name string, flags runFlags) erro
 			WithHint("`aod runs ID --json` shows what the server keeps of a run, `aod logs ID` its log")
 	}
 	if len(flags.secrets) > 0 {
-		return fault.New(fault.Input, "--secret is for runs on this machine").WithHint("a server has secrets of its own, see its setting `secrets`")
+		return fault.New(fault.Input, "--secret is for runs on this machine").
+			WithHint("a server has secrets of its own, see its setting `secrets`")
 	}
 	server, err := a.connect()
 	if err != nil {
@@ -59,7 +60,9 @@ func (a *app) unitOnServer(ctx context.Context, server *client.Client, arg strin
 }
 
 // submission reads the flags by the server's contract.
-func (a *app) submission(ctx context.Context, server *client.Client, unit string, flags runFlags) (client.Submission, error) {
+func (a *app) submission(
+	ctx context.Context, server *client.Client, unit string, flags runFlags,
+) (client.Submission, error) {
 	metadata, err := flags.meta.read()
 	if err != nil {
 		return client.Submission{}, err
@@ -70,7 +73,8 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	}
 	terms, findings := contract.Parse(raw)
 	if terms == nil {
-		return client.Submission{}, fault.New(fault.Capsule, "the contract of %q on %s can't be used", unit, server.Server()).
+		return client.Submission{}, fault.New(fault.Capsule, "the contract of %q on %s can't be used", unit,
+			server.Server()).
 			WithFindings(findings)
 	}
 	input, files, err := flags.input.read(terms.Input, a.stdin)
@@ -80,7 +84,10 @@ func (a *app) submission(ctx context.Context, server *client.Client, unit string
 	if err := knownFields(terms.Input, files); err != nil {
 		return client.Submission{}, err
 	}
-	sub := client.Submission{Unit: unit, Input: input.JSON(), Timeout: flags.timeout, Metadata: metadata, Unattended: flags.unattended}
+	sub := client.Submission{
+		Unit: unit, Input: input.JSON(), Timeout: flags.timeout, Metadata: metadata,
+		Unattended: flags.unattended,
+	}
 	if sub.Env, err = flags.start.variables(); err != nil {
 		return client.Submission{}, err
 	}
@@ -114,7 +121,9 @@ func knownFields(schema *contract.Schema, files []run.InputFile) error {
 }
 
 // start starts a run, and follows it to its end unless --detach is set.
-func (a *app) start(ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (api.Record, error)) error {
+func (a *app) start(
+	ctx context.Context, server *client.Client, flags runFlags, submit func(context.Context) (api.Record, error),
+) error {
 	patient, done := lingering(ctx, submitGrace)
 	defer done()
 	record, err := submit(patient)

@@ -88,13 +88,15 @@ func pythonSyntax(ctx context.Context, c *capsule.Capsule) ([]fault.Finding, err
 // findings are warnings where the image may have a newer Python than this machine, or one of
 // its own.
 func (c compiled) findings(of *capsule.Capsule) []fault.Finding {
-	older := c.Version[0] < images.BasePython[0] || c.Version[0] == images.BasePython[0] && c.Version[1] < images.BasePython[1]
+	older := c.Version[0] < images.BasePython[0] || c.Version[0] == images.BasePython[0] &&
+		c.Version[1] < images.BasePython[1]
 	var findings []fault.Finding
 	for _, f := range c.Found {
 		finding := fault.Finding{File: f.File, Line: f.Line, Message: f.Message}
 		if older || !of.UsesBase() {
 			finding.Warning = true
-			finding.Hint = fmt.Sprintf("so says Python %d.%d of this machine; that of the image may be another", c.Version[0], c.Version[1])
+			finding.Hint = fmt.Sprintf("so says Python %d.%d of this machine; that of the image may be another",
+				c.Version[0], c.Version[1])
 		}
 		findings = append(findings, finding)
 	}
@@ -121,7 +123,8 @@ func pythonSources(c *capsule.Capsule) ([][2]any, error) {
 		if path.Ext(name) != ".py" {
 			continue
 		}
-		raw, err := safefs.ReadRegular(root, name, maxSourceBytes) // what can't be read is left to the build, which says why
+		// what can't be read is left to the build, which says why
+		raw, err := safefs.ReadRegular(root, name, maxSourceBytes)
 		if left -= int64(len(raw)); left < 0 {
 			break
 		}

@@ -68,7 +68,8 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags, mod
 	}
 	find := a.callees(u, c)
 	opts := localOptions{upstreams: given.upstreams, find: find}
-	models.answered = slices.ContainsFunc(cases, func(c capsule.Case) bool { return c.Models != nil || c.Cassette != "" })
+	models.answered = slices.ContainsFunc(cases,
+		func(c capsule.Case) bool { return c.Models != nil || c.Cassette != "" })
 	if opts.models, err = models.open(a, u, find); err != nil {
 		return err
 	}
@@ -87,7 +88,9 @@ func (a *app) test(ctx context.Context, name, only string, given givenFlags, mod
 }
 
 // runCases runs cases and shows what differs. What is asked for each is what request says.
-func (a *app) runCases(ctx context.Context, l *local, cases []capsule.Case, request func(capsule.Case) (orchestrator.Request, error)) error {
+func (a *app) runCases(
+	ctx context.Context, l *local, cases []capsule.Case, request func(capsule.Case) (orchestrator.Request, error),
+) error {
 	var failed int
 	for _, test := range cases {
 		req, err := request(test)
@@ -124,7 +127,8 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 		names = append(names, test.Name)
 	}
 	if only != "" {
-		return nil, fault.New(fault.Input, "%s has no case %q", c.Name, only).WithHint("its cases are %s", strings.Join(names, ", "))
+		return nil, fault.New(fault.Input, "%s has no case %q", c.Name, only).
+			WithHint("its cases are %s", strings.Join(names, ", "))
 	}
 	if len(cases) == 0 {
 		return nil, fault.New(fault.NotFound, "%s has no test case", c.Name).
@@ -135,7 +139,9 @@ func chosen(c *capsule.Capsule, only string) ([]capsule.Case, error) {
 
 // runCase runs one case and says what differs from its expectation. The error is for AOD's
 // own failures.
-func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, test capsule.Case) ([]string, time.Duration, error) {
+func (a *app) runCase(
+	ctx context.Context, l *local, req orchestrator.Request, test capsule.Case,
+) ([]string, time.Duration, error) {
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
 	if err != nil {
@@ -156,7 +162,8 @@ func (a *app) runCase(ctx context.Context, l *local, req orchestrator.Request, t
 	if record.Outcome == api.WasCancelled {
 		return nil, 0, context.Canceled
 	}
-	return append(cases.Compare(test.Expect, record), cases.ComparePath(test.Expect, walked.Path())...), time.Since(began), nil
+	return append(cases.Compare(test.Expect, record), cases.ComparePath(test.Expect, walked.Path())...),
+		time.Since(began), nil
 }
 
 // submitCase runs a case. An input that breaks the contract is a normal result: a test may

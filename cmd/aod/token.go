@@ -21,7 +21,8 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Make and revoke tokens with names, which allow a part of what a server does",
 		Long: `Make and revoke tokens with names for the server whose data directory is --data. A server
-that runs sees each change with the next request, and ends what is open within some seconds. What is stored of a token is its digest.
+that runs sees each change with the next request, and ends what is open within some seconds.
+What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
 upload (bring, set back and remove units), admin (everything). None of the first three is
@@ -37,10 +38,11 @@ part of another.`,
 func (a *app) tokenAddCommand() *cobra.Command {
 	var scopes []string
 	cmd := &cobra.Command{
-		Use:     "add NAME",
-		Short:   "Make a token and print it: it can't be read again",
-		Example: "  aod token add ci --scope run,read >ci.token\n  AOD_TOKEN=$(cat ci.token) aod ps --server http://127.0.0.1:7070",
-		Args:    exactly(1, "a name for the token"),
+		Use:   "add NAME",
+		Short: "Make a token and print it: it can't be read again",
+		Example: "  aod token add ci --scope run,read >ci.token\n  AOD_TOKEN=$(cat ci.token) aod ps --server " +
+			"http://127.0.0.1:7070",
+		Args: exactly(1, "a name for the token"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var asked []access.Scope
 			if len(scopes) > 0 {
@@ -77,9 +79,10 @@ func (a *app) tokenListCommand() *cobra.Command {
 			for _, token := range all {
 				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Created})
 			}
-			return tabled(a, allOf(tokens), asJSON, "", []string{"NAME", "SCOPES", "CREATED"}, func(t listedToken) []string {
-				return []string{t.Name, scopesText(t.Scopes), timeText(t.Created)}
-			})
+			return tabled(a, allOf(tokens), asJSON, "", []string{"NAME", "SCOPES", "CREATED"},
+				func(t listedToken) []string {
+					return []string{t.Name, scopesText(t.Scopes), timeText(t.Created)}
+				})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a token")

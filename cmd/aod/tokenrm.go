@@ -65,7 +65,10 @@ func (a *app) leftBy(ctx context.Context, name string, stop bool) error {
 	if err != nil {
 		return err
 	}
-	server, err := client.New(client.Options{Server: address, TokenFrom: func() (string, error) { return a.token(address) }})
+	server, err := client.New(client.Options{
+		Server:    address,
+		TokenFrom: func() (string, error) { return a.token(address) },
+	})
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,21 @@ import (
 
 // startTracing exports spans if the environment says so (the OTEL_ variables of the
 // OpenTelemetry specification), and else does nothing.
-func startTracing(ctx context.Context, version string, logger *slog.Logger) (stop func(context.Context) error, err error) {
+func startTracing(
+	ctx context.Context, version string, logger *slog.Logger,
+) (stop func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces not exported", fault.LogAttr(err)) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		logger.Warn("traces not exported",
+			fault.LogAttr(err))
+	}))
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return func(context.Context) error { return nil }, nil
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "traces can't be exported").WithHint("check the OTEL_ variables of the environment")
+		return nil, fault.Wrap(fault.Input, err, "traces can't be exported").
+			WithHint("check the OTEL_ variables of the environment")
 	}
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("aod"), semconv.ServiceVersion(version)), resource.WithFromEnv())

@@ -23,9 +23,11 @@ type givenFlags struct {
 }
 
 func (f *givenFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.file, "unit-config", "", "a YAML file with what the unit gets: env, network, may_call, timeout, limits")
+	fs.StringVar(&f.file, "unit-config", "",
+		"a YAML file with what the unit gets: env, network, may_call, timeout, limits")
 	fs.StringVar(&f.upstreams, "upstreams", "", "a YAML file with upstreams that it may ask (default: AOD_UPSTREAMS)")
-	fs.StringArrayVar(&f.mayCall, "may-call", nil, "a unit that it may call beside those of its tools.yaml; may be repeated")
+	fs.StringArrayVar(&f.mayCall, "may-call", nil,
+		"a unit that it may call beside those of its tools.yaml; may be repeated")
 }
 
 // given reads the flags. The error is an Input fault.
@@ -39,7 +41,8 @@ func (f *givenFlags) given() (given unit.Given, err error) {
 	}
 	for _, name := range f.mayCall {
 		if err := api.CheckUnitName(name); err != nil {
-			return given, fault.Wrap(fault.Input, err, "--may-call takes the name of a unit: %s", fault.Public(err).Msg).
+			return given, fault.Wrap(fault.Input, err, "--may-call takes the name of a unit: %s", fault.Public(err).
+				Msg).
 				WithHint("%s", fault.Public(err).Hint)
 		}
 		given.MayCall = append(given.MayCall, name)
@@ -110,9 +113,12 @@ func boundsFor(c *config.Config) func(name string, uploaded bool) unit.Bounds {
 				Timeout: p.Timeout, MemoryBytes: p.Memory, CPUs: p.CPUs, PIDs: int64(p.PIDs), OutputBytes: p.Output,
 			},
 			Retries: &p.Retries, Warm: &p.Warm, Reuse: &p.Reuse,
-			Networks: nonNil(p.Networks), Egress: p.EgressRules(), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime, Sealed: p.ReadOnly,
-			BuildNetwork: c.BuildNetwork, BuildNetworks: nonNil(p.BuildNetworks), NoFetch: !p.BuildFetch, ImageBytes: p.Image,
-			Services: nonNil(slices.Collect(maps.Keys(c.Upstreams))), Upstreams: nonNil(p.Upstreams), Secrets: nonNil(p.Secrets), Models: nonNil(p.Models),
+			Networks: nonNil(p.Networks), Egress: p.EgressRules(), Runtimes: nonNil(p.Runtimes), Runtime: p.Runtime,
+			Sealed:       p.ReadOnly,
+			BuildNetwork: c.BuildNetwork, BuildNetworks: nonNil(p.BuildNetworks), NoFetch: !p.BuildFetch,
+			ImageBytes: p.Image,
+			Services:   nonNil(slices.Collect(maps.Keys(c.Upstreams))), Upstreams: nonNil(p.Upstreams),
+			Secrets: nonNil(p.Secrets), Models: nonNil(p.Models),
 			Rules: from,
 		}
 	}

@@ -30,7 +30,8 @@ func (a *app) unitsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a unit")
 	cmd.AddCommand(
-		a.switchCommand("disable", "Switch a unit of a server off, so that its further runs are refused", (*client.Client).DisableUnit),
+		a.switchCommand("disable", "Switch a unit of a server off, so that its further runs are refused",
+			(*client.Client).DisableUnit),
 		a.switchCommand("enable", "Switch a unit of a server on again", (*client.Client).EnableUnit),
 		a.unitVersionsCommand(), a.unitRollbackCommand(), a.unitRemoveCommand(),
 	)
@@ -38,7 +39,9 @@ func (a *app) unitsCommand() *cobra.Command {
 }
 
 // switchCommand switches a unit off or on.
-func (a *app) switchCommand(verb, short string, do func(*client.Client, context.Context, string) (api.Unit, error)) *cobra.Command {
+func (a *app) switchCommand(
+	verb, short string, do func(*client.Client, context.Context, string) (api.Unit, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use:     verb + " NAME",
 		Short:   short,
@@ -112,7 +115,8 @@ func (a *app) policyPage(page runPage, p api.UnitPolicy) {
 	}
 	page.field("timeout", timeout)
 	if p.Network != "" {
-		page.field("limits", fmt.Sprintf("memory %s, cpus %v, pids %d, output %s", sizeText(p.MemoryBytes), p.CPUs, p.PIDs, sizeText(p.OutputBytes)))
+		page.field("limits", fmt.Sprintf("memory %s, cpus %v, pids %d, output %s", sizeText(p.MemoryBytes), p.CPUs,
+			p.PIDs, sizeText(p.OutputBytes)))
 		root := "read-only"
 		if !p.ReadOnly {
 			root = "writable"

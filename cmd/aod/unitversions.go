@@ -43,9 +43,10 @@ func (a *app) unitVersionsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tabled(a, allOf(versions), asJSON, "", []string{"VERSION", "CURRENT", "SOURCE", "SINCE"}, func(v api.UnitVersion) []string {
-				return []string{v.Version, currentText(v), v.Source, timeText(v.Since)}
-			})
+			return tabled(a, allOf(versions), asJSON, "", []string{"VERSION", "CURRENT", "SOURCE", "SINCE"},
+				func(v api.UnitVersion) []string {
+					return []string{v.Version, currentText(v), v.Source, timeText(v.Since)}
+				})
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a version")

@@ -85,7 +85,10 @@ func addFile(t *tar.Writer, root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(raw)), Mode: 0o644}); err != nil {
+	if err := t.WriteHeader(&tar.Header{
+		Name: name, Typeflag: tar.TypeReg, Size: int64(len(raw)),
+		Mode: 0o644,
+	}); err != nil {
 		return err
 	}
 	_, err = t.Write(raw)

@@ -27,7 +27,8 @@ Python files are compiled, where this machine has python3, and nothing of them i
 		Example: "  aod validate ./my-capsule\n  aod validate examples/capsules/*",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fault.New(fault.Input, "aod validate takes one directory or more").WithHint("see aod validate --help")
+				return fault.New(fault.Input, "aod validate takes one directory or more").
+					WithHint("see aod validate --help")
 			}
 			return a.validate(cmd.Context(), args, asJSON)
 		},
@@ -82,7 +83,8 @@ func (a *app) validated(ctx context.Context, dir string) (verdict, error) {
 	case fault.Is(err, fault.Capsule):
 		findings = append(findings, findingsOf(err)...)
 	case err != nil:
-		a.note("%s %s: its Python files were not compiled: %s", a.stderr.style(yellow, "note:"), printable(dir), printable(err.Error()))
+		a.note("%s %s: its Python files were not compiled: %s", a.stderr.style(yellow, "note:"), printable(dir),
+			printable(err.Error()))
 	}
 	tools, missing, err := a.toolsOf(ctx, c)
 	if err != nil {

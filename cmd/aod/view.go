@@ -45,7 +45,10 @@ type step struct {
 
 // newView starts a view; close ends it.
 func newView(out *output, unit string, quiet bool) *view {
-	v := &view{out: out, unit: unit, quiet: quiet, steps: map[string]step{}, calls: newCallTree(unit), stop: make(chan struct{})}
+	v := &view{
+		out: out, unit: unit, quiet: quiet, steps: map[string]step{}, calls: newCallTree(unit),
+		stop: make(chan struct{}),
+	}
 	if out.terminal && !quiet {
 		v.done.Go(v.animate)
 	}

@@ -24,7 +24,8 @@ func (a *app) watchRuns(ctx context.Context, name string, flags runFlags) error 
 	if err := a.checkWatch(name, flags); err != nil {
 		return err
 	}
-	return a.watch(ctx, name, flags.input.watched(), func(ctx context.Context) error { return a.runCapsule(ctx, name, flags) })
+	return a.watch(ctx, name, flags.input.watched(),
+		func(ctx context.Context) error { return a.runCapsule(ctx, name, flags) })
 }
 
 // errChanged is the cause with which a change ends what goes on.
@@ -35,7 +36,8 @@ var errChanged = errors.New("a file changed")
 // is gone. It returns when ctx ends, which is no error.
 func (a *app) watch(ctx context.Context, name string, files []string, do func(context.Context) error) error {
 	if a.server != "" {
-		return fault.New(fault.Input, "--watch is for this machine").WithHint("leave out --server, and unset AOD_SERVER")
+		return fault.New(fault.Input, "--watch is for this machine").
+			WithHint("leave out --server, and unset AOD_SERVER")
 	}
 	dir, err := a.find(name)
 	if err != nil {
@@ -97,7 +99,8 @@ func (f *inputFlags) watched() []string {
 func (a *app) checkWatch(name string, flags runFlags) error {
 	switch {
 	case flags.input.input == "-":
-		return fault.New(fault.Input, "--watch can't read --input - more than once").WithHint("give the input by --input @FILE")
+		return fault.New(fault.Input, "--watch can't read --input - more than once").
+			WithHint("give the input by --input @FILE")
 	case flags.detach:
 		return fault.New(fault.Input, "--watch and --detach exclude one another")
 	}
@@ -132,6 +135,7 @@ func (a *app) outAside(dir, out string) error {
 	if sent, err := c.Sends(filepath.ToSlash(rel)); err != nil || !sent && rel != "." {
 		return err
 	}
-	return fault.New(fault.Input, "output files would land in %s, among the files that --watch looks at", relative(absolute)+string(os.PathSeparator)).
+	return fault.New(fault.Input, "output files would land in %s, among the files that --watch looks at",
+		relative(absolute)+string(os.PathSeparator)).
 		WithHint("name another directory with --out, or leave this one out in .dockerignore")
 }

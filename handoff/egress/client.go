@@ -57,7 +57,8 @@ func clientTarget(authority string) (target, error) {
 		ok = false
 	}
 	if !has || !ok {
-		return target{}, fault.New(fault.BadRequest, "that is no host with a port from 1 to 65535").WithHint("name a host, such as api.example.com")
+		return target{}, fault.New(fault.BadRequest, "that is no host with a port from 1 to 65535").
+			WithHint("name a host, such as api.example.com")
 	}
 	return target{host: host, port: port}, nil
 }

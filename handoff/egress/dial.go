@@ -34,7 +34,8 @@ func targetOf(authority string, usual uint16) (target, error) {
 	if has {
 		var ok bool
 		if t.port, ok = outside.ParsePort(port); !ok {
-			return t, fault.New(fault.BadRequest, "the request names no port from 1 to 65535").WithHint("ask for host:port")
+			return t, fault.New(fault.BadRequest, "the request names no port from 1 to 65535").
+				WithHint("ask for host:port")
 		}
 	}
 	why := outside.WhyNoHost(t.host)
@@ -42,8 +43,9 @@ func targetOf(authority string, usual uint16) (target, error) {
 	case why == "":
 		return t, nil
 	case outside.IsAddress(t.host):
-		return t, refuse(RuleList, fault.New(fault.Forbidden, "an address can't be reached, only a host that agent.yaml lists by its name").
-			WithHint("ask for the host by its name"))
+		return t, refuse(RuleList,
+			fault.New(fault.Forbidden, "an address can't be reached, only a host that agent.yaml lists by its name").
+				WithHint("ask for the host by its name"))
 	}
 	return t, fault.New(fault.BadRequest, "what the request asks for %s", why).WithHint("ask for host:port")
 }

@@ -50,13 +50,16 @@ func (t Terms) notListed(to target) error {
 		because = fault.New(fault.Forbidden, "%q may not reach %s: the operator doesn't allow it", t.Unit, r)
 		return refuse(RuleList, because.WithHint("in the server's file: unit.%s.policy.egress: %s", t.Unit, line))
 	}
-	return refuse(RuleList, because.WithHint("allow it in agent.yaml: egress: %s, and in the server's file: unit.%s.policy.egress: %s", line, t.Unit, line))
+	return refuse(RuleList,
+		because.WithHint("allow it in agent.yaml: egress: %s, and in the server's file: unit.%s.policy.egress: %s",
+			line, t.Unit, line))
 }
 
 // notPublicAt refuses a name that leads to somebody's own network. The address isn't told.
 func notPublicAt(to target) error {
 	return refuse(RulePrivate, fault.New(fault.Forbidden, "%s leads to no public address", to).
-		WithHint("the operator can allow it in the server's file: egress_private: [%s] (for a command here: AOD_EGRESS_PRIVATE=%s)", to.host, to.host))
+		WithHint("the operator can allow it in the server's file: egress_private: [%s] (for a command here: "+
+			"AOD_EGRESS_PRIVATE=%s)", to.host, to.host))
 }
 
 // answer is the one place where an error becomes an answer. A connection is of no use behind one

@@ -127,8 +127,9 @@ func (s *Session) admit(to target) (tunnel, error) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		return way, way.refused(refuse(RuleTunnels, fault.New(fault.Busy, "this run has %d tunnels open already", cap(s.slots)).
-			WithHint("close some of them")))
+		return way, way.refused(refuse(RuleTunnels,
+			fault.New(fault.Busy, "this run has %d tunnels open already", cap(s.slots)).
+				WithHint("close some of them")))
 	}
 	if way.count.told.CompareAndSwap(false, true) {
 		s.tell(way.count, "")

@@ -66,7 +66,8 @@ func (t *Tally) Rows() []api.EgressRow {
 	var rows []api.EgressRow
 	for _, c := range t.all() {
 		rows = append(rows, api.EgressRow{
-			Host: c.host, Port: c.port, Tunnels: c.tunnels.Load(), BytesIn: c.in.Load(), BytesOut: c.out.Load(), Refused: c.refused.Load(),
+			Host: c.host, Port: c.port, Tunnels: c.tunnels.Load(), BytesIn: c.in.Load(), BytesOut: c.out.Load(),
+			Refused: c.refused.Load(),
 		})
 	}
 	return rows

@@ -219,7 +219,8 @@ func sayRefused(w http.ResponseWriter, p httpwire.Problem) bool {
 	defer func() { _ = conn.Close() }() // it was told all
 	_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	out := bufio.NewWriter(conn)
-	_, _ = fmt.Fprintf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n", p.Status, reason(p), httpwire.TypeProblem, len(body))
+	_, _ = fmt.Fprintf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n",
+		p.Status, reason(p), httpwire.TypeProblem, len(body))
 	if p.MayRetry() {
 		_, _ = fmt.Fprintf(out, "Retry-After: %s\r\n", httpwire.RetryAfter)
 	}

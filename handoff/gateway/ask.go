@@ -151,7 +151,8 @@ func (c *call) charge(m *meter) Spent {
 	}
 	amount := ledger.Amount{Tokens: m.usage.Input + m.usage.Output, Cost: cost(m.usage, c.model.Price)}
 	if amount.Tokens > c.worst.Tokens {
-		c.gw.opts.Logger.Warn("model call over its bound", "run", c.s.Run, "model", c.meta.Model, "provider", c.meta.Provider,
+		c.gw.opts.Logger.Warn("model call over its bound", "run", c.s.Run, "model", c.meta.Model, "provider",
+			c.meta.Provider,
 			"tokens", amount.Tokens, "bound", c.worst.Tokens)
 	}
 	return Spent{Usage: m.usage, Amount: amount}

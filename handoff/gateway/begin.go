@@ -32,7 +32,8 @@ func (c *call) begin(request context.Context, r route, u *upstream, from io.Read
 	coding := u.header.Get("Content-Encoding")
 	switch {
 	case coding != "" && coding != "identity" || u.media != typeJSON && u.media != typeEvents:
-		return failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer", r.use.Provider).
+		return failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer",
+			r.use.Provider).
 			hint("whoever runs this server can check the provider's base_url").bill()
 	case u.media == typeJSON:
 		return c.readPlain(request, r, u, from)
@@ -45,7 +46,8 @@ func (c *call) broken(request context.Context, r route, err error) *failure {
 	if errors.Is(context.Cause(request), httpwire.ErrSilent) {
 		return silent(r)
 	}
-	return failed502(same, RuleProvider, "the answer of the provider %s broke off", r.use.Provider).hint("ask again").because(err).bill()
+	return failed502(same, RuleProvider, "the answer of the provider %s broke off", r.use.Provider).hint("ask again").
+		because(err).bill()
 }
 
 // smallAnswer is what a plain answer may have without asking for memory, in bytes.
@@ -127,13 +129,15 @@ func (c *call) refused(r route, u *upstream, from io.Reader) *failure {
 
 // refusedWith is the failure of a request that the provider refuses; nil is no body to pass on.
 func refusedWith(status int, r route, body []byte) *failure {
-	refusal := refuse(status, RuleProvider, "the provider %s refuses the request", r.use.Provider).hint("read the dialect's documentation")
+	refusal := refuse(status, RuleProvider, "the provider %s refuses the request", r.use.Provider).
+		hint("read the dialect's documentation")
 	refusal.passed = body
 	return &failure{refusal: refusal, next: nobody}
 }
 
 func (c *call) down(r route, status int) *failure {
-	return failed502(same, RuleProvider, "the provider %s answers with the status %d", r.use.Provider, status).hint("ask again later")
+	return failed502(same, RuleProvider, "the provider %s answers with the status %d", r.use.Provider, status).
+		hint("ask again later")
 }
 
 func withNext(f *failure, n next) *failure {
@@ -154,7 +158,8 @@ func limited(r route, u *upstream, body []byte) *failure {
 }
 
 func overRate(r route) *failure {
-	return &failure{refusal: refuse(http.StatusTooManyRequests, RuleRate, "the provider %s takes no more requests for now", r.use.Provider).hint("ask again later, or less often")}
+	return &failure{refusal: refuse(http.StatusTooManyRequests, RuleRate,
+		"the provider %s takes no more requests for now", r.use.Provider).hint("ask again later, or less often")}
 }
 
 // leftAlone heeds the provider's wish for a pause. Of a long one another provider is asked.
@@ -195,7 +200,8 @@ func (c *call) failedFirst(r route, raw []byte) *failure {
 		return withNext(c.down(r, http.StatusTooManyRequests), another)
 	case strings.Contains(why, "rate_limit"):
 		return overRate(r)
-	case strings.Contains(why, "invalid_request"), strings.Contains(why, "context_length"), strings.Contains(why, "not_found"):
+	case strings.Contains(why, "invalid_request"), strings.Contains(why, "context_length"),
+		strings.Contains(why, "not_found"):
 		return refusedWith(http.StatusBadRequest, r, data)
 	}
 	return c.down(r, http.StatusInternalServerError)

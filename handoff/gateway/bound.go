@@ -61,11 +61,14 @@ func (c *call) bound() error {
 }
 
 func (c *call) refuseUnknown() *Refusal {
-	r := refuse(http.StatusPaymentRequired, RuleContext, "a budget holds for this run, and nobody knows how many tokens it takes to read what isn't text in this request")
+	r := refuse(http.StatusPaymentRequired, RuleContext,
+		"a budget holds for this run, and nobody knows how many tokens it takes to read what isn't text in "+
+			"this request")
 	if c.dialect.name == catalog.Embeddings {
 		return r.hint("send texts alone")
 	}
-	return r.hint("whoever runs this server can write the context window of the model, in tokens, with models.%s.context", c.q.model)
+	return r.hint("whoever runs this server can write the context window of the model, in tokens, with "+
+		"models.%s.context", c.q.model)
 }
 
 // cost returns what tokens cost, in billionths, rounded up. Without a price it is 0.
@@ -75,7 +78,12 @@ func cost(u Usage, p *catalog.Price) int64 {
 	}
 	plain := max(u.Input-u.Cached-u.CacheWrite, 0)
 	var high, low uint64
-	for _, part := range [][2]int64{{plain, p.Input}, {u.Cached, p.Cached}, {u.CacheWrite, p.CacheWrite}, {u.Output, p.Output}} {
+	for _, part := range [][2]int64{
+		{plain, p.Input},
+		{u.Cached, p.Cached},
+		{u.CacheWrite, p.CacheWrite},
+		{u.Output, p.Output},
+	} {
 		h, l := bits.Mul64(uint64(max(part[0], 0)), uint64(max(part[1], 0)))
 		var carry uint64
 		low, carry = bits.Add64(low, l, 0)

@@ -55,7 +55,8 @@ type route struct {
 func (c *call) serve(ctx context.Context, r *http.Request) error {
 	c.meta = Call{ID: rand.Text(), Run: c.s.Run, Root: c.s.Root, Dialect: c.dialect.name}
 	if !c.h.underWay.TryAcquire(1) {
-		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).hint("wait for some of them to end")
+		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).
+			hint("wait for some of them to end")
 	}
 	defer c.h.underWay.Release(1)
 	body, err := readBody(ctx, r)
@@ -91,7 +92,8 @@ func (c *call) prepare(ctx context.Context, header http.Header, body []byte) (er
 	c.meta.MaxTokens = c.q.cap
 	c.header = forwarded(header)
 	if c.s.CostLimited && c.model.Price == nil {
-		return refuse(http.StatusPaymentRequired, RulePrice, "a budget of cost holds for this run, and nobody knows what the model %s costs", c.q.model).
+		return refuse(http.StatusPaymentRequired, RulePrice,
+			"a budget of cost holds for this run, and nobody knows what the model %s costs", c.q.model).
 			hint("add models.%s.price to the server's file", c.q.model)
 	}
 	return context.Cause(ctx)
@@ -110,7 +112,8 @@ func (c *call) findRoutes() error {
 	for _, d := range c.known.Dialects(c.model) {
 		names = append(names, string(d))
 	}
-	return refuse(http.StatusBadRequest, RuleDialect, "nobody who has the model %s speaks %s", c.q.model, c.dialect.name).
+	return refuse(http.StatusBadRequest, RuleDialect, "nobody who has the model %s speaks %s", c.q.model,
+		c.dialect.name).
 		hint("ask it by %s", strings.Join(names, ", "))
 }
 
@@ -134,7 +137,8 @@ func (c *call) once(ctx context.Context) error {
 		return c.run(ctx)
 	}
 	if len(key) > 255 {
-		return refuse(http.StatusBadRequest, RuleIdempotency, "the Idempotency-Key has more than 255 bytes").hint("send a shorter one")
+		return refuse(http.StatusBadRequest, RuleIdempotency, "the Idempotency-Key has more than 255 bytes").
+			hint("send a shorter one")
 	}
 	release, err := c.h.keys.hold(ctx, key)
 	if err != nil {
@@ -143,7 +147,8 @@ func (c *call) once(ctx context.Context) error {
 	defer release()
 	if a, digest, found := c.s.Answers.Find(ctx, key); found {
 		if digest != c.meta.Digest {
-			return refuse(http.StatusUnprocessableEntity, RuleIdempotency, "another request was sent with this Idempotency-Key").hint("send a key of its own with each request")
+			return refuse(http.StatusUnprocessableEntity, RuleIdempotency,
+				"another request was sent with this Idempotency-Key").hint("send a key of its own with each request")
 		}
 		return c.give(FromKey, a)
 	}
@@ -186,7 +191,8 @@ func (c *call) replay() error {
 	a, err := c.s.Replay.Next(c.taped())
 	var miss *cassette.Miss
 	if errors.As(err, &miss) {
-		return refuse(http.StatusBadRequest, RuleReplay, "%s", miss).hint("record the cassette anew, or send what was recorded").because(miss)
+		return refuse(http.StatusBadRequest, RuleReplay, "%s", miss).
+			hint("record the cassette anew, or send what was recorded").because(miss)
 	}
 	if err != nil {
 		return err
@@ -214,7 +220,8 @@ func (c *call) record(err error) error {
 	a, whole := c.kept.answer(c.status)
 	var refused *Refusal
 	if errors.As(err, &refused) && refused.passed != nil {
-		a, whole = cassette.Answer{Status: refused.Status, Type: typeJSON, Chunks: []cassette.Chunk{refused.passed}}, true
+		a, whole = cassette.Answer{Status: refused.Status, Type: typeJSON, Chunks: []cassette.Chunk{refused.passed}},
+			true
 	} else if err != nil {
 		return err
 	}

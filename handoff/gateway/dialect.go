@@ -32,7 +32,8 @@ var dialects = []*dialect{
 		parts: []string{"messages", "tools", "prediction"},
 		image: imageForm{typ: "image_url", member: "image_url", at: []string{"content"}},
 		known: words(`model messages stream stream_options max_tokens max_completion_tokens n stop temperature top_p
-			frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed tools tool_choice parallel_tool_calls
+			frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed tools tool_choice
+				parallel_tool_calls
 			functions function_call response_format reasoning_effort verbosity user safety_identifier prompt_cache_key
 			metadata modalities audio prediction store`),
 	},
@@ -61,12 +62,14 @@ var dialects = []*dialect{
 }
 
 // bringing are fields at the top with which a model reads more than stands in the request.
-var bringing = words(`mcp_servers container web_search_options previous_response_id conversation prompt plugins transforms
+var bringing = words(`mcp_servers container web_search_options previous_response_id conversation prompt plugins
+	transforms
 	skills files file_ids data_sources search_parameters chat_template`)
 
 // sealed are those, and others with which a provider would fetch, run, keep or look up
 // something, take another model, price or key, or answer without a bound.
-var sealed = append(words(`service_tier betas best_of n_predict num_predict options inference_geo speed models route provider
+var sealed = append(words(`service_tier betas best_of n_predict num_predict options inference_geo speed models route
+	provider
 	fallbacks preset api_base api_key base_url custom_llm_provider extra_body`), bringing...)
 
 // harmless are values with which some fields do nothing.

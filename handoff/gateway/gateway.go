@@ -122,7 +122,8 @@ const maxScript = 16 << 20
 func readScript(path string) (*script.Script, error) {
 	raw, err := safefs.ReadNamed(path, maxScript)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the script %s can't be read", fault.Quote(path)).WithHint("name a file with answers")
+		return nil, fault.Wrap(fault.Input, err, "the script %s can't be read", fault.Quote(path)).
+			WithHint("name a file with answers")
 	}
 	s, findings := script.Read(path, raw)
 	if len(findings) > 0 {

@@ -46,7 +46,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.getModels(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
 	case isDialect:
 		w.Header().Set("Allow", http.MethodPost)
-		answerRefusal(w, d.name, refuse(http.StatusMethodNotAllowed, RuleRequest, "this address takes POST alone").hint("send a request in the dialect"))
+		answerRefusal(w, d.name, refuse(http.StatusMethodNotAllowed, RuleRequest, "this address takes POST alone").
+			hint("send a request in the dialect"))
 	default:
 		answerRefusal(w, catalog.Chat, refuse(http.StatusNotFound, RuleRequest, "there is nothing at this address").
 			hint("there are /v1/chat/completions, /v1/responses, /v1/messages, /v1/embeddings and /v1/models"))
@@ -75,7 +76,8 @@ func (h *handler) context(request context.Context) (context.Context, context.Can
 // readBody reads a body. Before that it waits until there is memory for one whose size is known.
 func readBody(ctx context.Context, r *http.Request) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is encoded").hint("send it as it is, without Content-Encoding")
+		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is encoded").
+			hint("send it as it is, without Content-Encoding")
 	}
 	source := httpwire.BodyOf(r, maxBody)
 	if r.ContentLength > 0 && r.ContentLength <= maxBody {

@@ -24,7 +24,10 @@ func (g *Gateway) Models() []api.Model {
 			told.Use = append(told.Use, use.Provider+"/"+use.Model)
 		}
 		if p := m.Price; p != nil {
-			told.Price = &api.Price{Input: api.Cost(p.Input), Cached: api.Cost(p.Cached), CacheWrite: api.Cost(p.CacheWrite), Output: api.Cost(p.Output)}
+			told.Price = &api.Price{
+				Input: api.Cost(p.Input), Cached: api.Cost(p.Cached),
+				CacheWrite: api.Cost(p.CacheWrite), Output: api.Cost(p.Output),
+			}
 		}
 		list = append(list, told)
 	}

@@ -14,7 +14,8 @@ import (
 func (h *handler) getModels(w http.ResponseWriter, r *http.Request, name string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		answerRefusal(w, catalog.Chat, refuse(http.StatusMethodNotAllowed, RuleRequest, "this address takes GET alone").hint("models are the operator's business"))
+		answerRefusal(w, catalog.Chat, refuse(http.StatusMethodNotAllowed, RuleRequest, "this address takes GET alone").
+			hint("models are the operator's business"))
 		return
 	}
 	known := &h.gw.catalog.Load().Catalog
@@ -44,7 +45,10 @@ func (h *handler) getModels(w http.ResponseWriter, r *http.Request, name string)
 func describe(known *catalog.Catalog, name string, m catalog.Model) map[string]any {
 	ours := map[string]any{"dialects": known.Dialects(m), "max_output": m.OutputCap(), "images": m.Images}
 	if p := m.Price; p != nil {
-		ours["price"] = map[string]any{"input": price(p.Input), "cached": price(p.Cached), "cache_write": price(p.CacheWrite), "output": price(p.Output)}
+		ours["price"] = map[string]any{
+			"input": price(p.Input), "cached": price(p.Cached),
+			"cache_write": price(p.CacheWrite), "output": price(p.Output),
+		}
 	}
 	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "aod", "aod": ours}
 }
@@ -60,12 +64,14 @@ func (s *Session) model(known *catalog.Catalog, name string) (catalog.Model, err
 		asked := maps.Clone(known.Models)
 		maps.DeleteFunc(asked, mayAsk)
 		hint := fault.Suggest(name, slices.Collect(maps.Keys(asked)),
-			"add it to models in the server's file; for one command name a file with --models, or have a provider's key in OPENAI_API_KEY or ANTHROPIC_API_KEY")
+			"add it to models in the server's file; for one command name a file with --models, or have a provider's "+
+				"key in OPENAI_API_KEY or ANTHROPIC_API_KEY")
 		return m, refuse(http.StatusNotFound, RuleModel, "there is no model %s", fault.Quote(name)).hint("%s", hint)
 	}
 	if !slices.Contains(s.Models, name) {
 		return m, refuse(http.StatusForbidden, RuleModel, "%s may not ask the model %s", s.who(), fault.Quote(name)).
-			hint("add it to models in its agent.yaml, and to unit.%s.models in the server's file where that is set", s.Unit)
+			hint("add it to models in its agent.yaml, and to unit.%s.models in the server's file where that is set",
+				s.Unit)
 	}
 	return m, nil
 }

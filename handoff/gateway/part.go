@@ -23,7 +23,8 @@ var (
 	// mediaTypes are those of partTypes that aren't text, and mediaNames are where servers look for
 	// such content in a part without a type.
 	mediaTypes = words("image_url input_image image input_audio file input_file document")
-	mediaNames = words(`image_url image images image_embeds video_url video audio_url audio input_audio file file_url file_data
+	mediaNames = words(`image_url image images image_embeds video_url video audio_url audio input_audio file file_url
+		file_data
 		document_url`)
 )
 
@@ -99,7 +100,8 @@ func (s *scan) weigh(p part) {
 	case s.form.typ == "":
 		s.seen.opaque = true // the dialect has texts and numbers alone
 	case p.typ == "document" && p.source == "text" && !p.cited:
-	case p.typ == s.form.typ && (s.field == "messages" || s.field == "input") && slices.Contains(s.form.at, strings.Join(s.at, "/")):
+	case p.typ == s.form.typ && (s.field == "messages" || s.field == "input") &&
+		slices.Contains(s.form.at, strings.Join(s.at, "/")):
 		s.seen.images++
 		s.seen.imageBytes += int64(p.image)
 	case isMedia:

@@ -88,11 +88,13 @@ func refusalOf(err error) *Refusal {
 	case errors.As(err, &excess):
 		return refuseExcess(excess)
 	case errors.Is(err, context.DeadlineExceeded), fault.Is(err, fault.Deadline):
-		return refuse(http.StatusGatewayTimeout, RuleDeadline, "the run's time was up").hint("raise the timeout of the unit, or ask for less").because(err)
+		return refuse(http.StatusGatewayTimeout, RuleDeadline, "the run's time was up").
+			hint("raise the timeout of the unit, or ask for less").because(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, errGone), fault.Is(err, fault.Cancelled):
 		return refuse(499, RuleRequest, "the request was cancelled").hint("send it again").because(err)
 	case errors.As(err, &broken) && broken.Kind == fault.TooLarge:
-		return refuse(http.StatusRequestEntityTooLarge, RuleSize, "%s", broken.Msg).hint("send less in one request: the most is %d bytes", maxBody)
+		return refuse(http.StatusRequestEntityTooLarge, RuleSize, "%s", broken.Msg).
+			hint("send less in one request: the most is %d bytes", maxBody)
 	case errors.As(err, &broken) && broken.Kind == fault.Unavailable:
 		return refuseForNow(broken)
 	case errors.As(err, &broken) && broken.Kind == fault.BadRequest:
@@ -120,11 +122,17 @@ func refuseEnding(err error) *Refusal {
 func refuseExcess(e *ledger.Excess) *Refusal {
 	left := max(e.Limit-e.Spent, 0)
 	if e.Cost {
-		return refuse(http.StatusPaymentRequired, RuleCost, "this request may cost %s, and %s of %s are left to run %s with all that it calls",
-			money(e.Needed), money(left), money(e.Limit), e.Account).hint("ask for fewer max_tokens or send less; budgets.cost in agent.yaml and model_cost of the server bound it")
+		return refuse(http.StatusPaymentRequired, RuleCost,
+			"this request may cost %s, and %s of %s are left to run %s with all that it calls",
+			money(e.Needed), money(left), money(e.Limit), e.Account).
+			hint("ask for fewer max_tokens or send less; budgets.cost in agent.yaml and model_cost of the server " +
+				"bound it")
 	}
-	return refuse(http.StatusPaymentRequired, RuleTokens, "this request may take %d tokens, and %d of %d are left to run %s with all that it calls",
-		e.Needed, left, e.Limit, e.Account).hint("ask for fewer max_tokens or send less: until the provider has counted them, bytes are tokens; budgets.tokens in agent.yaml and model_tokens of the server bound it")
+	return refuse(http.StatusPaymentRequired, RuleTokens,
+		"this request may take %d tokens, and %d of %d are left to run %s with all that it calls",
+		e.Needed, left, e.Limit, e.Account).
+		hint("ask for fewer max_tokens or send less: until the provider has counted them, bytes are tokens; " +
+			"budgets.tokens in agent.yaml and model_tokens of the server bound it")
 }
 
 // money writes billionths of a currency.
@@ -180,7 +188,10 @@ func (r *Refusal) event(d catalog.Dialect) []byte {
 	case catalog.Messages:
 		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", r.envelope(d))
 	case catalog.Responses:
-		raw, _ := strictjson.Encode(map[string]any{"type": "error", "code": r.Rule, "message": r.Msg, "param": nil, "rule": r.Rule, "hint": r.Hint})
+		raw, _ := strictjson.Encode(map[string]any{
+			"type": "error", "code": r.Rule, "message": r.Msg, "param": nil,
+			"rule": r.Rule, "hint": r.Hint,
+		})
 		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", raw)
 	}
 	return fmt.Appendf(nil, "data: %s\n\n", r.envelope(d))

@@ -59,9 +59,11 @@ func (c *call) endedEarly(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return c.hungUp(ctx, cause)
 	}
-	refusal := refuse(http.StatusBadGateway, RuleProvider, "the answer of the provider %s broke off", c.meta.Provider).hint("ask again").because(err)
+	refusal := refuse(http.StatusBadGateway, RuleProvider, "the answer of the provider %s broke off", c.meta.Provider).
+		hint("ask again").because(err)
 	if errors.Is(err, httpwire.ErrSilent) || errors.Is(err, context.Canceled) { // of its own request, not of the run's
-		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", c.meta.Provider).hint("ask again").because(httpwire.ErrSilent)
+		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", c.meta.Provider).
+			hint("ask again").because(httpwire.ErrSilent)
 	}
 	return c.cutOff(ctx, refusal)
 }

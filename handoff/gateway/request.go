@@ -44,7 +44,8 @@ func readRequest(d *dialect, body []byte) (*request, error) {
 		return nil, refuseJSON(err)
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is no JSON object").hint("send an object with a model")
+		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is no JSON object").
+			hint("send an object with a model")
 	}
 	q := &request{dialect: d, body: body, choices: 1}
 	for name, value := range strictjson.Members(body) {
@@ -58,7 +59,8 @@ func readRequest(d *dialect, body []byte) (*request, error) {
 }
 
 func refuseJSON(err error) *Refusal {
-	r := refuse(http.StatusBadRequest, RuleRequest, "the body is not the JSON that every reader reads alike: %s", err).hint("send one object of JSON in UTF-8")
+	r := refuse(http.StatusBadRequest, RuleRequest, "the body is not the JSON that every reader reads alike: %s", err).
+		hint("send one object of JSON in UTF-8")
 	var bad *strictjson.Error
 	if errors.As(err, &bad) && bad.Hint != "" {
 		r.Hint = bad.Hint
@@ -84,7 +86,8 @@ func (q *request) checkNames() error {
 }
 
 func refuseCase(written, meant string) *Refusal {
-	return refuse(http.StatusBadRequest, RuleField, "the field %s is nearly %q", fault.Quote(written), meant).hint("write %s", meant)
+	return refuse(http.StatusBadRequest, RuleField, "the field %s is nearly %q", fault.Quote(written), meant).
+		hint("write %s", meant)
 }
 
 func (q *request) readFields() error {
@@ -96,18 +99,21 @@ func (q *request) readFields() error {
 			}
 		case f.name == "stream" && !isNull(f.value):
 			if q.stream = string(f.value) == "true"; !q.stream && string(f.value) != "false" {
-				return refuse(http.StatusBadRequest, RuleRequest, "stream is neither true nor false").hint("write true or false")
+				return refuse(http.StatusBadRequest, RuleRequest, "stream is neither true nor false").
+					hint("write true or false")
 			}
 		case f.name == "n" && !isNull(f.value):
 			n, ok := whole(f.value)
 			if !ok || n > maxChoices {
-				return refuse(http.StatusBadRequest, RuleRequest, "n is no number from 1 to %d", maxChoices).hint("leave it out for one answer")
+				return refuse(http.StatusBadRequest, RuleRequest, "n is no number from 1 to %d", maxChoices).
+					hint("leave it out for one answer")
 			}
 			q.choices = n
 		}
 	}
 	if q.model == "" {
-		return refuse(http.StatusBadRequest, RuleModel, "the request names no model").hint("GET /v1/models lists what can be asked")
+		return refuse(http.StatusBadRequest, RuleModel, "the request names no model").
+			hint("GET /v1/models lists what can be asked")
 	}
 	return nil
 }
@@ -124,7 +130,8 @@ func (q *request) bound(most int64) error {
 		}
 		n, ok := whole(f.value)
 		if !ok {
-			return refuse(http.StatusBadRequest, RuleRequest, "%s is no whole number from 1", f.name).hint("write how many tokens the answer may have")
+			return refuse(http.StatusBadRequest, RuleRequest, "%s is no whole number from 1", f.name).
+				hint("write how many tokens the answer may have")
 		}
 		q.caps, asked = append(q.caps, f.name), max(asked, n)
 	}

@@ -11,13 +11,16 @@ import (
 // call, schemas, what a model has cited.
 var (
 	urlNames = words("url image_url file_url video_url audio_url document_url server_url")
-	idNames  = words("file_id file_ids container_id container vector_store_id vector_store_ids connector_id previous_response_id")
-	free     = words("parameters input_schema input_examples schema annotations citations")
-	texts    = words(`text content arguments input output name title context thinking reasoning reasoning_content refusal signature
+	idNames  = words("file_id file_ids container_id container vector_store_id vector_store_ids connector_id " +
+		"previous_response_id")
+	free  = words("parameters input_schema input_examples schema annotations citations")
+	texts = words(`text content arguments input output name title context thinking reasoning reasoning_content refusal
+		signature
 		data id call_id tool_call_id tool_use_id description role status encrypted_content summary instructions`)
 	// partTypes are those in which nothing is fetched, run or looked up. An address in them is
 	// found by its own name.
-	partTypes = words(`text input_text output_text refusal image_url input_image image input_audio file input_file document
+	partTypes = words(`text input_text output_text refusal image_url input_image image input_audio file input_file
+		document
 		search_result thinking redacted_thinking tool_use tool_result message function custom function_call
 		function_call_output custom_tool_call custom_tool_call_output reasoning summary_text reasoning_text
 		base64 content url ephemeral text_editor_result`)

@@ -68,7 +68,10 @@ var reasons = map[string]string{
 }
 
 func refuseBreach(model string, b breach, reason string) *Refusal {
-	what := map[string]string{RuleTool: "tools of type", RulePart: "parts of type", RuleURL: "an address in", RuleFile: "the reference", RuleField: "the field"}[b.rule]
+	what := map[string]string{
+		RuleTool: "tools of type", RulePart: "parts of type", RuleURL: "an address in",
+		RuleFile: "the reference", RuleField: "the field",
+	}[b.rule]
 	return refuse(http.StatusForbidden, b.rule, "%s %s can't be sent: %s", what, fault.Quote(b.what), reason).
 		hint("whoever runs this server can open it with models.%s.allow: [%s]", model, b.open)
 }

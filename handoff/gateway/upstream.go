@@ -115,7 +115,8 @@ func (c *call) send(ctx context.Context, r route, key secrets.Secret) (*http.Res
 	}
 	c.server = u.Hostname()
 	request := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.header.Clone(), ContentLength: body.size(), Body: body.reader(),
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.header.Clone(), ContentLength: body.size(),
+		Body:    body.reader(),
 		GetBody: func() (io.ReadCloser, error) { return body.reader(), nil },
 	}).WithContext(ctx)
 	authorise(request.Header, c.dialect.name, r.provider.Kind, key)

@@ -146,7 +146,8 @@ func (m *meter) messagesEvent(data []byte) what {
 }
 
 func (m *meter) responsesEvent(data []byte) what {
-	if !bytes.Contains(data, []byte(`"response.completed"`)) && !bytes.Contains(data, []byte(`"response.incomplete"`)) &&
+	if !bytes.Contains(data, []byte(`"response.completed"`)) &&
+		!bytes.Contains(data, []byte(`"response.incomplete"`)) &&
 		!bytes.Contains(data, []byte(`"response.failed"`)) && !bytes.Contains(data, []byte(`"error"`)) {
 		return content
 	}

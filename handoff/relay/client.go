@@ -41,7 +41,8 @@ func (c *Client) take(m message) error {
 // Open begins the session.
 func (c *Client) Open(ctx context.Context) error {
 	_, err := c.ask(ctx, methodInitialize, map[string]any{
-		"protocolVersion": Revisions[0], "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "aod", "version": "1"},
+		"protocolVersion": Revisions[0], "capabilities": map[string]any{},
+		"clientInfo": map[string]string{"name": "aod", "version": "1"},
 	})
 	if err != nil {
 		return err

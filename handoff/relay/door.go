@@ -164,13 +164,15 @@ func gone(err error) error {
 func (d *Door) visitOf(r *http.Request) (*visit, error) {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
-		return nil, fault.New(fault.BadRequest, "the header %s is missing", sessionHeader).WithHint("begin a session with initialize, whose answer has the header")
+		return nil, fault.New(fault.BadRequest, "the header %s is missing", sessionHeader).
+			WithHint("begin a session with initialize, whose answer has the header")
 	}
 	d.mu.Lock()
 	v := d.sessions[id]
 	d.mu.Unlock()
 	if v == nil || v.unit != unitOf(r) || v.owner != httpwire.OwnerOf(r.Context()) || v.session.Err() != nil {
-		return nil, fault.New(fault.NotFound, "there is no such session with this unit").WithHint("it is over; begin a new one with initialize")
+		return nil, fault.New(fault.NotFound, "there is no such session with this unit").
+			WithHint("it is over; begin a new one with initialize")
 	}
 	return v, nil
 }
@@ -206,7 +208,8 @@ func (d *Door) enter(v *visit) error {
 	switch {
 	case count < d.opts.Sessions:
 	case oldest == nil:
-		return fault.New(fault.Unavailable, "%d sessions are open, all in use, and no more can be", count).WithHint("end one of them with DELETE, or try again later")
+		return fault.New(fault.Unavailable, "%d sessions are open, all in use, and no more can be", count).
+			WithHint("end one of them with DELETE, or try again later")
 	default:
 		delete(d.sessions, oldest.id)
 		oldest.session.End(ErrDisplaced)

@@ -25,7 +25,10 @@ type question struct {
 }
 
 func newQuestion(m message) *question {
-	return &question{id: bytes.Clone(m.id), list: m.method == methodList, ended: make(chan struct{}), taken: make(chan struct{})}
+	return &question{
+		id: bytes.Clone(m.id), list: m.method == methodList, ended: make(chan struct{}),
+		taken: make(chan struct{}),
+	}
 }
 
 func (q *question) stop() {
@@ -56,7 +59,10 @@ func (s *Session) enter(q *question) *failure {
 	case s.pending[key] != nil:
 		return &failure{Code: codeRequest, Message: "a request with this id waits for its answer already"}
 	case len(s.pending) >= maxPending:
-		return &failure{Code: codeServer, Message: fmt.Sprintf("%d requests wait for their answers already", maxPending)}
+		return &failure{
+			Code:    codeServer,
+			Message: fmt.Sprintf("%d requests wait for their answers already", maxPending),
+		}
 	}
 	q.asked = time.Now()
 	if q.tool != "" && s.opts.Timeout > 0 {
@@ -124,8 +130,14 @@ func (s *Session) expire(q *question) {
 	if !waits {
 		return
 	}
-	_ = s.toClient(refusal(q.id, failure{Code: codeTimeout, Message: fmt.Sprintf("the call took more than %v", s.opts.Timeout)})) // a client that left needs none
+	// a client that left needs none
+	_ = s.toClient(refusal(q.id,
+		failure{Code: codeTimeout, Message: fmt.Sprintf("the call took more than %v", s.opts.Timeout)}))
 	if <-q.taken; q.passed {
-		_ = s.pass(context.Background(), nil, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"timeout"}}`, q.id)) // the session may end before
+		// the session may end before
+		_ = s.pass(context.Background(), nil,
+			fmt.Appendf(nil,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"timeout"}}`,
+				q.id))
 	}
 }

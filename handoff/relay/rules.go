@@ -42,7 +42,10 @@ func (s *Session) fromClient(ctx context.Context, m message) error {
 
 func unreadable(err error) failure {
 	if errors.Is(err, errNoMessage) {
-		return failure{Code: codeRequest, Message: "one JSON-RPC message is expected, with \"jsonrpc\": \"2.0\"; batches are not taken"}
+		return failure{
+			Code:    codeRequest,
+			Message: "one JSON-RPC message is expected, with \"jsonrpc\": \"2.0\"; batches are not taken",
+		}
 	}
 	return failure{Code: codeParse, Message: "the message can't be read: " + err.Error()}
 }
@@ -69,7 +72,8 @@ func (s *Session) ask(m message) (q *question, answer *message) {
 		name := toolOf(m.params)
 		q.tool = cut(name)
 		if s.opts.Tools != nil && !slices.Contains(s.opts.Tools, name) || name == "" {
-			return nil, new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", q.tool)}))
+			return nil,
+				new(refusal(m.id, failure{Code: codeParams, Message: fmt.Sprintf("there is no tool %q", q.tool)}))
 		}
 		if s.opts.Spend != nil {
 			if err := s.opts.Spend(); err != nil {
@@ -153,7 +157,8 @@ func (s *Session) granted(m message) message {
 	}
 	list, err := strictjson.Set(m.text, []string{"result", "tools"}, encode(tools))
 	if err != nil {
-		return refusal(m.id, failure{Code: codeServer, Message: "the server's tools aren't taken: the result is no object"})
+		return refusal(m.id,
+			failure{Code: codeServer, Message: "the server's tools aren't taken: the result is no object"})
 	}
 	m.text, m.result = list, field(list, "result")
 	return m

@@ -59,7 +59,8 @@ func New(opts Options, send func(text []byte) error) *Session {
 // newSession is New for who looks at messages: they are read once.
 func newSession(opts Options, send func(message) error) *Session {
 	s := &Session{
-		opts: opts, send: send, toServer: make(chan passed), hungUp: make(chan struct{}), quiet: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{}),
+		opts: opts, send: send, toServer: make(chan passed), hungUp: make(chan struct{}), quiet: make(chan struct{}),
+		begun: make(chan struct{}), done: make(chan struct{}),
 		answer: make(chan struct{}, 1), pending: map[string]*question{},
 	}
 	s.hangUp = sync.OnceFunc(func() { close(s.hungUp); go s.endAnswered() })
@@ -168,7 +169,8 @@ func (s *Session) answerAll(left map[string]*question, cause error) {
 	go func() {
 		defer close(answered)
 		for _, q := range left {
-			if s.toClient(refusal(q.id, failure{Code: codeServer, Message: "the session is over: " + reason(cause)})) != nil {
+			if s.toClient(refusal(q.id,
+				failure{Code: codeServer, Message: "the session is over: " + reason(cause)})) != nil {
 				return
 			}
 		}

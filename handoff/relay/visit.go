@@ -261,6 +261,8 @@ func (o *sender) end(cause error) error {
 	if o.events == nil {
 		return gone(cause)
 	}
-	_, _ = o.message(refusal([]byte(o.last), failure{Code: codeServer, Message: "the session is over: " + reason(cause)})) // the client has gone
+	// the client has gone
+	_, _ = o.message(refusal([]byte(o.last),
+		failure{Code: codeServer, Message: "the session is over: " + reason(cause)}))
 	return nil
 }

@@ -25,18 +25,23 @@ type exchange struct {
 func (e *exchange) serve(ctx context.Context, r *http.Request, clean string) {
 	key, err := e.h.key(e.service)
 	if err != nil {
-		e.refuse(refuse(http.StatusServiceUnavailable, RuleKey, fault.Unavailable, "the key of the upstream %s can't be used", e.service.name).
+		e.refuse(refuse(http.StatusServiceUnavailable, RuleKey, fault.Unavailable,
+			"the key of the upstream %s can't be used", e.service.name).
 			hint("whoever runs AOD sees why in its log").because(err))
 		return
 	}
 	request, silence := httpwire.WatchSilence(ctx, e.h.opts.FirstByte)
 	defer silence.Stop(nil)
 	_ = http.NewResponseController(e.w).EnableFullDuplex() // a writer without it is a test's
-	e.sent = &upload{body: httpwire.Unpaced(r), conn: http.NewResponseController(e.w), silence: silence, limits: e.h.opts}
+	e.sent = &upload{
+		body: httpwire.Unpaced(r), conn: http.NewResponseController(e.w), silence: silence,
+		limits: e.h.opts,
+	}
 	defer e.sent.close()
 	response, err := e.service.transport.RoundTrip(e.request(request, r, clean, string(key)))
 	if err != nil && e.h.life.Err() == nil && e.sent.brokeOff() {
-		e.refuse(refuse(http.StatusBadRequest, RuleRequest, fault.BadRequest, "the body of a request to the upstream %s broke off", e.service.name).hint("send all of it"))
+		e.refuse(refuse(http.StatusBadRequest, RuleRequest, fault.BadRequest,
+			"the body of a request to the upstream %s broke off", e.service.name).hint("send all of it"))
 		return
 	}
 	if err != nil {
@@ -51,7 +56,10 @@ func (e *exchange) serve(ctx context.Context, r *http.Request, clean string) {
 // request is what the service is asked.
 func (e *exchange) request(ctx context.Context, r *http.Request, clean, key string) *http.Request {
 	u := e.service.target(clean, r.URL.RawQuery)
-	out := (&http.Request{Method: r.Method, URL: u, Host: u.Host, Header: forwarded(r.Header, e.service.Header), ContentLength: r.ContentLength}).WithContext(ctx)
+	out := (&http.Request{
+		Method: r.Method, URL: u, Host: u.Host, Header: forwarded(r.Header, e.service.Header),
+		ContentLength: r.ContentLength,
+	}).WithContext(ctx)
 	if r.ContentLength != 0 {
 		out.Body = e.sent
 	}
@@ -68,11 +76,13 @@ func (e *exchange) request(ctx context.Context, r *http.Request, clean, key stri
 // hears where it leads if that is inside of the service.
 func (e *exchange) giveBack(response *http.Response, silence *httpwire.Silence, key secrets.Secret) {
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		e.refuse(refuse(http.StatusBadGateway, RuleUnreachable, fault.Unavailable, "the upstream %s wants to speak another protocol", e.service.name).hint("ask it for something else"))
+		e.refuse(refuse(http.StatusBadGateway, RuleUnreachable, fault.Unavailable,
+			"the upstream %s wants to speak another protocol", e.service.name).hint("ask it for something else"))
 		return
 	}
 	if key != "" && isEncoded(response.Header) {
-		e.refuse(refuse(http.StatusBadGateway, RuleEncoding, fault.Unsupported, "the upstream %s answers with a Content-Encoding, in which its key would not be found", e.service.name).
+		e.refuse(refuse(http.StatusBadGateway, RuleEncoding, fault.Unsupported,
+			"the upstream %s answers with a Content-Encoding, in which its key would not be found", e.service.name).
 			hint("it was asked for identity: whoever runs the service can switch its compression off"))
 		return
 	}
@@ -107,7 +117,8 @@ func (e *exchange) copy(from io.Reader) {
 		if err != nil {
 			if errors.Is(err, errQuotesKey) {
 				e.Rule = RuleKey
-				e.h.opts.Logger.Warn("answer of an upstream cut off: it holds the key", "run", e.h.session.Run, "upstream", e.service.name)
+				e.h.opts.Logger.Warn("answer of an upstream cut off: it holds the key", "run", e.h.session.Run,
+					"upstream", e.service.name)
 			}
 			panic(http.ErrAbortHandler)
 		}
@@ -124,7 +135,8 @@ func (e *exchange) refuse(r *Refusal) {
 	e.Status, e.Rule = r.Status, r.Rule
 	r.answer(e.w)
 	if r.Status >= http.StatusInternalServerError && r.Rule != RuleBusy {
-		e.h.opts.Logger.Warn("upstream failed", "run", e.h.session.Run, "upstream", e.service.name, "rule", r.Rule, "status", r.Status, "error", r.Fault.Err)
+		e.h.opts.Logger.Warn("upstream failed", "run", e.h.session.Run, "upstream", e.service.name, "rule", r.Rule,
+			"status", r.Status, "error", r.Fault.Err)
 	}
 }
 

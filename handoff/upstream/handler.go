@@ -68,7 +68,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := &exchange{Exchange: Exchange{Upstream: s.name, Started: time.Now()}, service: s, h: h, w: w}
 	defer e.tell()
 	if refusal == nil && !h.underWay.TryAcquire(1) {
-		refusal = refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable, "this run has %d requests to upstreams under way already", maxRequests).
+		refusal = refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable,
+			"this run has %d requests to upstreams under way already", maxRequests).
 			hint("wait for some of them to end")
 	}
 	if refusal != nil {
@@ -93,16 +94,20 @@ func (h *handler) admit(r *http.Request) (s *service, clean string, refusal *Ref
 	clean, ok := cleanPath(rest[len(name):])
 	switch {
 	case !ok:
-		refusal = refuse(http.StatusBadRequest, RulePath, fault.BadRequest, "the path of a request to the upstream %s isn't plain", name).
+		refusal = refuse(http.StatusBadRequest, RulePath, fault.BadRequest,
+			"the path of a request to the upstream %s isn't plain", name).
 			hint("leave out . and .., empty segments, backslashes and encoded slashes")
 	case !s.allows(clean):
-		refusal = refuse(http.StatusForbidden, RulePath, fault.Forbidden, "the upstream %s isn't open for this path", name).
+		refusal = refuse(http.StatusForbidden, RulePath, fault.Forbidden, "the upstream %s isn't open for this path",
+			name).
 			hint("it is for %s; the operator can add to upstreams.%s.paths", strings.Join(s.Paths, ", "), name)
 	case !slices.Contains(s.Methods, r.Method):
-		refusal = refuse(http.StatusForbidden, RuleMethod, fault.Forbidden, "the upstream %s isn't open for the method", name).
+		refusal = refuse(http.StatusForbidden, RuleMethod, fault.Forbidden, "the upstream %s isn't open for the method",
+			name).
 			hint("it takes %s; the operator can add to upstreams.%s.methods", strings.Join(s.Methods, ", "), name)
 	case r.Header.Get("Upgrade") != "":
-		refusal = refuse(http.StatusBadRequest, RuleRequest, fault.BadRequest, "connections to the upstream %s stay what they are: Upgrade isn't passed on", name).
+		refusal = refuse(http.StatusBadRequest, RuleRequest, fault.BadRequest,
+			"connections to the upstream %s stay what they are: Upgrade isn't passed on", name).
 			hint("use what the service offers without WebSockets, such as server-sent events")
 	}
 	return s, clean, refusal
@@ -118,7 +123,8 @@ func (h *handler) refuseName(name string) *Refusal {
 	if len(h.session.Names) > 0 {
 		have = "it names " + strings.Join(h.session.Names, ", ")
 	}
-	return refuse(http.StatusForbidden, RuleUpstream, fault.Forbidden, "the unit doesn't name this upstream in its agent.yaml").
+	return refuse(http.StatusForbidden, RuleUpstream, fault.Forbidden,
+		"the unit doesn't name this upstream in its agent.yaml").
 		hint("%s; add it to upstreams there, and ask at %s", have, path.Join(Path, "NAME", "…"))
 }
 
@@ -141,8 +147,10 @@ func (u *Upstreams) key(s *service) (secrets.Secret, error) {
 		return "", nil
 	}
 	key, err := u.opts.Key(s.Secret)
-	if err == nil && (len(key) > maxKey || strings.ContainsFunc(string(key), func(c rune) bool { return c < ' ' || c >= 0x7f })) {
-		err = fault.New(fault.Input, "the secret %q is no key: it is too long, or has characters that no header takes", s.Secret).
+	if err == nil &&
+		(len(key) > maxKey || strings.ContainsFunc(string(key), func(c rune) bool { return c < ' ' || c >= 0x7f })) {
+		err = fault.New(fault.Input, "the secret %q is no key: it is too long, or has characters that no header takes",
+			s.Secret).
 			WithHint("put the key, and nothing else, into its file")
 	}
 	return key, err

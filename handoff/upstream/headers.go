@@ -14,14 +14,16 @@ import (
 // which a request says something else than its line or whence it comes. All names are compared as
 // plain writes them.
 var staysBehind = []string{
-	"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "via",
+	"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer",
+	"transfer-encoding", "upgrade", "via",
 	"front-end-https", "x-host", "x-scheme", "x-uri", "x-url", "x-url-scheme",
 }
 
 // partsBehind are parts of the names of further ones: of those that hold credentials, and of the
 // many by which proxies say who asked them for what.
 var partsBehind = []string{
-	"auth", "cookie", "token", "secret", "credential", "password", "signature", "api-key", "apikey", "access-key", "subscription-key",
+	"auth", "cookie", "token", "secret", "credential", "password", "signature", "api-key", "apikey", "access-key",
+	"subscription-key",
 	"forwarded", "http-method", "original", "override", "proxy", "remote-", "rewrite", "x-envoy-",
 	"client-cert", "client-ip", "client-verify", "clientip", "connecting-ip", "originating-ip", "real-ip", "user-ip",
 }
@@ -72,7 +74,8 @@ func listed(h http.Header) []string {
 
 // withheld are the headers of an answer that no caller gets.
 var withheld = []string{
-	"Alt-Svc", "Connection", "Keep-Alive", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info", "Refresh", "Set-Cookie", "Set-Cookie2",
+	"Alt-Svc", "Connection", "Keep-Alive", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info", "Refresh",
+	"Set-Cookie", "Set-Cookie2",
 	"Strict-Transport-Security", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 

@@ -16,7 +16,8 @@ func cleanPath(escaped string) (clean string, ok bool) {
 	if err != nil || strings.Count(decoded, "/") != strings.Count(escaped, "/") {
 		return "", false
 	}
-	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) || holdsEncoded(decoded) {
+	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) ||
+		holdsEncoded(decoded) {
 		return "", false
 	}
 	if decoded == "" {

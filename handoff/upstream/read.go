@@ -87,12 +87,15 @@ func (r *reader) upstream(at string, v any) Upstream {
 	r.Object(at, v, strictyaml.Fields{
 		"url":        r.text(&u.URL, nil, "write https:// and a host, then the path that all lies below"),
 		"plain_http": r.Boolean(&u.PlainHTTP),
-		"secret":     r.text(&u.Secret, secrets.NameRule(), "write the name of a secret: a file of this name, of mode 600, where secrets are kept"),
-		"header":     r.text(&u.Header, headerRule(), "write Authorization, or one such as X-API-Key"),
-		"scheme":     r.text(&u.Scheme, schemeRule(), "write a word such as Bearer or Token"),
-		"methods":    r.list(&u.Methods, "write a list of "+strings.Join(allMethods, ", "), func(s string) bool { return slices.Contains(allMethods, s) }),
-		"paths":      r.list(&u.Paths, "write a list of plain paths that begin with a slash, such as [/v1/search]", isPlain),
-		"ca_file":    r.text(&u.CAFile, nil, "name a file with certificates in PEM"),
+		"secret": r.text(&u.Secret, secrets.NameRule(),
+			"write the name of a secret: a file of this name, of mode 600, where secrets are kept"),
+		"header": r.text(&u.Header, headerRule(), "write Authorization, or one such as X-API-Key"),
+		"scheme": r.text(&u.Scheme, schemeRule(), "write a word such as Bearer or Token"),
+		"methods": r.list(&u.Methods, "write a list of "+strings.Join(allMethods, ", "),
+			func(s string) bool { return slices.Contains(allMethods, s) }),
+		"paths": r.list(&u.Paths, "write a list of plain paths that begin with a slash, such as [/v1/search]",
+			isPlain),
+		"ca_file": r.text(&u.CAFile, nil, "name a file with certificates in PEM"),
 	})
 	r.check(at, &u)
 	return u
@@ -119,7 +122,8 @@ func (r *reader) check(at string, u *Upstream) {
 	}
 	u.Header = textproto.CanonicalMIMEHeaderKey(u.Header)
 	if slices.Contains(staysBehind, plain(u.Header)) || u.Header == "Cookie" {
-		r.Report(at+"/header", u.Header+" is a header that each request has for itself", "write Authorization, or one such as X-API-Key")
+		r.Report(at+"/header", u.Header+" is a header that each request has for itself",
+			"write Authorization, or one such as X-API-Key")
 	}
 	if u.CAFile != "" && !filepath.IsAbs(u.CAFile) {
 		u.CAFile = filepath.Join(r.dir, u.CAFile)
@@ -131,7 +135,8 @@ func (r *reader) checkAddress(at string, u Upstream) {
 	address, err := url.Parse(u.URL)
 	switch {
 	case u.URL == "":
-		r.Report(strings.TrimSuffix(at, "/url"), "it has no url", "write url: https:// and a host, then the path that all lies below")
+		r.Report(strings.TrimSuffix(at, "/url"), "it has no url",
+			"write url: https:// and a host, then the path that all lies below")
 		return
 	case err != nil || address.Hostname() == "" || address.Scheme != "https" && address.Scheme != "http":
 		r.Report(at, "it isn't an address", "write https:// and a host, then the path that all lies below")
@@ -144,7 +149,8 @@ func (r *reader) checkAddress(at string, u Upstream) {
 	case !plain:
 		r.Report(at, "its path isn't plain", "leave out . and .., empty segments, backslashes and encoded slashes")
 	case address.Scheme == "http" && !u.PlainHTTP && !httpwire.IsLoopback(address.Hostname()):
-		r.Report(at, "the key would go unencrypted to "+fault.Quote(address.Host), "write https://, or plain_http: true where the way there is safe")
+		r.Report(at, "the key would go unencrypted to "+fault.Quote(address.Host),
+			"write https://, or plain_http: true where the way there is safe")
 	case address.Scheme == "http" && u.CAFile != "":
 		r.Report(at, "with http there is no certificate for ca_file", "leave ca_file out, or write https://")
 	}

@@ -55,14 +55,18 @@ func (r *Refusal) answer(w http.ResponseWriter) {
 func (s *service) lost(run, request context.Context, err error) *Refusal {
 	switch {
 	case errors.Is(context.Cause(run), context.DeadlineExceeded):
-		return refuse(http.StatusGatewayTimeout, RuleDeadline, fault.Deadline, "the run's time was up before the upstream %s answered", s.name).
+		return refuse(http.StatusGatewayTimeout, RuleDeadline, fault.Deadline,
+			"the run's time was up before the upstream %s answered", s.name).
 			hint("raise limits.timeout, or ask for less").because(err)
 	case run.Err() != nil:
-		return refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable, "the run ends, and the request to the upstream %s with it", s.name).
+		return refuse(http.StatusServiceUnavailable, RuleBusy, fault.Unavailable,
+			"the run ends, and the request to the upstream %s with it", s.name).
 			hint("ask again, if the run goes on").because(err)
 	case errors.Is(context.Cause(request), httpwire.ErrSilent):
-		return refuse(http.StatusGatewayTimeout, RuleSilent, fault.Unavailable, "the upstream %s doesn't answer in time", s.name).hint("ask again later").because(err)
+		return refuse(http.StatusGatewayTimeout, RuleSilent, fault.Unavailable,
+			"the upstream %s doesn't answer in time", s.name).hint("ask again later").because(err)
 	}
-	return refuse(http.StatusBadGateway, RuleUnreachable, fault.Unavailable, "the upstream %s can't be reached", s.name).
+	return refuse(http.StatusBadGateway, RuleUnreachable, fault.Unavailable, "the upstream %s can't be reached",
+		s.name).
 		hint("ask again later; whoever runs AOD finds the cause in its log").because(err)
 }

@@ -109,7 +109,8 @@ func (u *Upstreams) CheckKeys(names []string) (findings []fault.Finding) {
 		}
 		if _, err := u.key(s); err != nil {
 			public := fault.Public(err)
-			findings = append(findings, fault.Finding{Message: "upstreams." + name + ": " + public.Msg, Hint: public.Hint})
+			findings = append(findings,
+				fault.Finding{Message: "upstreams." + name + ": " + public.Msg, Hint: public.Hint})
 		}
 	}
 	return findings
@@ -128,7 +129,8 @@ func (u *Upstreams) Close() {
 func newService(name string, of Upstream, connect time.Duration) (*service, error) {
 	base, err := url.Parse(of.URL)
 	if err != nil {
-		return nil, fault.New(fault.Input, "the address of the upstream %s can't be read", name).WithHint("see upstreams.%s.url", name)
+		return nil, fault.New(fault.Input, "the address of the upstream %s can't be read", name).
+			WithHint("see upstreams.%s.url", name)
 	}
 	s := &service{Upstream: of, name: name, base: base, transport: httpwire.NewTransport()}
 	dialer := net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}
@@ -140,7 +142,8 @@ func newService(name string, of Upstream, connect time.Duration) (*service, erro
 	}
 	pool, err := roots(of.CAFile)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "upstreams.%s.ca_file: there are no certificates to be had from %s", name, fault.Quote(of.CAFile)).
+		return nil, fault.Wrap(fault.Input, err, "upstreams.%s.ca_file: there are no certificates to be had from %s",
+			name, fault.Quote(of.CAFile)).
 			WithHint("name a file with certificates in PEM")
 	}
 	s.transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}

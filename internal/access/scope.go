@@ -27,7 +27,8 @@ func ParseScopes(texts []string) ([]Scope, error) {
 	for name := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 		scope := Scope(strings.TrimSpace(name))
 		if !slices.Contains(Scopes, scope) {
-			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).WithHint("the scopes are read, run, upload and admin")
+			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).
+				WithHint("the scopes are read, run, upload and admin")
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)

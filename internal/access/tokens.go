@@ -58,19 +58,23 @@ var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 func (t *Tokens) Add(name string, scopes []Scope) (token string, err error) {
 	if !nameRule().MatchString(name) {
 		return "", fault.New(fault.Input, "%s is no name of a token", fault.Quote(name)).
-			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter or a digit")
+			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
+				"or a digit")
 	}
 	if len(scopes) == 0 {
-		return "", fault.New(fault.Input, "a token without a scope would allow nothing").WithHint("add --scope read, run, upload or admin")
+		return "", fault.New(fault.Input, "a token without a scope would allow nothing").
+			WithHint("add --scope read, run, upload or admin")
 	}
 	token = prefix + rand.Text() + rand.Text()
 	made := Token{Name: name, Scopes: scopes, SHA256: digest(token), Created: time.Now().UTC().Truncate(time.Second)}
 	return token, t.change(func(all []Token) ([]Token, error) {
 		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }) {
-			return nil, fault.New(fault.Conflict, "there is a token %q", name).WithHint("choose another name, or `aod token rm %s` first", name)
+			return nil, fault.New(fault.Conflict, "there is a token %q", name).
+				WithHint("choose another name, or `aod token rm %s` first", name)
 		}
 		if len(all) >= maxTokens {
-			return nil, fault.New(fault.TooLarge, "there are %d tokens, which is the most", len(all)).WithHint("remove those that nobody uses")
+			return nil, fault.New(fault.TooLarge, "there are %d tokens, which is the most", len(all)).
+				WithHint("remove those that nobody uses")
 		}
 		return append(all, made), nil
 	})
@@ -81,7 +85,8 @@ func (t *Tokens) Remove(name string) error {
 	return t.change(func(all []Token) ([]Token, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Name == name })
 		if len(left) == len(all) {
-			return nil, fault.New(fault.NotFound, "there is no token %s", fault.Quote(name)).WithHint("`aod token ls` lists them")
+			return nil, fault.New(fault.NotFound, "there is no token %s", fault.Quote(name)).
+				WithHint("`aod token ls` lists them")
 		}
 		return left, nil
 	})
@@ -107,7 +112,8 @@ func (t *Tokens) Find(token string) (Grant, bool, error) {
 // refresh reads the file again if it may have changed.
 func (t *Tokens) refresh() error {
 	info, err := os.Lstat(t.path)
-	if err == nil && t.info != nil && os.SameFile(info, t.info) && info.ModTime().Equal(t.info.ModTime()) && info.Size() == t.info.Size() {
+	if err == nil && t.info != nil && os.SameFile(info, t.info) && info.ModTime().Equal(t.info.ModTime()) &&
+		info.Size() == t.info.Size() {
 		return nil
 	}
 	t.info, t.byDigest = nil, nil
@@ -168,7 +174,8 @@ func (t *Tokens) read() ([]Token, fs.FileInfo, error) {
 	}
 	defer file.Close()
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, nil, fault.New(fault.Unavailable, "others can read or change the tokens in %s", t.path).WithHint("chmod 600 %s", t.path)
+		return nil, nil, fault.New(fault.Unavailable, "others can read or change the tokens in %s", t.path).
+			WithHint("chmod 600 %s", t.path)
 	}
 	raw, err := safefs.ReadAtMost(file, maxFile)
 	var all document

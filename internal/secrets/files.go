@@ -29,11 +29,14 @@ func (s Files) Read(name string) (Secret, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.NotFound, "there is no secret %q", name).
-			WithHint("`aod secret set %s` keeps it: a file of mode 600 in the directory of the setting `secrets`; see --secret of aod run, too", name)
+			WithHint("`aod secret set %s` keeps it: a file of mode 600 in the directory of the setting `secrets`; "+
+				"see --secret of aod run, too", name)
 	case errors.As(err, &special):
-		return "", fault.New(fault.Input, "the secret %q is no regular file", name).WithHint("put the value itself into a file")
+		return "", fault.New(fault.Input, "the secret %q is no regular file", name).
+			WithHint("put the value itself into a file")
 	case err != nil:
-		return "", fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name).WithHint("make its file readable for the user that runs aod")
+		return "", fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name).
+			WithHint("make its file readable for the user that runs aod")
 	}
 	defer file.Close()
 	value, err := readSecret(name, file, info)
@@ -58,7 +61,8 @@ func (s Files) open(name string) (*os.File, fs.FileInfo, error) {
 
 func readSecret(name string, file io.Reader, info fs.FileInfo) ([]byte, error) {
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fault.New(fault.Forbidden, "others can read the secret %q: its file has the mode %04o", name, info.Mode().Perm()).
+		return nil, fault.New(fault.Forbidden, "others can read the secret %q: its file has the mode %04o", name,
+			info.Mode().Perm()).
 			WithHint("chmod 600 on its file, and if others had it meanwhile, make a new one")
 	}
 	return valueOf(name, file)
@@ -71,7 +75,8 @@ func valueOf(name string, from io.Reader) ([]byte, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name)
 	}
 	if len(raw) > maxSecret {
-		return nil, fault.New(fault.Input, "the secret %q has more than %d bytes", name, maxSecret).WithHint("is it the right file?")
+		return nil, fault.New(fault.Input, "the secret %q has more than %d bytes", name, maxSecret).
+			WithHint("is it the right file?")
 	}
 	raw = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
 	if len(raw) == 0 {

@@ -155,7 +155,8 @@ func asExecutable(perm fs.FileMode, mode string) fs.FileMode {
 }
 
 func notAnnounced(c api.Change) error {
-	return fault.New(fault.Internal, "the new content of %s isn't the one that was announced", fault.Quote(c.Path)).WithHint("nothing was written; try again")
+	return fault.New(fault.Internal, "the new content of %s isn't the one that was announced", fault.Quote(c.Path)).
+		WithHint("nothing was written; try again")
 }
 
 // check finds the files that aren't any more what the run got. With begun it finds those that are
@@ -185,11 +186,14 @@ func (a *applying) check(begun bool) error {
 	case len(found) == 0:
 		return a.checkRepositories()
 	case begun:
-		return fault.New(fault.Conflict, "%d of the files were changed since the apply was killed: the others are as they were left", len(found)).
+		return fault.New(fault.Conflict,
+			"%d of the files were changed since the apply was killed: the others are as they were left", len(found)).
 			WithFindings(found).WithHint("make them what they were, or remove %s to leave all as it is", stageName)
 	}
-	return fault.New(fault.Conflict, "%d of the %d changed files aren't any more what the run got: nothing was written", len(found), len(a.changes)).
-		WithFindings(found).WithHint("run the agent again on the files as they are, or take the patch: aod diff RUN --patch | git apply -3")
+	return fault.New(fault.Conflict, "%d of the %d changed files aren't any more what the run got: nothing was written",
+		len(found), len(a.changes)).
+		WithFindings(found).
+		WithHint("run the agent again on the files as they are, or take the patch: aod diff RUN --patch | git apply -3")
 }
 
 // conflict says what keeps a change from being written; "" if nothing does.

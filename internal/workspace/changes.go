@@ -58,7 +58,8 @@ func CheckChanges(found api.Changes) error {
 }
 
 func twiceInChanges(name string) error {
-	return fault.New(fault.Input, "the changes are refused: %s stands twice in them, or as a file and a directory", fault.Quote(name))
+	return fault.New(fault.Input, "the changes are refused: %s stands twice in them, or as a file and a directory",
+		fault.Quote(name))
 }
 
 // changeProblem says why a change is none; "" if it is one.
@@ -73,9 +74,11 @@ func changeProblem(c api.Change) string {
 		return "has an unknown mode"
 	case c.Op != api.OpAdd && c.Op != api.OpModify && c.Op != api.OpDelete:
 		return "has an unknown operation"
-	case c.ModeWas != "" && (c.Op != api.OpModify || c.ModeWas != modeFile && c.ModeWas != modeProgram && c.ModeWas != modeLink):
+	case c.ModeWas != "" &&
+		(c.Op != api.OpModify || c.ModeWas != modeFile && c.ModeWas != modeProgram && c.ModeWas != modeLink):
 		return "had an unknown mode"
-	case (c.Op != api.OpAdd) != sha256Hex().MatchString(c.Before), (c.Op != api.OpDelete) != sha256Hex().MatchString(c.After),
+	case (c.Op != api.OpAdd) != sha256Hex().MatchString(c.Before),
+		(c.Op != api.OpDelete) != sha256Hex().MatchString(c.After),
 		c.Op == api.OpAdd && c.Before != "", c.Op == api.OpDelete && c.After != "":
 		return "hasn't the hashes that it needs"
 	case c.Size < 0:

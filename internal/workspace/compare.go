@@ -162,7 +162,8 @@ func (c *comparison) changes() error {
 			if err := c.tally.addChange(0); err != nil {
 				return err
 			}
-			c.found.Changes = append(c.found.Changes, api.Change{Path: name, Op: api.OpDelete, Mode: was.Mode, Before: was.SHA256})
+			c.found.Changes = append(c.found.Changes,
+				api.Change{Path: name, Op: api.OpDelete, Mode: was.Mode, Before: was.SHA256})
 		}
 	}
 	slices.SortFunc(c.found.Changes, func(a, b api.Change) int { return cmp.Compare(a.Path, b.Path) })
@@ -257,9 +258,11 @@ func (t *tally) addChange(size int64) error {
 	t.bytes += size
 	switch {
 	case t.files > t.limits.Files:
-		return fault.New(fault.TooLarge, "the run changed more than %d files of its workspace", t.limits.Files).WithHint(keepOut)
+		return fault.New(fault.TooLarge, "the run changed more than %d files of its workspace", t.limits.Files).
+			WithHint(keepOut)
 	case t.bytes > t.limits.Bytes:
-		return fault.New(fault.TooLarge, "the files that the run changed in its workspace have more than %s", quantity.SizeText(t.limits.Bytes)).
+		return fault.New(fault.TooLarge, "the files that the run changed in its workspace have more than %s",
+			quantity.SizeText(t.limits.Bytes)).
 			WithHint(keepOut + "; raise limits.output if that is meant")
 	}
 	return nil

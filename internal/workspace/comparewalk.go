@@ -36,7 +36,8 @@ func (c *comparison) each(ctx context.Context, dir string, depth int) error {
 	defer done()
 	return safefs.EachEntry(in, ".", func(entry fs.DirEntry) error {
 		if c.walked++; c.walked > maxWalked {
-			return fault.New(fault.TooLarge, "the workspace holds more than %d files and directories", maxWalked).WithHint(keepOut)
+			return fault.New(fault.TooLarge, "the workspace holds more than %d files and directories", maxWalked).
+				WithHint(keepOut)
 		}
 		return c.visit(ctx, path.Join(dir, entry.Name()), entry, depth)
 	})

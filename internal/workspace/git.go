@@ -29,7 +29,8 @@ func inWorkTree(dir string) bool {
 // or fetched.
 var safeGit = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.hooksPath=/dev/null",
-	"-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c", "core.sshCommand=false", "--no-pager", "--literal-pathspecs",
+	"-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c", "core.sshCommand=false", "--no-pager",
+	"--literal-pathspecs",
 }
 
 // gitEnv is our environment without what tells git where to look or whom to start.
@@ -69,7 +70,8 @@ func gitFiles(ctx context.Context, dir string, limits Limits) ([]string, error) 
 func runGit(ctx context.Context, dir string, most int64, args ...string) ([]byte, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "%s is a work tree of git, and there is no git to ask which files it ignores", fault.Quote(dir)).
+		return nil, fault.Wrap(fault.Unavailable, err,
+			"%s is a work tree of git, and there is no git to ask which files it ignores", fault.Quote(dir)).
 			WithHint("install git, or copy the files that the agent may see to a directory of their own")
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -91,7 +93,8 @@ func runGit(ctx context.Context, dir string, most int64, args ...string) ([]byte
 		return raw, nil
 	}
 	if err = errors.Join(err, cmd.Wait()); err != nil {
-		return nil, fault.Wrap(fault.Input, err, "git can't read the work tree: %s", fault.Clip(fault.OneLine(said.String()), fault.MaxQuoted)).
+		return nil, fault.Wrap(fault.Input, err, "git can't read the work tree: %s",
+			fault.Clip(fault.OneLine(said.String()), fault.MaxQuoted)).
 			WithHint("does `git status` work there?")
 	}
 	return raw, nil

@@ -23,8 +23,9 @@ const (
 // The settings of a .git that comes along are one of these: remotes, filters and aliases stay
 // where they are.
 var gitConfigs = map[string]string{
-	"sha1":   "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
-	"sha256": "[core]\n\trepositoryformatversion = 1\n\tfilemode = true\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n",
+	"sha1": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
+	"sha256": "[core]\n\trepositoryformatversion = 1\n\tfilemode = true\n\tbare = false\n[extensions]\n" +
+		"\tobjectformat = sha256\n",
 }
 
 // addGit takes what a .git needs to be one, and returns its settings.
@@ -84,7 +85,8 @@ func isGitFile(name string) bool {
 	case ".git/objects/info/alternates", ".git/objects/info/http-alternates":
 		return false
 	}
-	return nameProblem(name) == "" && !inGit(strings.TrimPrefix(name, ".git/")) && !strings.HasPrefix(name, ".git/refs/remotes/") &&
+	return nameProblem(name) == "" && !inGit(strings.TrimPrefix(name, ".git/")) &&
+		!strings.HasPrefix(name, ".git/refs/remotes/") &&
 		(strings.HasPrefix(name, ".git/objects/") || strings.HasPrefix(name, ".git/refs/"))
 }
 

@@ -68,7 +68,8 @@ func openStage(root *os.Root) (*stage, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, fault.Wrap(fault.Conflict, err, "what a killed apply left in %s can't be read", stageName).WithHint("remove that directory")
+		return nil, fault.Wrap(fault.Conflict, err, "what a killed apply left in %s can't be read", stageName).
+			WithHint("remove that directory")
 	}
 	s.begun = &begun
 	return s, nil
@@ -94,7 +95,8 @@ func (s *stage) begin(j journal) error {
 	if err := safefs.SyncTree(s.dir, s.root.Name()); err != nil {
 		return notWritten(err)
 	}
-	return notWritten(safefs.Replace(filepath.Join(s.dir, journalName), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true, OneWriter: true}))
+	return notWritten(safefs.Replace(filepath.Join(s.dir, journalName), raw,
+		safefs.ReplaceOptions{Mode: 0o600, Synced: true, OneWriter: true}))
 }
 
 // end removes the directory: the journal first, as what is left without one is nothing.

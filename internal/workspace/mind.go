@@ -23,17 +23,27 @@ var risks = []struct {
 	path func() *regexp.Regexp
 	why  string
 }{
-	{lazyregexp.New(`^(\.github/(workflows|actions)/|\.gitea/|\.forgejo/|\.circleci/|\.buildkite/|\.woodpecker)|^(\.gitlab-ci\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|jenkinsfile)$`), "runs in CI"},
-	{lazyregexp.New(`(^|/)(\.husky|\.?git-?hooks|\.lefthook(-local)?)/|(^|/)(\.pre-commit-(config|hooks)\.ya?ml|\.overcommit\.yml|\.huskyrc.*|\.?simple-git-hooks\.\w+|\.?lefthook(-local)?\.(ya?ml|json|toml))$|` +
-		`(^|/)(pre-commit|pre-merge-commit|prepare-commit-msg|commit-msg|post-commit|pre-rebase|post-checkout|post-merge|post-rewrite|pre-push|pre-auto-gc|post-index-change|reference-transaction|fsmonitor-watchman|(pre|post)-applypatch|applypatch-msg)$`), "is a hook"},
+	{lazyregexp.New(`^(\.github/(workflows|actions)/|\.gitea/|\.forgejo/|\.circleci/|\.buildkite/|\.woodpecker)|` +
+		`^(\.gitlab-ci\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|` +
+		`jenkinsfile)$`), "runs in CI"},
+	{lazyregexp.New(`(^|/)(\.husky|\.?git-?hooks|\.lefthook(-local)?)/|(^|/)(\.pre-commit-(config|hooks)\.ya?ml|` +
+		`\.overcommit\.yml|\.huskyrc.*|\.?simple-git-hooks\.\w+|\.?lefthook(-local)?\.(ya?ml|json|toml))$|` +
+		`(^|/)(pre-commit|pre-merge-commit|prepare-commit-msg|commit-msg|post-commit|pre-rebase|post-checkout|` +
+		`post-merge|post-rewrite|pre-push|pre-auto-gc|post-index-change|reference-transaction|fsmonitor-watchman|` +
+		`(pre|post)-applypatch|applypatch-msg)$`), "is a hook"},
 	{lazyregexp.New(`(^|/)(\.gitattributes|\.gitmodules|\.gitconfig)$`), "has tools start programs"},
 	// What a shell follows where one changes to the directory.
-	{lazyregexp.New(`(^|/)(\.envrc|\.autoenv(\.zsh)?|\.tool-versions|\.?(mise|rtx)(\.[\w.-]+)?\.toml)$|(^|/)(\.direnv|\.?mise|\.config/mise)/`), "has tools start programs"},
+	{lazyregexp.New(`(^|/)(\.envrc|\.autoenv(\.zsh)?|\.tool-versions|\.?(mise|rtx)(\.[\w.-]+)?\.toml)$|` +
+		`(^|/)(\.direnv|\.?mise|\.config/mise)/`), "has tools start programs"},
 	// What an editor, or an agent of programming, follows where one opens the directory.
-	{lazyregexp.New(`(^|/)(\.devcontainer|\.idea|\.run|\.fleet|\.zed|\.claude|\.codex|\.cursor|\.gemini)/|(^|/)\.vscode/(tasks|launch|settings|mcp)\.json$|` +
-		`(^|/)(\.devcontainer\.json|.*\.code-workspace|.*\.sublime-project|\.dir-locals(-2)?\.el|\.exrc|\.n?vimrc|\.nvim\.lua|\.lvimrc|\.mcp\.json)$`), "has tools start programs"},
+	{lazyregexp.New(`(^|/)(\.devcontainer|\.idea|\.run|\.fleet|\.zed|\.claude|\.codex|\.cursor|\.gemini)/|` +
+		`(^|/)\.vscode/(tasks|launch|settings|mcp)\.json$|` +
+		`(^|/)(\.devcontainer\.json|.*\.code-workspace|.*\.sublime-project|\.dir-locals(-2)?\.el|\.exrc|\.n?vimrc|` +
+		`\.nvim\.lua|\.lvimrc|\.mcp\.json)$`), "has tools start programs"},
 	// What a builder or a package manager follows, which editors start by themselves.
-	{lazyregexp.New(`(^|/)(\.cargo/config(\.toml)?|build\.rs|\.npmrc|\.yarnrc(\.ya?ml)?|\.pnpmfile\.c?js|bunfig\.toml|\.bazelrc|\.gdbinit|\.lldbinit)$|(^|/)(\.yarn/(releases|plugins)|gradle/wrapper|\.mvn)/`), "has tools start programs"},
+	{lazyregexp.New(`(^|/)(\.cargo/config(\.toml)?|build\.rs|\.npmrc|\.yarnrc(\.ya?ml)?|\.pnpmfile\.c?js|` +
+		`bunfig\.toml|\.bazelrc|\.gdbinit|\.lldbinit)$|(^|/)(\.yarn/(releases|plugins)|gradle/wrapper|` +
+		`\.mvn)/`), "has tools start programs"},
 }
 
 // mind says why a person should look at a change first, the worst first.
@@ -75,7 +85,8 @@ func (c *comparison) hasNewKey(change api.Change) bool {
 // hasOtherScripts reports whether a file that describes a package names other programs than before.
 // Where that can't be told, it does.
 func (c *comparison) hasOtherScripts(change api.Change) bool {
-	if base := path.Base(plain(change.Path)); base != "package.json" && base != "composer.json" || change.Mode == modeLink {
+	if base := path.Base(plain(change.Path)); base != "package.json" && base != "composer.json" ||
+		change.Mode == modeLink {
 		return false
 	}
 	now, known := scripts(c.kept.Name(), change.Path)

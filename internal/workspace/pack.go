@@ -67,7 +67,8 @@ func (p *packer) add(name string) error {
 		return changed(name)
 	}
 	err = p.tar.WriteHeader(&tar.Header{
-		Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: int64(permOf(gitMode(info.Mode()))), ModTime: time.Unix(0, 0),
+		Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: int64(permOf(gitMode(info.Mode()))),
+		ModTime: time.Unix(0, 0),
 	})
 	if err != nil {
 		return err
@@ -94,11 +95,17 @@ func (p *packer) link(name string) error {
 	if err != nil || linkProblem(name, target) != "" {
 		return changed(name)
 	}
-	return p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777, ModTime: time.Unix(0, 0)})
+	return p.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777,
+		ModTime: time.Unix(0, 0),
+	})
 }
 
 func (p *packer) content(name string, raw []byte) error {
-	err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(raw)), Mode: 0o644, ModTime: time.Unix(0, 0)})
+	err := p.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Size: int64(len(raw)), Mode: 0o644,
+		ModTime: time.Unix(0, 0),
+	})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@ import (
 )
 
 // escapes are the characters that git writes with a letter in quoted names.
-var escapes = map[byte]byte{'\a': 'a', '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r', '"': '"', '\\': '\\'}
+var escapes = map[byte]byte{
+	'\a': 'a', '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r', '"': '"',
+	'\\': '\\',
+}
 
 // quoteName returns a name as git writes it in a patch: in quotes if a character in it needs
 // that.

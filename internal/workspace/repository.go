@@ -79,14 +79,17 @@ func (a *applying) checkRepositories() error {
 	var findings []fault.Finding
 	for _, c := range a.changes {
 		if dir := found.around(c.Path); dir != "" && c.Op != api.OpDelete {
-			findings = append(findings, fault.Finding{File: c.Path, Message: "is in " + fault.Quote(dir) + ", which would be a repository"})
+			findings = append(findings,
+				fault.Finding{File: c.Path, Message: "is in " + fault.Quote(dir) + ", which would be a repository"})
 		}
 	}
 	if len(findings) == 0 {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "the changes make a repository, or change one: nothing was written").WithFindings(findings).
-		WithHint("git and the like start programs that a repository names; is it a fixture that you have read? Then say so: --with-repositories")
+	return fault.New(fault.Forbidden, "the changes make a repository, or change one: nothing was written").
+		WithFindings(findings).
+		WithHint("git and the like start programs that a repository names; is it a fixture that you have read? Then " +
+			"say so: --with-repositories")
 }
 
 // repositories looks at what the changes make, and at what is there in the directories above.

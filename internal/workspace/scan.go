@@ -80,14 +80,16 @@ func checkedDir(dir string) (string, error) {
 		return "", unreadable(dir, err)
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() { //nolint:gosec // the user's own directory
-		return "", fault.Wrap(fault.Input, err, "%s is no directory", fault.Quote(dir)).WithHint("name the project's directory")
+		return "", fault.Wrap(fault.Input, err, "%s is no directory", fault.Quote(dir)).
+			WithHint("name the project's directory")
 	}
 	home, _ := os.UserHomeDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
 	if abs == "/" || home != "" && within(home, abs) {
-		return "", fault.New(fault.Input, "%s can't be a project: it is the root, or holds your home directory", fault.Quote(dir)).
+		return "", fault.New(fault.Input, "%s can't be a project: it is the root, or holds your home directory",
+			fault.Quote(dir)).
 			WithHint("name the directory of one project")
 	}
 	return abs, nil
@@ -107,7 +109,8 @@ func unreadable(dir string, err error) error {
 func readIgnore(root *os.Root, more []string) (safefs.Patterns, error) {
 	raw, err := safefs.ReadRegular(root, IgnoreFile, maxIgnoreBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return safefs.Patterns{}, fault.Wrap(fault.Input, err, "%s can't be read", IgnoreFile).WithHint("make it a small file of patterns")
+		return safefs.Patterns{}, fault.Wrap(fault.Input, err, "%s can't be read", IgnoreFile).
+			WithHint("make it a small file of patterns")
 	}
 	patterns, err := safefs.ParsePatterns([]byte(string(raw) + "\n" + strings.Join(more, "\n")))
 	if err != nil {

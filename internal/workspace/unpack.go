@@ -76,7 +76,8 @@ func (u *unpacker) all() error {
 			return u.badTar(err)
 		}
 		if u.seen++; u.seen > 4*u.tally.limits.Files {
-			return fault.New(fault.TooLarge, "the tar of the project has more than %d entries", 4*u.tally.limits.Files).WithHint(leaveOut)
+			return fault.New(fault.TooLarge, "the tar of the project has more than %d entries", 4*u.tally.limits.Files).
+				WithHint(leaveOut)
 		}
 		if err := u.entry(header); err != nil {
 			return err
@@ -92,7 +93,8 @@ func (u *unpacker) badTar(err error) error {
 	if own := (*fault.Error)(nil); errors.As(err, &own) {
 		return err
 	}
-	return fault.Wrap(fault.Input, err, "the project isn't a tar archive that can be read").WithHint("is it whole, and not compressed?")
+	return fault.Wrap(fault.Input, err, "the project isn't a tar archive that can be read").
+		WithHint("is it whole, and not compressed?")
 }
 
 func (u *unpacker) entry(h *tar.Header) error {
@@ -163,7 +165,8 @@ func (u *unpacker) checkConfig(e Entry) error {
 			return nil
 		}
 	}
-	return refused(gitConfig, "has settings that don't come along").WithHint("send the work tree without .git, or have aod pack it")
+	return refused(gitConfig, "has settings that don't come along").
+		WithHint("send the work tree without .git, or have aod pack it")
 }
 
 func (u *unpacker) link(name, target string) error {
@@ -182,7 +185,8 @@ func (u *unpacker) makeLinks() error {
 		if err := makeLink(u.root, name, target); err != nil {
 			return clashOr(name, err)
 		}
-		u.found.Entries = append(u.found.Entries, Entry{Path: name, Mode: modeLink, Size: int64(len(target)), SHA256: digestOf(target)})
+		u.found.Entries = append(u.found.Entries,
+			Entry{Path: name, Mode: modeLink, Size: int64(len(target)), SHA256: digestOf(target)})
 	}
 	return nil
 }
@@ -230,7 +234,8 @@ func clashOr(name string, err error) error {
 }
 
 func twiceIn(name string) error {
-	return refused(name, "stands twice in the project, or once as a directory").WithHint("give each file a name of its own")
+	return refused(name, "stands twice in the project, or once as a directory").
+		WithHint("give each file a name of its own")
 }
 
 func notStored(err error) error {

@@ -137,13 +137,19 @@ func (a *archiver) entry(name string, entry fs.DirEntry) error {
 		if err != nil {
 			return err
 		}
-		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(info.Mode().Perm()), Uid: a.uid, Gid: a.gid})
+		return a.tar.WriteHeader(&tar.Header{
+			Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(info.Mode().Perm()),
+			Uid: a.uid, Gid: a.gid,
+		})
 	case fs.ModeSymlink:
 		target, err := a.root.Readlink(name)
 		if err != nil {
 			return err
 		}
-		return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Uid: a.uid, Gid: a.gid})
+		return a.tar.WriteHeader(&tar.Header{
+			Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Uid: a.uid,
+			Gid: a.gid,
+		})
 	}
 	return nil // nothing else is kept of a run or a unit
 }

@@ -146,7 +146,8 @@ func (u *unarchiver) head() error {
 		return notBackup(err)
 	}
 	if head.Format > backupFormat {
-		return fault.New(fault.Unsupported, "the backup is of a newer AOD, %s", fault.Quote(head.Version)).WithHint("restore it with that one")
+		return fault.New(fault.Unsupported, "the backup is of a newer AOD, %s", fault.Quote(head.Version)).
+			WithHint("restore it with that one")
 	}
 	sum := sha256.Sum256(raw)
 	u.count(int64(len(raw)))
@@ -192,7 +193,8 @@ func (u *unarchiver) directory(h *tar.Header, name string) error {
 
 func (u *unarchiver) file(h *tar.Header, name string) error {
 	if h.Size > u.left {
-		return fault.New(fault.Unavailable, "the disk has no room for the backup: %s holds %d MiB", fault.Quote(name), h.Size>>20).
+		return fault.New(fault.Unavailable, "the disk has no room for the backup: %s holds %d MiB", fault.Quote(name),
+			h.Size>>20).
 			WithHint("make room, or restore to another disk with --data DIR")
 	}
 	u.left -= h.Size
@@ -200,7 +202,8 @@ func (u *unarchiver) file(h *tar.Header, name string) error {
 		return err
 	}
 	hash := sha256.New()
-	n, err := safefs.Copy(u.root, name, io.TeeReader(u.tar, hash), fs.FileMode(h.Mode)&0o755|0o600) //nolint:gosec // nine bits of it
+	n, err := safefs.Copy(u.root, name, io.TeeReader(u.tar, hash),
+		fs.FileMode(h.Mode)&0o755|0o600) //nolint:gosec // nine bits of it
 	if err == nil && n != h.Size {
 		err = notBackup(nil)
 	}
@@ -282,7 +285,8 @@ func sameLines(want, got io.Reader) error {
 		_, name, _ := strings.Cut(g, "  ")
 		switch {
 		case w != g:
-			return fault.New(fault.Input, "the backup is damaged: %s isn't what was backed up", fault.Quote(strings.TrimSpace(name))).
+			return fault.New(fault.Input, "the backup is damaged: %s isn't what was backed up",
+				fault.Quote(strings.TrimSpace(name))).
 				WithHint("use another backup")
 		case errors.Is(werr, io.EOF) && errors.Is(gerr, io.EOF):
 			return nil

@@ -72,7 +72,8 @@ func Write(ctx context.Context, home, file, version string) (report Report, err 
 	if report, err = writeBackup(ctx, home, w.dir, version); err != nil {
 		return report, writeFault(err)
 	}
-	return report, writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), file), safefs.Sync(filepath.Dir(file))))
+	return report, writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), file),
+		safefs.Sync(filepath.Dir(file))))
 }
 
 const archiveName = "archive"
@@ -150,7 +151,10 @@ func (a *archiver) addRuns(ctx context.Context, s *store.Store) error {
 func (a *archiver) addRun(ctx context.Context, row store.Run) error {
 	a.report.Runs++
 	dir := "runs/" + row.ID
-	names := []string{layout.Input, layout.State, layout.Base, layout.Manifest, layout.Artifacts, layout.Log, layout.Transcript}
+	names := []string{
+		layout.Input, layout.State, layout.Base, layout.Manifest, layout.Artifacts, layout.Log,
+		layout.Transcript,
+	}
 	if row.Finished || hasOutcome(row) {
 		names = append(names, layout.Output, layout.Changes)
 	}
@@ -191,11 +195,13 @@ func (a *archiver) addUnits(ctx context.Context) error {
 func openWorkplace(file string) (*workplace, error) {
 	dir := filepath.Join(filepath.Dir(file), safefs.TempPrefix+filepath.Base(file))
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fault.Wrap(fault.Input, err, "nothing can be written beside %q", file).WithHint("does its directory exist?")
+		return nil, fault.Wrap(fault.Input, err, "nothing can be written beside %q", file).
+			WithHint("does its directory exist?")
 	}
 	lock, err := safefs.Lock(filepath.Join(dir, layout.Lock))
 	if errors.Is(err, safefs.ErrLocked) {
-		return nil, fault.Wrap(fault.Conflict, err, "another process prepares %q", file).WithHint("wait for its end, or use another name")
+		return nil, fault.Wrap(fault.Conflict, err, "another process prepares %q", file).
+			WithHint("wait for its end, or use another name")
 	}
 	if err != nil {
 		return nil, run.StorageFault(err)

@@ -46,7 +46,8 @@ func (h *History) fill(temp string, past Past, runDir string) error {
 		if err := moveIfThere(filepath.Join(runDir, "input"), filepath.Join(temp, "input")); err != nil {
 			return err
 		}
-		kept, err := copyOutputs(past.Record.Files, filepath.Join(temp, "output"), filepath.Join(h.dir, past.Record.ID, "output"))
+		kept, err := copyOutputs(past.Record.Files, filepath.Join(temp, "output"),
+			filepath.Join(h.dir, past.Record.ID, "output"))
 		if err != nil {
 			return err
 		}

@@ -118,7 +118,8 @@ func (h *History) Get(id string) (Past, error) {
 		err = json.Unmarshal(raw, &past)
 	}
 	if err != nil {
-		return past, fault.Wrap(fault.Internal, err, "the kept run %s can't be read", id).WithHint("remove %s", h.Dir(id))
+		return past, fault.Wrap(fault.Internal, err, "the kept run %s can't be read", id).
+			WithHint("remove %s", h.Dir(id))
 	}
 	return past, nil
 }
@@ -210,7 +211,8 @@ func (h *History) removeAbandoned() error {
 	var failed error
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !strings.HasPrefix(entry.Name(), safefs.TempPrefix) || time.Since(info.ModTime()) < abandonedAge {
+		if err != nil || !strings.HasPrefix(entry.Name(), safefs.TempPrefix) ||
+			time.Since(info.ModTime()) < abandonedAge {
 			continue
 		}
 		failed = errors.Join(failed, safefs.RemoveTree(filepath.Join(h.dir, entry.Name())))

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -72,7 +73,7 @@ const public access.Scope = ""
 // table lists every route except those of the mounts. A GET that is no stream also answers
 // HEAD.
 func (a *API) table() []route {
-	return append(a.schedules(), []route{
+	return slices.Concat(a.schedules(), a.sessions(), []route{
 		{http.MethodPost, "/v1/runs", access.Run, a.submit, slow},
 		{http.MethodGet, "/v1/runs", access.Read, a.listRuns, 0},
 		{http.MethodGet, "/v1/runs/:id", access.Read, one(runID, a.getRun), 0},
@@ -98,15 +99,6 @@ func (a *API) table() []route {
 		{http.MethodPost, "/v1/runs/:id/cancel", access.Run, about(runID, a.cancelRun), 0},
 		{http.MethodPost, "/v1/runs/:id/rerun", access.Run, about(runID, a.rerun), slow},
 
-		{http.MethodPost, "/v1/sessions", access.Run, a.createSession, slow},
-		{http.MethodGet, "/v1/sessions", access.Read, a.listSessions, 0},
-		{http.MethodGet, "/v1/sessions/:id", access.Read, one(sessionID, a.svc.Session), 0},
-		{http.MethodDelete, "/v1/sessions/:id", access.Run, one(sessionID, a.closeSession), 0},
-		{http.MethodPost, "/v1/sessions/:id/messages", access.Run, about(sessionID, a.sendMessage), slow},
-		{http.MethodGet, "/v1/sessions/:id/changes", access.Read, about(a.lastChange("changes"), a.changes), slow},
-		{http.MethodGet, "/v1/sessions/:id/changes.patch", access.Read, about(a.lastChange("changes.patch"), a.patch), slow},
-		{http.MethodGet, "/v1/sessions/:id/changes/files/*", access.Read, getFile(a.svc.SessionChange), slow},
-
 		{http.MethodGet, "/v1/questions", access.Read, a.listQuestions, 0},
 		{http.MethodPost, "/v1/questions/:id", access.Run, a.answerQuestion, 0},
 
@@ -116,7 +108,10 @@ func (a *API) table() []route {
 		{http.MethodPost, "/v1/units/:name/enable", access.Admin, one(knownName, a.svc.EnableUnit), 0},
 		{http.MethodPut, "/v1/units/:name", access.Upload, a.putUnit, slow},
 		{http.MethodDelete, "/v1/units/:name", access.Upload, about(knownName, a.removeUnit), 0},
-		{http.MethodGet, "/v1/units/:name/versions", access.Read, one(knownName, under("versions", a.svc.UnitVersions)), 0},
+		{
+			http.MethodGet, "/v1/units/:name/versions", access.Read, one(knownName, under("versions", a.svc.UnitVersions)),
+			0,
+		},
 		{http.MethodPost, "/v1/units/:name/rollback", access.Upload, about(knownName, a.rollbackUnit), slow},
 		{http.MethodGet, "/v1/units/:name/schema", access.Read, verbatim(a.svc.Schema), 0},
 		{http.MethodGet, "/v1/units/:name/card", access.Read, verbatim(a.svc.Card), slow},
@@ -137,7 +132,24 @@ func (a *API) table() []route {
 		{http.MethodGet, "/readyz", public, a.ready, open},
 		{http.MethodGet, "/metrics", access.Read, a.metrics(), slow},
 		{http.MethodGet, "/openapi.json", public, a.openAPI, open},
-	}...)
+	})
+}
+
+// sessions lists the routes of sessions.
+func (a *API) sessions() []route {
+	return []route{
+		{http.MethodPost, "/v1/sessions", access.Run, a.createSession, slow},
+		{http.MethodGet, "/v1/sessions", access.Read, a.listSessions, 0},
+		{http.MethodGet, "/v1/sessions/:id", access.Read, one(sessionID, a.svc.Session), 0},
+		{http.MethodDelete, "/v1/sessions/:id", access.Run, one(sessionID, a.closeSession), 0},
+		{http.MethodPost, "/v1/sessions/:id/messages", access.Run, about(sessionID, a.sendMessage), slow},
+		{http.MethodGet, "/v1/sessions/:id/changes", access.Read, about(a.lastChange("changes"), a.changes), slow},
+		{
+			http.MethodGet, "/v1/sessions/:id/changes.patch", access.Read, about(a.lastChange("changes.patch"), a.patch),
+			slow,
+		},
+		{http.MethodGet, "/v1/sessions/:id/changes/files/*", access.Read, getFile(a.svc.SessionChange), slow},
+	}
 }
 
 // schedules lists the routes of schedules.

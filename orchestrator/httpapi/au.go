@@ -38,7 +38,8 @@ func (a *API) runAU(c echo.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{ // Submit owns the spool from here
+	// Submit owns the spool from here
+	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
 		Unit: name, Input: asked.input, Files: stdin, Timeout: asked.timeout,
 		Key: asked.key, TraceParent: httpwire.TraceParent(c.Request()),
 	})

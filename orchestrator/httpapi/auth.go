@@ -108,7 +108,8 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 		}
 	}
 	return access.Grant{}, fault.New(fault.Unauthorized, "the token is not this server's, or was revoked").
-		WithHint("`aod serve` keeps its token in the file server/token of its data directory; `aod token add` makes others")
+		WithHint("`aod serve` keeps its token in the file server/token of its data directory; `aod token add` " +
+			"makes others")
 }
 
 // allowed is grantOf for a token that has to have a scope.
@@ -128,7 +129,8 @@ func (a *API) Authorize(ctx context.Context, token string) (context.Context, err
 		return a.counting(httpwire.WithStreams(ctx, a.streams, ""), ""), nil
 	}
 	if token == "" {
-		return ctx, fault.New(fault.Unauthorized, "the call bears no token").WithHint("send the metadata authorization: Bearer TOKEN")
+		return ctx, fault.New(fault.Unauthorized, "the call bears no token").
+			WithHint("send the metadata authorization: Bearer TOKEN")
 	}
 	grant, err := a.auth.allowed(token, access.Run)
 	if err != nil {

@@ -38,7 +38,8 @@ func (a *API) listQuestions(c echo.Context) error {
 func (a *API) answerQuestion(c echo.Context) error {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) { // they have the same form
-		return fault.New(fault.NotFound, "there is no question of this id").WithHint("GET /v1/questions lists the open ones")
+		return fault.New(fault.NotFound, "there is no question of this id").
+			WithHint("GET /v1/questions lists the open ones")
 	}
 	var answer api.Answer
 	err := readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, member{"action", &answer.Action},

@@ -66,14 +66,18 @@ func (a *API) parseForm(c echo.Context, f *form) error {
 func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission, error) {
 	f := &form{works: true, takes: map[string]int64{
 		"unit": maxTextBytes, "session": maxTextBytes, "message": a.opts.PayloadBytes, "input": a.opts.PayloadBytes,
-		"timeout": maxTextBytes, "metadata": maxMetadataBytes, "env": maxMetadataBytes, "dir": maxDirBytes, "unattended": maxTextBytes,
-		"context": maxTextBytes,
+		"timeout": maxTextBytes, "metadata": maxMetadataBytes, "env": maxMetadataBytes, "dir": maxDirBytes,
+		"unattended": maxTextBytes,
+		"context":    maxTextBytes,
 	}}
 	if err := a.parseForm(c, f); err != nil {
 		return orchestrator.Submission{}, err
 	}
 	var err error
-	sub := orchestrator.Submission{Unit: string(f.texts["unit"]), Session: cmp.Or(session, string(f.texts["session"])), Input: f.texts["input"], Files: f.spool, Context: string(f.texts["context"])}
+	sub := orchestrator.Submission{
+		Unit: string(f.texts["unit"]), Session: cmp.Or(session, string(f.texts["session"])),
+		Input: f.texts["input"], Files: f.spool, Context: string(f.texts["context"]),
+	}
 	if text, given := f.texts["message"]; given {
 		message := string(text)
 		sub, err = withMessage(sub, &message)
@@ -101,7 +105,8 @@ func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission,
 func (f *form) noFiles() error {
 	for _, file := range f.spool.Files() {
 		if file.Field != "workspace" {
-			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here", fault.Quote(file.Field)).
+			return fault.New(fault.BadRequest, "the form has the part %s, which means nothing here",
+				fault.Quote(file.Field)).
 				WithHint("the only file is workspace, a tar")
 		}
 	}
@@ -182,7 +187,8 @@ func (f *form) labels(name string) (map[string]string, error) {
 func (f *form) object(name string, limit int64) (httpwire.Fields, error) {
 	raw, given := f.texts[name]
 	if !given {
-		return nil, fault.New(fault.BadRequest, "the form has no part %q", name).WithHint("it is a JSON object, beside the files")
+		return nil, fault.New(fault.BadRequest, "the form has no part %q", name).
+			WithHint("it is a JSON object, beside the files")
 	}
 	fields, err := decodeFields(raw, limit)
 	return fields, httpwire.AsKind(fault.BadRequest, err)
@@ -191,7 +197,8 @@ func (f *form) object(name string, limit int64) (httpwire.Fields, error) {
 // checkField refuses a text that can't be a field of an input. The unit's contract decides
 // whether there is such a field.
 func checkField(name string) error {
-	if name == "" || len(name) > maxFieldBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+	if name == "" || len(name) > maxFieldBytes || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, unicode.IsControl) {
 		return fault.New(fault.BadRequest, "a part of the form has no valid name").
 			WithHint("name it after the field of the input that it is for, in at most %d bytes", maxFieldBytes)
 	}

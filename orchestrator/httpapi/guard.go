@@ -75,7 +75,8 @@ func withoutPort(host string) string {
 func allowOrigin(header http.Header, origin string) {
 	header.Set(echo.HeaderAccessControlAllowOrigin, origin)
 	header.Add(echo.HeaderVary, echo.HeaderOrigin)
-	header.Set(echo.HeaderAccessControlExposeHeaders, "Location, Idempotent-Replayed, AOD-Run, ETag, Retry-After, Content-Disposition, Mcp-Session-Id")
+	header.Set(echo.HeaderAccessControlExposeHeaders,
+		"Location, Idempotent-Replayed, AOD-Run, ETag, Retry-After, Content-Disposition, Mcp-Session-Id")
 }
 
 func isPreflight(r *http.Request) bool {
@@ -86,7 +87,9 @@ func isPreflight(r *http.Request) bool {
 func preflight(c echo.Context) error {
 	header := c.Response().Header()
 	header.Set(echo.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT, DELETE")
-	header.Set(echo.HeaderAccessControlAllowHeaders, "AOD-On-Disconnect, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, Range, Traceparent")
+	header.Set(echo.HeaderAccessControlAllowHeaders,
+		"AOD-On-Disconnect, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Mcp-Method, "+
+			"Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, Range, Traceparent")
 	header.Set(echo.HeaderAccessControlMaxAge, "600")
 	return c.NoContent(http.StatusNoContent)
 }

@@ -88,7 +88,8 @@ func openUnder(roots []string, f hostFile) (*os.File, error) {
 
 func forbidden(f hostFile, err error) error {
 	return fault.Wrap(fault.Forbidden, err, "the file for %q may not be taken from this host", f.label).
-		WithHint("it must be a regular file in one of the directories of the setting `file_roots`, with no link on the way out of it")
+		WithHint("it must be a regular file in one of the directories of the setting `file_roots`, with no link on " +
+			"the way out of it")
 }
 
 func openIn(root, rel string) (*os.File, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
-// Mount adds another protocol to the API, for which a token needs the scope run. Its requests pass the API's rules for hosts,
-// origins and tokens, its log, and its bounds on slow clients; panics become problems.
+// Mount adds another protocol to the API, for which a token needs the scope run. Its requests pass the API's rules for
+// hosts, origins and tokens, its log, and its bounds on slow clients; panics become problems.
 type Mount struct {
 	// Patterns are the addresses of the protocol as http.ServeMux writes them: METHOD /path
 	// with {name} for a segment, or /path/ for all methods and everything below.

@@ -31,7 +31,9 @@ func one[T any](name find, get func(ctx context.Context, name string) (T, error)
 }
 
 // under has what get returns stand under a key.
-func under[T any](key string, get func(context.Context, string) (T, error)) func(context.Context, string) (map[string]T, error) {
+func under[T any](
+	key string, get func(context.Context, string) (T, error),
+) func(context.Context, string) (map[string]T, error) {
 	return func(ctx context.Context, name string) (map[string]T, error) {
 		v, err := get(ctx, name)
 		return map[string]T{key: v}, err
@@ -56,7 +58,9 @@ const (
 )
 
 // pages is the handler of a list of one thing's, which is read page by page.
-func pages[T any](name find, after string, get func(ctx context.Context, name string, after int64, limit int) (T, error)) echo.HandlerFunc {
+func pages[T any](
+	name find, after string, get func(ctx context.Context, name string, after int64, limit int) (T, error),
+) echo.HandlerFunc {
 	return about(name, func(c echo.Context, id string) error {
 		q := queryOf(c, "after", "limit")
 		from, limit := q.integer("after", 0, math.MaxInt64, after), q.limit()

@@ -68,7 +68,8 @@ func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 			WithHint("older_than is a duration such as 24h, max_bytes a number of bytes")
 	}
 	if opts.Images && (age != "" || opts.MaxBytes > 0) {
-		return opts, fault.New(fault.BadRequest, "images are pruned without older_than and max_bytes, which are for runs").
+		return opts, fault.New(fault.BadRequest,
+			"images are pruned without older_than and max_bytes, which are for runs").
 			WithHint("send two requests, one for runs and one for images")
 	}
 	return opts, nil
@@ -77,7 +78,8 @@ func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 // getA2A answers GET /v1/a2a.
 func (a *API) getA2A(c echo.Context) error {
 	if a.opts.A2A == nil {
-		return fault.New(fault.NotFound, "units are no agents of A2A on this server").WithHint("see the setting a2a.enabled")
+		return fault.New(fault.NotFound, "units are no agents of A2A on this server").
+			WithHint("see the setting a2a.enabled")
 	}
 	status, err := a.opts.A2A(c.Request().Context())
 	return replied(c, status, err)

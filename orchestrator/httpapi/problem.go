@@ -36,9 +36,11 @@ func problemOf(err error) httpwire.Problem {
 	case errors.Is(err, echo.ErrMethodNotAllowed):
 		return httpwire.MethodNotAllowed()
 	case errors.Is(err, errRange):
-		return httpwire.StatusProblem(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable", "the file has no such range", "the header Content-Range says how long it is")
+		return httpwire.StatusProblem(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable",
+			"the file has no such range", "the header Content-Range says how long it is")
 	case errors.Is(err, echo.ErrNotFound):
-		err = fault.New(fault.NotFound, "there is nothing at this address").WithHint("GET /openapi.json lists the addresses")
+		err = fault.New(fault.NotFound, "there is nothing at this address").
+			WithHint("GET /openapi.json lists the addresses")
 	}
 	return httpwire.ProblemOf(err)
 }

@@ -100,7 +100,8 @@ func (q *query) integer(name string, from, to int64, want string) int64 {
 }
 
 func (q *query) flag(name string) bool {
-	return parse(q, name, "true or false", func(s string) (bool, bool) { return s == "true", s == "true" || s == "false" })
+	return parse(q, name, "true or false",
+		func(s string) (bool, bool) { return s == "true", s == "true" || s == "false" })
 }
 
 func (q *query) time(name string) time.Time {

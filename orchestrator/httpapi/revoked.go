@@ -18,7 +18,9 @@ const grantLook = time.Second
 // watched returns a context that ends when a token doesn't allow a scope any more, with the fault
 // that says so as its cause. It looks by a clock of its own: a request that is silent doesn't come
 // past here again, and neither does one that has much to tell. end must be called, or ctx end.
-func (a auth) watched(ctx context.Context, token string, scope access.Scope) (_ context.Context, end context.CancelCauseFunc) {
+func (a auth) watched(
+	ctx context.Context, token string, scope access.Scope,
+) (_ context.Context, end context.CancelCauseFunc) {
 	ctx, end = context.WithCancelCause(ctx)
 	go func() {
 		clock := time.NewTicker(grantLook)
@@ -51,7 +53,8 @@ func (a *API) whileAllowed(c echo.Context, token string, scope access.Scope, nex
 		return err
 	}
 	why := context.Cause(ctx)
-	a.opts.Logger.InfoContext(ctx, "request ended before its time", "route", a.routeOf(c), "token", access.ClientOf(ctx), fault.LogAttr(why))
+	a.opts.Logger.InfoContext(ctx, "request ended before its time", "route", a.routeOf(c), "token",
+		access.ClientOf(ctx), fault.LogAttr(why))
 	if !c.Response().Committed {
 		return why
 	}

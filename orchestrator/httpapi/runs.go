@@ -37,7 +37,8 @@ func (a *API) listRuns(c echo.Context) error {
 const maxPage = 1000
 
 func filterOf(c echo.Context) (api.Filter, error) {
-	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "session", "context", "schedule", "since", "until", "active", "waiting", "limit", "cursor")
+	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "session", "context", "schedule", "since",
+		"until", "active", "waiting", "limit", "cursor")
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),

@@ -29,7 +29,8 @@ func scheduleName(c echo.Context) (string, error) {
 		return "", err
 	}
 	if api.CheckScheduleName(name) != nil {
-		return "", fault.New(fault.NotFound, "there is no schedule of this name").WithHint("GET /v1/schedules lists the schedules")
+		return "", fault.New(fault.NotFound, "there is no schedule of this name").
+			WithHint("GET /v1/schedules lists the schedules")
 	}
 	return name, nil
 }
@@ -58,7 +59,8 @@ func (a *API) putSchedule(c echo.Context) error {
 	}
 	if spec.Unit == "" {
 		a.release(c, files)
-		return fault.New(fault.BadRequest, "the schedule names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
+		return fault.New(fault.BadRequest, "the schedule names no unit").
+			WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	// Each of these owns the files from here, even if it fails.
 	if dry {

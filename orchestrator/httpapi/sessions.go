@@ -18,7 +18,8 @@ import (
 func sessionID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) {
-		return "", fault.New(fault.NotFound, "there is no session of this id").WithHint("GET /v1/sessions lists the sessions")
+		return "", fault.New(fault.NotFound, "there is no session of this id").
+			WithHint("GET /v1/sessions lists the sessions")
 	}
 	return id, nil
 }
@@ -95,7 +96,8 @@ func (a *API) sendMessage(c echo.Context, id string) error {
 		return err
 	}
 	sub.Session, sub.Key, sub.TraceParent = id, how.key, httpwire.TraceParent(c.Request())
-	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // Submit owns the files from here, even if it fails
+	// Submit owns the files from here, even if it fails
+	record, replayed, err := a.svc.Submit(c.Request().Context(), sub)
 	if err != nil {
 		return err
 	}

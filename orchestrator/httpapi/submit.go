@@ -21,7 +21,8 @@ func (a *API) submit(c echo.Context) error {
 		return err
 	}
 	sub.Key, sub.TraceParent = ask.key, httpwire.TraceParent(c.Request())
-	record, replayed, err := a.svc.Submit(c.Request().Context(), sub) // Submit owns the files from here, even if it fails
+	// Submit owns the files from here, even if it fails
+	record, replayed, err := a.svc.Submit(c.Request().Context(), sub)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,8 @@ func (a *API) submissionOf(c echo.Context, session string) (orchestrator.Submiss
 	case echo.MIMEMultipartForm:
 		return a.readForm(c, session)
 	}
-	return orchestrator.Submission{}, fault.New(fault.BadRequest, "the body's Content-Type is neither application/json nor multipart/form-data").
+	return orchestrator.Submission{}, fault.New(fault.BadRequest,
+		"the body's Content-Type is neither application/json nor multipart/form-data").
 		WithHint("send JSON with the header Content-Type: application/json, or a form if there are files")
 }
 
@@ -51,7 +53,12 @@ func (a *API) readJSON(c echo.Context, session string) (orchestrator.Submission,
 	sub := orchestrator.Submission{Session: session}
 	var timeout string
 	var message *string
-	members := []member{{"input", &sub.Input}, {"timeout", &timeout}, {"metadata", &sub.Metadata}, {"unattended", &sub.Unattended}}
+	members := []member{
+		{"input", &sub.Input},
+		{"timeout", &timeout},
+		{"metadata", &sub.Metadata},
+		{"unattended", &sub.Unattended},
+	}
 	if session != "" {
 		members = append([]member{{"message", &message}}, members...)
 	} else {
@@ -71,7 +78,8 @@ func (a *API) readJSON(c echo.Context, session string) (orchestrator.Submission,
 // completed checks the parts that both forms of a submission have.
 func completed(sub orchestrator.Submission, timeout string) (orchestrator.Submission, error) {
 	if sub.Unit == "" && sub.Session == "" {
-		return sub, fault.New(fault.BadRequest, "the request names no unit").WithHint(`set "unit"; GET /v1/units lists them`)
+		return sub, fault.New(fault.BadRequest, "the request names no unit").
+			WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	var err error
 	sub.Timeout, err = httpwire.Timeout(timeout)

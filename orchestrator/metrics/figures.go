@@ -36,17 +36,25 @@ var (
 	descStored  = prometheus.NewDesc("aod_stored_runs", "Runs that are remembered.", nil, nil)
 	descBytes   = prometheus.NewDesc("aod_stored_bytes", "What is kept of finished runs.", nil, nil)
 	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
-	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.", []string{"version", "go_version"}, nil)
-	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total", "Tunnels and requests to hosts by name that were let through.", nil, nil)
-	descBarred  = prometheus.NewDesc("aod_egress_refused_total", "Tunnels and requests to hosts by name that were refused.", nil, nil)
-	descCarried = prometheus.NewDesc("aod_egress_bytes_total", "What went to hosts (out) and came from them (in).", []string{"direction"}, nil)
-	descPushes  = prometheus.NewDesc("aod_push_backlog", "Events that receivers still have to be told of.", nil, nil)
-	descPool    = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.", nil, nil)
+	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.",
+		[]string{"version", "go_version"}, nil)
+	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total",
+		"Tunnels and requests to hosts by name that were let through.", nil, nil)
+	descBarred = prometheus.NewDesc("aod_egress_refused_total",
+		"Tunnels and requests to hosts by name that were refused.", nil, nil)
+	descCarried = prometheus.NewDesc("aod_egress_bytes_total", "What went to hosts (out) and came from them (in).",
+		[]string{"direction"}, nil)
+	descPushes = prometheus.NewDesc("aod_push_backlog", "Events that receivers still have to be told of.", nil, nil)
+	descPool   = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.",
+		nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (moment) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRunning, descSlots, descWaiting, descFree, descStored, descBytes, descPooled, descPool, descBuild, descTunnels, descBarred, descCarried, descPushes} {
+	for _, d := range []*prometheus.Desc{
+		descRunning, descSlots, descWaiting, descFree, descStored, descBytes,
+		descPooled, descPool, descBuild, descTunnels, descBarred, descCarried, descPushes,
+	} {
 		descs <- d
 	}
 }

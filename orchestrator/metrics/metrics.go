@@ -39,32 +39,44 @@ type Metrics struct {
 // New returns metrics that begin at nothing.
 func New() *Metrics {
 	return &Metrics{
-		runs:     counter("aod_runs_total", "Runs that have ended.", "unit", "outcome"),
-		retries:  counter("aod_run_retries_total", "Attempts that failed and were made again.", "unit"),
-		refusals: counter("aod_runs_refused_total", "Runs that were refused because their unit's queue was full.", "unit"),
-		total:    histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", "unit"),
-		queued:   histogram("aod_run_queue_seconds", "Waiting for a slot.", "unit"),
-		program:  histogram("aod_run_program_seconds", "From the start of the program to its end.", "unit"),
-		models:   counter("aod_model_requests_total", "Requests for models that are over.", "model", "provider", "status", "rule"),
-		tokens:   counter("aod_model_tokens_total", "Tokens that providers counted.", "model", "provider", "type"),
-		asking:   histogram("aod_model_duration_seconds", "From a request for a model to the end of its answer.", "model"),
-		first:    histogram("aod_model_first_seconds", "From a request for a model to the beginning of a streamed answer.", "model"),
-		cost:     counter("aod_model_cost_total", "What was charged, in the currency of the prices.", "model", "provider"),
-		again:    counter("aod_model_retries_total", "Attempts at providers after the first one of a request.", "model", "provider"),
-		outside:  counter("aod_upstream_requests_total", "Requests to upstreams that are over.", "upstream", "status", "rule"),
-		nodes:    newNodes(),
-		occurred: counter("aod_schedule_occurrences_total", "Occurrences of schedules, by what became of them.", "outcome"),
-		late:     histogram("aod_schedule_late_seconds", "From the time of an occurrence to its run."),
-		pushes:   counter("aod_push_deliveries_total", "Tries to tell a receiver of an event, by what became of them.", "outcome"),
-		told:     histogram("aod_push_delay_seconds", "From an event to its delivery."),
+		runs:    counter("aod_runs_total", "Runs that have ended.", "unit", "outcome"),
+		retries: counter("aod_run_retries_total", "Attempts that failed and were made again.", "unit"),
+		refusals: counter("aod_runs_refused_total", "Runs that were refused because their unit's queue was full.",
+			"unit"),
+		total:   histogram("aod_run_duration_seconds", "From the acceptance of a run to its outcome.", "unit"),
+		queued:  histogram("aod_run_queue_seconds", "Waiting for a slot.", "unit"),
+		program: histogram("aod_run_program_seconds", "From the start of the program to its end.", "unit"),
+		models: counter("aod_model_requests_total", "Requests for models that are over.", "model", "provider",
+			"status", "rule"),
+		tokens: counter("aod_model_tokens_total", "Tokens that providers counted.", "model", "provider", "type"),
+		asking: histogram("aod_model_duration_seconds", "From a request for a model to the end of its answer.",
+			"model"),
+		first: histogram("aod_model_first_seconds",
+			"From a request for a model to the beginning of a streamed answer.", "model"),
+		cost: counter("aod_model_cost_total", "What was charged, in the currency of the prices.", "model",
+			"provider"),
+		again: counter("aod_model_retries_total", "Attempts at providers after the first one of a request.", "model",
+			"provider"),
+		outside: counter("aod_upstream_requests_total", "Requests to upstreams that are over.", "upstream", "status",
+			"rule"),
+		nodes: newNodes(),
+		occurred: counter("aod_schedule_occurrences_total", "Occurrences of schedules, by what became of them.",
+			"outcome"),
+		late: histogram("aod_schedule_late_seconds", "From the time of an occurrence to its run."),
+		pushes: counter("aod_push_deliveries_total", "Tries to tell a receiver of an event, by what became of them.",
+			"outcome"),
+		told: histogram("aod_push_delay_seconds", "From an event to its delivery."),
 	}
 }
 
 // Registry returns a registry with the metrics, with what current returns at each scrape, and
 // with the metrics of others.
-func (m *Metrics) Registry(current func(context.Context) (Figures, error), others ...prometheus.Collector) *prometheus.Registry {
+func (m *Metrics) Registry(
+	current func(context.Context) (Figures, error), others ...prometheus.Collector,
+) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.models, m.tokens, m.asking, m.first, m.cost, m.again, m.outside,
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.models, m.tokens, m.asking,
+		m.first, m.cost, m.again, m.outside,
 		m.nodes.ends, m.occurred, m.late, m.pushes, m.told, moment{current},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(others...)

@@ -99,7 +99,9 @@ type Ahead struct {
 
 // ExpectedWait returns the wait of a run with that before it, 0 if it isn't known. passed
 // reports whether the wait is longer than most, and was not when it was asked for before.
-func (r *Recent) ExpectedWait(unit string, ahead Ahead, most time.Duration, now time.Time) (wait time.Duration, passed bool) {
+func (r *Recent) ExpectedWait(
+	unit string, ahead Ahead, most time.Duration, now time.Time,
+) (wait time.Duration, passed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.unit(unit)

@@ -87,7 +87,8 @@ func (p *Pool) removeUnneeded(ctx context.Context) {
 	var gone []*Sandbox
 	p.mu.Lock()
 	for name, units := range p.units {
-		gone = append(gone, units.trim(now, keys[name], units.wanted(now, p.opts.Idle, backlog[name]), p.opts.MaxAge)...)
+		gone = append(gone, units.trim(now, keys[name], units.wanted(now, p.opts.Idle, backlog[name]),
+			p.opts.MaxAge)...)
 	}
 	gone = append(gone, p.shrink(most)...)
 	p.mu.Unlock()

@@ -17,11 +17,12 @@ import (
 // Options bound the sandboxes that wait for runs. A zero field has the default that is
 // named with it.
 type Options struct {
-	Size        int           // all together; 0: there is no pool
-	MemoryBytes int64         // that they may take, as far as earlier runs tell; default 1 GiB
-	Idle        time.Duration // after so long without a call a unit has none any more, unless it asks for them; default 5 minutes
-	MaxAge      time.Duration // after which one is replaced; default 1 hour
-	Watch       time.Duration // how often it is looked at what loaded programs compute; default 10 seconds
+	Size        int   // all together; 0: there is no pool
+	MemoryBytes int64 // that they may take, as far as earlier runs tell; default 1 GiB
+	// after so long without a call a unit has none any more, unless it asks for them; default 5 minutes
+	Idle   time.Duration
+	MaxAge time.Duration // after which one is replaced; default 1 hour
+	Watch  time.Duration // how often it is looked at what loaded programs compute; default 10 seconds
 }
 
 func (o Options) withDefaults() Options {
@@ -73,7 +74,8 @@ type Pool struct {
 func New(source Source, opts Options, logger *slog.Logger) *Pool {
 	return &Pool{
 		opts: opts.withDefaults(), source: source, logger: logger, wake: make(chan struct{}, 1), metrics: newMetrics(),
-		units: map[string]*unitPool{}, filling: map[string]bool{}, taken: map[string]bool{}, left: map[string]time.Time{},
+		units: map[string]*unitPool{}, filling: map[string]bool{}, taken: map[string]bool{},
+		left: map[string]time.Time{},
 	}
 }
 

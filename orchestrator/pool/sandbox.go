@@ -61,7 +61,9 @@ func NewSandbox(id, key string, loaded bool) *Sandbox {
 }
 
 // Starter starts a container from a spec.
-type Starter func(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error)
+type Starter func(
+	ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log,
+) (*runtime.Sandbox, error)
 
 // Start serves the sandbox's API until life ends, starts its container, and returns when it
 // waits for a run. After an error nothing of it is left.
@@ -81,7 +83,8 @@ func (s *Sandbox) start(ctx, life context.Context, start Starter, logger *slog.L
 	s.Log = runtime.NewLog(s.Spec.Limits.LogBytes, s.Lines.add)
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	started, stop := context.WithTimeout(context.WithoutCancel(ctx), readyTime) // a start that is broken off leaves a container
+	// a start that is broken off leaves a container
+	started, stop := context.WithTimeout(context.WithoutCancel(ctx), readyTime)
 	defer stop()
 	defer context.AfterFunc(started, s.Lines.drop)() // else a start that fails would wait for a flood's end
 	if s.Runtime, err = start(started, s.Spec, s.Layout, s.Log); err != nil {

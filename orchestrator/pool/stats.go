@@ -27,10 +27,12 @@ func (p *Pool) Stats() api.PoolStats {
 func (s *unitPool) stats(unit string, wanted int) api.PoolUnit {
 	stats := api.PoolUnit{
 		Unit: unit, Wanted: wanted, Fixed: s.fixed, Starting: s.coming,
-		Hits: s.hits, Misses: s.misses, Refills: s.refills, Failures: s.failures, Discarded: s.discarded, Waiting: []api.PoolSandbox{},
+		Hits: s.hits, Misses: s.misses, Refills: s.refills, Failures: s.failures, Discarded: s.discarded,
+		Waiting: []api.PoolSandbox{},
 	}
 	for _, p := range s.waiting {
-		stats.Waiting = append(stats.Waiting, api.PoolSandbox{ID: p.ID, Container: p.Runtime.ID(), Loaded: p.Loaded, Since: p.Since.UTC()})
+		stats.Waiting = append(stats.Waiting,
+			api.PoolSandbox{ID: p.ID, Container: p.Runtime.ID(), Loaded: p.Loaded, Since: p.Since.UTC()})
 	}
 	return stats
 }

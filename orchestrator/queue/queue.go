@@ -38,8 +38,8 @@ type Run struct {
 	Slotless bool
 }
 
-// Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait: a run that would have to wait beyond that is refused
-// with a Busy fault.
+// Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait: a run that would have to
+// wait beyond that is refused with a Busy fault.
 func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -198,5 +198,6 @@ func (k Kinds) Of(u *unit.Unit) (Kind, error) {
 	if known, ok := k[string(u.Kind)]; ok {
 		return known, nil
 	}
-	return nil, fault.New(fault.Unsupported, "%q is a unit of the kind %s, which can't be run here", u.Name, fault.Quote(string(u.Kind)))
+	return nil, fault.New(fault.Unsupported, "%q is a unit of the kind %s, which can't be run here", u.Name,
+		fault.Quote(string(u.Kind)))
 }

@@ -111,7 +111,8 @@ func (r *Run) MaskedResult(result Result) Result {
 }
 
 func (r *Run) maskedFailure(failure api.RunError) *api.RunError {
-	failure.Message, failure.Type, failure.Hint = r.Masked(failure.Message), r.Masked(failure.Type), r.Masked(failure.Hint)
+	failure.Message, failure.Type, failure.Hint = r.Masked(failure.Message), r.Masked(failure.Type),
+		r.Masked(failure.Hint)
 	failure.Findings = slices.Clone(failure.Findings)
 	for i, finding := range failure.Findings {
 		failure.Findings[i] = r.maskedFinding(finding)
@@ -219,6 +220,7 @@ func CheckRerun(record api.Record) error {
 	if !record.InputMasked {
 		return nil
 	}
-	return fault.New(fault.Conflict, "the input of this run was masked when it was stored, and the true one is gone since its end").
+	return fault.New(fault.Conflict,
+		"the input of this run was masked when it was stored, and the true one is gone since its end").
 		WithHint("give the input again as a new run")
 }

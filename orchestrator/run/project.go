@@ -25,6 +25,7 @@ func StoredProject(runDir string) (PlaceProject, error) {
 		return nil, fault.Wrap(fault.Internal, err, "the project of the earlier run can't be read")
 	}
 	return func(ctx context.Context, dir string, _ workspace.Options) (workspace.Manifest, error) {
-		return manifest, StorageFault(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir, workspace.CloneOptions{}))
+		return manifest, StorageFault(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir,
+			workspace.CloneOptions{}))
 	}, nil
 }

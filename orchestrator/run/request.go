@@ -96,7 +96,8 @@ func (r Request) placeFiles() (contract.Payload, []PlacedFile, error) {
 	for _, f := range r.Files {
 		if f.Field != "" && len(given[f.Field]) > 0 && !r.isList(f.Field) {
 			return r.Input, nil, fault.New(fault.Input, "two files were given for %q, which takes one", f.Field).
-				WithHint("a field for several is {\"type\": \"array\", \"items\": {\"type\": \"string\", \"format\": \"file_path\"}}")
+				WithHint("a field for several is {\"type\": \"array\", \"items\": {\"type\": \"string\", \"format\": " +
+					"\"file_path\"}}")
 		}
 		name, err := inputName(f, taken)
 		if err != nil {
@@ -151,7 +152,8 @@ func regular(f InputFile) error {
 // that they have in the input where the contract doesn't call them files.
 func (r Request) isList(field string) bool {
 	schema := r.Unit.Contract.Input
-	if value, there := r.Input.Get(field); there && contract.IsCustomary(field) && !slices.Contains(schema.FileFields(), field) {
+	if value, there := r.Input.Get(field); there && contract.IsCustomary(field) &&
+		!slices.Contains(schema.FileFields(), field) {
 		_, list := value.([]any)
 		return list
 	}
@@ -188,7 +190,8 @@ func (r Request) checkFileRefs(ready Input) []fault.Finding {
 			continue
 		}
 		if _, given := named[ref.Name]; !given {
-			message, foreign := fault.Foreignf("names the file %s, which was not given", fault.Foreign(strconv.Quote(ref.Name)))
+			message, foreign := fault.Foreignf("names the file %s, which was not given",
+				fault.Foreign(strconv.Quote(ref.Name)))
 			findings = append(findings, fault.Finding{
 				Pointer: ref.Pointer, Message: message, Foreign: foreign,
 				Hint: "give it with --file " + FieldOf(ref.Pointer) + "=PATH",

@@ -62,10 +62,13 @@ type Run struct {
 func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 	now := time.Now().UTC()
 	r := &Run{
-		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra, Masking: req.Unit.Policy.Masking, Project: req.Project != nil, Start: req.Start,
+		ID: id, Unit: req.Unit, Input: ready, Limits: req.Limits(fallback), Extra: req.Extra,
+		Masking: req.Unit.Policy.Masking, Project: req.Project != nil, Start: req.Start,
 		Record: api.Record{
-			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Status: api.Queued, Files: []api.File{},
-			CreatedAt: now, ChangedAt: &now, Transitions: []api.Transition{{State: api.Idle, At: now, Reason: string(api.Queued)}},
+			ID: id, Unit: req.Unit.Name, Kind: string(req.Unit.Kind), State: api.Idle, Status: api.Queued,
+			Files:     []api.File{},
+			CreatedAt: now, ChangedAt: &now,
+			Transitions: []api.Transition{{State: api.Idle, At: now, Reason: string(api.Queued)}},
 		},
 	}
 	r.maskInput(ready.Payload.JSON())
@@ -172,7 +175,10 @@ func (r *Run) KeepStep(step flow.Step) error {
 
 // NodeEvent tells of a step without its values.
 func NodeEvent(s flow.Step) api.NodeEvent {
-	event := api.NodeEvent{Address: s.Address, Try: s.Try, State: api.StepState(s.State), Run: s.Run, Cached: s.Cached, Action: s.Action}
+	event := api.NodeEvent{
+		Address: s.Address, Try: s.Try, State: api.StepState(s.State), Run: s.Run, Cached: s.Cached,
+		Action: s.Action,
+	}
 	if s.Failure != nil {
 		event.ErrorKind = s.Failure.Kind
 	}

@@ -27,7 +27,8 @@ func nextChange(ctx context.Context, tx *transaction, r Run, at time.Time) (numb
 	if r.Parent != "" || at.IsZero() {
 		return 0, nil
 	}
-	err = tx.QueryRowContext(ctx, "UPDATE totals SET changed_at = max(changed_at + 1, ?) RETURNING changed_at", nanos(at)).Scan(&number)
+	err = tx.QueryRowContext(ctx, "UPDATE totals SET changed_at = max(changed_at + 1, ?) RETURNING changed_at",
+		nanos(at)).Scan(&number)
 	return number, err
 }
 

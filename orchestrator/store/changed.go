@@ -52,7 +52,8 @@ func (s *Store) Changed(ctx context.Context, f ChangedFilter) (ChangedPage, erro
 	limit := cmp.Or(f.Limit, defaultLimit)
 	var rows []changed
 	for _, part := range []statement{f.stayed(changedColumns, from), f.moved(changedColumns, from)} {
-		some, err := query(ctx, s.readers, scanChanged, part.text+" ORDER BY 1 DESC, 2 DESC LIMIT ?", append(part.args, limit+1)...)
+		some, err := query(ctx, s.readers, scanChanged, part.text+" ORDER BY 1 DESC, 2 DESC LIMIT ?",
+			append(part.args, limit+1)...)
 		if err != nil {
 			return ChangedPage{}, s.explain(ctx, "list changed runs", err)
 		}
@@ -83,7 +84,8 @@ func (s *Store) changedFrom(ctx context.Context, f ChangedFilter) (frozen, error
 	}
 	var from frozen
 	kept := f.kept()
-	err := s.readers.QueryRowContext(ctx, "SELECT changed_at, (SELECT coalesce(max(seq), 0) FROM runs), ("+kept.text+") FROM totals", kept.args...).
+	err := s.readers.QueryRowContext(ctx, "SELECT changed_at, (SELECT coalesce(max(seq), 0) FROM runs), ("+kept.text+
+		") FROM totals", kept.args...).
 		Scan(&from.at, &from.newest, &from.total)
 	if err != nil {
 		return from, s.explain(ctx, "list changed runs", err)
@@ -95,7 +97,8 @@ func (s *Store) changedFrom(ctx context.Context, f ChangedFilter) (frozen, error
 	from.total = 0
 	for _, part := range []statement{f.stayed("1", from), f.moved("1", from)} {
 		var n int64
-		if err := s.readers.QueryRowContext(ctx, "SELECT count(*) FROM ("+part.text+")", part.args...).Scan(&n); err != nil {
+		if err := s.readers.QueryRowContext(ctx, "SELECT count(*) FROM ("+part.text+")", part.args...).
+			Scan(&n); err != nil {
 			return from, s.explain(ctx, "count changed runs", err)
 		}
 		from.total += n
@@ -132,7 +135,8 @@ func (f ChangedFilter) stayed(columns string, from frozen) statement {
 	return f.each(func(index string, terms []string, args []any) statement {
 		terms = append(terms, "runs.changed_at >= ? AND (runs.changed_at, runs.seq) < (?, ?)")
 		args = append(args, since(f.Since), from.place.at, from.place.seq)
-		return statement{"SELECT " + strings.ReplaceAll(columns, "PLACE", stayedAt) + " FROM runs INDEXED BY " + index + " WHERE " + strings.Join(terms, " AND "), args}
+		return statement{"SELECT " + strings.ReplaceAll(columns, "PLACE", stayedAt) + " FROM runs INDEXED BY " + index +
+			" WHERE " + strings.Join(terms, " AND "), args}
 	}, f.chosen())
 }
 
@@ -142,13 +146,17 @@ func (f ChangedFilter) moved(columns string, from frozen) statement {
 	now := f.each(func(index string, terms []string, args []any) statement {
 		terms = append(terms, "runs.changed_at > ? AND runs.seq <= ?")
 		args = append(args, from.at, from.newest)
-		return statement{"SELECT runs.seq AS seq FROM runs INDEXED BY " + index + " WHERE " + strings.Join(terms, " AND "), args}
+		return statement{"SELECT runs.seq AS seq FROM runs INDEXED BY " + index + " WHERE " +
+			strings.Join(terms, " AND "), args}
 	}, f.known())
 	in, states := anyOf(f.chosen())
-	text := "SELECT " + strings.ReplaceAll(columns, "PLACE", movedAt) + " FROM (" + now.text + `) AS now CROSS JOIN runs ON runs.seq = now.seq
-		CROSS JOIN changes AS was ON was.run = now.seq AND was.at = (SELECT max(at) FROM changes WHERE run = now.seq AND at <= ?)
+	text := "SELECT " + strings.ReplaceAll(columns, "PLACE", movedAt) + " FROM (" + now.text + `) AS now CROSS JOIN runs
+		ON runs.seq = now.seq
+		CROSS JOIN changes AS was ON was.run = now.seq AND was.at = (SELECT max(at) FROM changes WHERE run = now.seq
+			AND at <= ?)
 		WHERE was.state IN ` + in + " AND was.at >= ? AND (was.at, runs.seq) < (?, ?)"
-	return statement{text, append(append(append(now.args, from.at), states...), since(f.Since), from.place.at, from.place.seq)}
+	return statement{text, append(append(append(now.args, from.at), states...), since(f.Since), from.place.at,
+		from.place.seq)}
 }
 
 // each makes one statement of parts that an index has in their order: one for each unit and state,
@@ -180,7 +188,8 @@ func (f ChangedFilter) each(part func(index string, terms []string, args []any) 
 			continue
 		}
 		for _, unit := range distinct(f.Units) {
-			add(part("runs_changed_by_unit_state", []string{"runs.parent = '' AND runs.unit = ? AND runs.state = ?"}, []any{unit, state}))
+			add(part("runs_changed_by_unit_state", []string{"runs.parent = '' AND runs.unit = ? AND runs.state = ?"},
+				[]any{unit, state}))
 		}
 		if len(f.Units) == 0 {
 			add(part("runs_changed_by_state", []string{"runs.parent = '' AND runs.state = ?"}, []any{state}))
@@ -191,7 +200,8 @@ func (f ChangedFilter) each(part func(index string, terms []string, args []any) 
 
 // byMaker is the part of a state among the runs that were made with one token.
 func (f ChangedFilter) byMaker(state string) (index string, terms []string, args []any) {
-	terms, args = []string{"runs.parent = '' AND runs.made_by = ? AND runs.made_by <> '' AND runs.state = ?"}, []any{f.MadeBy, state}
+	terms, args = []string{"runs.parent = '' AND runs.made_by = ? AND runs.made_by <> '' AND runs.state = ?"},
+		[]any{f.MadeBy, state}
 	if units := distinct(f.Units); len(units) > 0 {
 		in, values := anyOf(units)
 		terms, args = append(terms, "runs.unit IN "+in), append(args, values...)

@@ -37,7 +37,8 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 		(waiting > ? OR waiting > 0 AND (SELECT push_backlog FROM totals) > ?)`
 	for {
 		var push int64
-		if err := tx.QueryRowContext(ctx, tooMany, run, maxPushWaiting, maxPushBacklog).Scan(&push); err != nil || push == 0 {
+		if err := tx.QueryRowContext(ctx, tooMany, run, maxPushWaiting, maxPushBacklog).Scan(&push); err != nil ||
+			push == 0 {
 			return err
 		}
 		if err := giveUp(ctx, tx, push, e.At, reasonOfBacklog); err != nil {
@@ -48,7 +49,8 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 
 // giveUp ends a push: what waits is lost.
 func giveUp(ctx context.Context, tx *transaction, push int64, at time.Time, reason string) error {
-	if err := tx.exec(ctx, "UPDATE pushes SET given_up_at = ?, reason = ? WHERE seq = ?", nanos(at), reason, push); err != nil {
+	if err := tx.exec(ctx, "UPDATE pushes SET given_up_at = ?, reason = ? WHERE seq = ?", nanos(at), reason,
+		push); err != nil {
 		return err
 	}
 	return tx.exec(ctx, "UPDATE deliveries SET ended_at = ? WHERE push = ? AND ended_at = 0", nanos(at), push)
@@ -80,7 +82,9 @@ const maxPushDelay = time.Hour
 
 // DuePushes returns at most limit pushes that have a delivery to try at a time, those that have
 // waited longest first, and when the next one after that has; zero: none has.
-func (s *Store) DuePushes(ctx context.Context, at time.Time, besides Besides, limit int) (due []DuePush, next time.Time, err error) {
+func (s *Store) DuePushes(
+	ctx context.Context, at time.Time, besides Besides, limit int,
+) (due []DuePush, next time.Time, err error) {
 	pushes, err := json.Marshal(append([]int64{}, besides.Pushes...))
 	if err != nil {
 		return nil, next, err
@@ -89,7 +93,8 @@ func (s *Store) DuePushes(ctx context.Context, at time.Time, besides Besides, li
 	if err != nil {
 		return nil, next, err
 	}
-	due, err = query(ctx, s.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)), string(pushes), string(hosts), atMost(limit))
+	due, err = query(ctx, s.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)),
+		string(pushes), string(hosts), atMost(limit))
 	if err != nil {
 		return nil, next, s.explain(ctx, "look for pushes", err)
 	}
@@ -100,7 +105,8 @@ func (s *Store) DuePushes(ctx context.Context, at time.Time, besides Besides, li
 
 const (
 	selectDuePushes = `SELECT seq, host FROM pushes WHERE waiting > 0 AND (next_at <= ?1 OR next_at > ?2)
-		AND seq NOT IN (SELECT value FROM json_each(?3)) AND host NOT IN (SELECT value FROM json_each(?4)) ORDER BY next_at LIMIT ?5`
+		AND seq NOT IN (SELECT value FROM json_each(?3)) AND host NOT IN (SELECT value FROM json_each(?4))
+			ORDER BY next_at LIMIT ?5`
 	selectNextPush = "SELECT coalesce(min(next_at), 0) FROM pushes WHERE waiting > 0 AND next_at > ?"
 )
 
@@ -108,17 +114,21 @@ func scanDuePush(row scanner, d *DuePush) error { return row.Scan(&d.Seq, &d.Hos
 
 // NextDelivery returns the first delivery of a push that waits, or a NotFound fault if none does.
 func (s *Store) NextDelivery(ctx context.Context, push int64) (d Delivery, err error) {
-	d, err = find(ctx, s.readers, scanDelivery, fault.New(fault.NotFound, "no delivery of the push waits"), selectNextDelivery, push)
+	d, err = find(ctx, s.readers, scanDelivery, fault.New(fault.NotFound, "no delivery of the push waits"),
+		selectNextDelivery, push)
 	return d, s.explain(ctx, "read delivery", err)
 }
 
 func scanDelivery(row scanner, d *Delivery) error {
 	p, e := &d.Push, &d.Event
-	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, &e.Seq, stamp{&e.At}, &e.Type, &e.Data, &d.Tries)
+	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, &e.Seq, stamp{&e.At},
+		&e.Type, &e.Data, &d.Tries)
 }
 
-const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, events.seq, events.at, events.type, events.data, tries
-	FROM pushes JOIN runs ON runs.seq = pushes.run JOIN deliveries ON deliveries.push = pushes.seq AND deliveries.ended_at = 0
+const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, events.seq,
+	events.at, events.type, events.data, tries
+	FROM pushes JOIN runs ON runs.seq = pushes.run JOIN deliveries ON deliveries.push = pushes.seq
+		AND deliveries.ended_at = 0
 	JOIN events ON events.run = pushes.run AND events.seq = deliveries.event
 	WHERE pushes.seq = ? ORDER BY deliveries.event LIMIT 1`
 
@@ -145,12 +155,15 @@ func (s *Store) NoteTry(ctx context.Context, t Try) error {
 		if t.Delivered {
 			ended, next = t.At, t.At
 		}
-		n, err := tx.rows(ctx, "UPDATE deliveries SET tries = tries + 1, ended_at = ?, delivered = ? WHERE push = ? AND event = ? AND ended_at = 0",
+		n, err := tx.rows(ctx,
+			"UPDATE deliveries SET tries = tries + 1, ended_at = ?, delivered = ? WHERE push = ? AND event = ? AND "+
+				"ended_at = 0",
 			nanos(ended), t.Delivered, t.Push, t.Event)
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := tx.exec(ctx, "UPDATE pushes SET tried_at = ?, status = ?, next_at = ? WHERE seq = ?", nanos(t.At), t.Status, nanos(next), t.Push); err != nil {
+		if err := tx.exec(ctx, "UPDATE pushes SET tried_at = ?, status = ?, next_at = ? WHERE seq = ?", nanos(t.At),
+			t.Status, nanos(next), t.Push); err != nil {
 			return err
 		}
 		if t.Delivered || !t.Next.IsZero() {
@@ -166,7 +179,8 @@ func (s *Store) NoteTry(ctx context.Context, t Try) error {
 
 // noteNothing forgets the delivery of an event of which nothing is told.
 func noteNothing(ctx context.Context, tx *transaction, t Try) error {
-	if err := tx.exec(ctx, "DELETE FROM deliveries WHERE push = ? AND event = ? AND ended_at = 0", t.Push, t.Event); err != nil {
+	if err := tx.exec(ctx, "DELETE FROM deliveries WHERE push = ? AND event = ? AND ended_at = 0", t.Push,
+		t.Event); err != nil {
 		return err
 	}
 	return tx.exec(ctx, "UPDATE pushes SET next_at = ? WHERE seq = ? AND waiting > 0", nanos(t.At), t.Push)

@@ -9,7 +9,8 @@ import (
 
 // DisableUnit stores that a unit is switched off. Of one that is so already the time stays.
 func (s *Store) DisableUnit(ctx context.Context, name string, at time.Time) error {
-	const off = "INSERT INTO disabled_units (unit, at) VALUES (?, ?) ON CONFLICT (unit) DO UPDATE SET at = excluded.at WHERE at = 0"
+	const off = "INSERT INTO disabled_units (unit, at) VALUES (?, ?) ON CONFLICT (unit) DO UPDATE SET at = " +
+		"excluded.at WHERE at = 0"
 	return s.switchUnit(ctx, "disable unit", off, name, nanos(at))
 }
 
@@ -20,7 +21,8 @@ func (s *Store) EnableUnit(ctx context.Context, name string) error {
 }
 
 func (s *Store) switchUnit(ctx context.Context, operation, statement string, args ...any) error {
-	return s.change(ctx, operation, func(ctx context.Context, tx *transaction) error { return tx.exec(ctx, statement, args...) })
+	return s.change(ctx, operation,
+		func(ctx context.Context, tx *transaction) error { return tx.exec(ctx, statement, args...) })
 }
 
 // SwitchedUnits returns the units that were switched off (true) or on (false), by name.

@@ -34,7 +34,8 @@ const selectEvents = `SELECT seq, at, type, data FROM events
 
 // LastEvent returns the last event of a run. An unknown run has the zero Event.
 func (s *Store) LastEvent(ctx context.Context, run string) (Event, error) {
-	const last = `SELECT seq, at, type, data FROM events WHERE run = (SELECT seq FROM runs WHERE id = ?) ORDER BY seq DESC LIMIT 1`
+	const last = `SELECT seq, at, type, data FROM events WHERE run = (SELECT seq FROM runs WHERE id = ?)
+		ORDER BY seq DESC LIMIT 1`
 	found, err := list(ctx, s, "read events", scanEvent, last, run)
 	if err != nil || len(found) == 0 {
 		return Event{}, err
@@ -54,10 +55,14 @@ func (s *Store) Told(ctx context.Context, run, kind string, after int64, limit i
 }
 
 // selectTold are statements by the type.
-var selectTold = map[string]string{"message": toldOf("message"), "artifact": toldOf("artifact"), "attempt": toldOf("attempt")}
+var selectTold = map[string]string{
+	"message": toldOf("message"), "artifact": toldOf("artifact"),
+	"attempt": toldOf("attempt"),
+}
 
 func toldOf(kind string) string {
-	return "SELECT seq, at, type, data FROM events INDEXED BY events_told WHERE run = (SELECT seq FROM runs WHERE id = ?) AND type = '" + kind +
+	return "SELECT seq, at, type, data FROM events INDEXED BY events_told WHERE run = (SELECT seq FROM runs WHERE id " +
+		"= ?) AND type = '" + kind +
 		"' AND type IN ('message', 'artifact', 'attempt') AND seq > ? ORDER BY seq LIMIT ?" // the index's own condition
 }
 

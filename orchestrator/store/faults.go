@@ -72,7 +72,8 @@ func (s *Store) explainCode(ctx context.Context, code int, err error) error {
 			WithHint("look after the disk of the data directory: it may be full or failing")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fault.Wrap(fault.Unavailable, err, "the database is damaged").
-			WithHint("stop AOD, then `aod restore FILE --force` puts a backup in its place; without one, move the directory of %s away and start without the runs of before", s.name)
+			WithHint("stop AOD, then `aod restore FILE --force` puts a backup in its place; without one, move the "+
+				"directory of %s away and start without the runs of before", s.name)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Wrap(fault.Unavailable, err, "another process is using the database").
 			WithHint("wait for it to end, then try again")

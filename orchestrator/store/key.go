@@ -32,7 +32,8 @@ func (s *Store) ByKey(ctx context.Context, key string) (run, fingerprint string,
 
 // Keys returns the keys that begin with a prefix, in their order.
 func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
-	return list(ctx, s, "read keys", scanValue[string], "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix, prefix+"\U0010FFFF")
+	return list(ctx, s, "read keys", scanValue[string], "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix,
+		prefix+"\U0010FFFF")
 }
 
 // findKey returns nil for an unknown key.
@@ -94,7 +95,9 @@ func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64
 		return 0, s.explain(ctx, "drop keys", err)
 	}
 	err = s.change(ctx, "drop keys", func(ctx context.Context, tx *transaction) (err error) {
-		dropped, err = tx.rows(ctx, "DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run, prefix, after)
+		dropped, err = tx.rows(ctx,
+			"DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run,
+			prefix, after)
 		return err
 	})
 	return dropped, err
@@ -105,6 +108,7 @@ func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64
 func (s *Store) PointKey(ctx context.Context, key Key, run string) error {
 	return s.changeRun(ctx, "point key", run, func(ctx context.Context, tx *transaction, seq int64) error {
 		return tx.exec(ctx, `INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)
-			ON CONFLICT (value) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run`, key.Value, key.Fingerprint, seq)
+			ON CONFLICT (value) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run`, key.Value,
+			key.Fingerprint, seq)
 	})
 }

@@ -43,7 +43,8 @@ func (s *Store) lead(ctx context.Context, f Filter, upTo position) (string, erro
 // leads are the indexes that may lead: the keys of the metadata, and "" for the index of
 // the runs that the rest of the filter chooses. There is always one.
 func (f Filter) leads() []string {
-	if len(f.Metadata) == 0 || f.Session != "" || f.Schedule != "" || f.Parent != "" || f.Context != "" || f.Root != "" || f.Unfinished {
+	if len(f.Metadata) == 0 || f.Session != "" || f.Schedule != "" || f.Parent != "" || f.Context != "" ||
+		f.Root != "" || f.Unfinished {
 		return []string{""} // they are few
 	}
 	keys := f.keys()
@@ -62,7 +63,8 @@ func (f Filter) counting(by string, upTo position, most int) (string, []any) {
 	text, args := alone.selects("1", "", upTo)
 	if by != "" {
 		terms, values := Filter{Since: f.Since}.terms(by, nil, upTo)
-		text, args = "SELECT 1 FROM "+byValue+" WHERE lead.key = ? AND lead.value = ? AND "+terms, append([]any{by, f.Metadata[by]}, values...)
+		text, args = "SELECT 1 FROM "+byValue+" WHERE lead.key = ? AND lead.value = ? AND "+
+			terms, append([]any{by, f.Metadata[by]}, values...)
 	}
 	return "SELECT count(*) FROM (" + text + " LIMIT ?)", append(args, most)
 }

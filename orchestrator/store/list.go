@@ -72,7 +72,8 @@ func (f Filter) check() error {
 		return fault.New(fault.Input, "there are %d states to look for; %d are allowed", len(f.States), maxStates)
 	}
 	if len(f.Metadata) > maxMetadata {
-		return fault.New(fault.Input, "there are %d pieces of metadata to look for; %d are allowed", len(f.Metadata), maxMetadata)
+		return fault.New(fault.Input, "there are %d pieces of metadata to look for; %d are allowed", len(f.Metadata),
+			maxMetadata)
 	}
 	return nil
 }
@@ -181,7 +182,8 @@ func (f Filter) terms(by string, states []string, upTo position) (string, []any)
 		add("runs.finished = 0")
 	}
 	if f.Asking {
-		add(`runs.finished = 0 AND EXISTS (SELECT 1 FROM questions WHERE run = runs.seq AND answered_at = 0 AND closed_at = 0
+		add(`runs.finished = 0 AND EXISTS (SELECT 1 FROM questions WHERE run = runs.seq AND answered_at = 0
+			AND closed_at = 0
 			AND (until = 0 OR until > ?))`, nanos(time.Now()))
 	}
 	if len(states) > 0 {

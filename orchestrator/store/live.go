@@ -17,7 +17,8 @@ func (s *Store) Live(ctx context.Context) ([]Live, error) {
 	return list(ctx, s, "count runs", scanLive, selectLive)
 }
 
-const selectLive = "SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0 GROUP BY unit, state ORDER BY unit, state"
+const selectLive = "SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0 GROUP BY unit, state " +
+	"ORDER BY unit, state"
 
 func scanLive(row scanner, l *Live) error {
 	return row.Scan(&l.Unit, &l.State, &l.Runs, stamp{&l.Oldest})

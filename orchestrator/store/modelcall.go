@@ -20,9 +20,11 @@ type ModelCall struct {
 // NotFound fault if there is no such run.
 func (s *Store) AddModelCall(ctx context.Context, run string, c ModelCall) (n int64, err error) {
 	const insert = `INSERT INTO model_calls (run, n, at, tokens, cost, settled, estimated, data)
-		VALUES (?1, (SELECT coalesce(max(n), 0) + 1 FROM model_calls WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7) RETURNING n`
+		VALUES (?1, (SELECT coalesce(max(n), 0) + 1 FROM model_calls WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7)
+			RETURNING n`
 	err = s.changeRun(ctx, "add model call", run, func(ctx context.Context, tx *transaction, seq int64) error {
-		return tx.QueryRowContext(ctx, insert, seq, nanos(c.At), c.Tokens, c.Cost, c.Settled, c.Estimated, c.Data).Scan(&n)
+		return tx.QueryRowContext(ctx, insert, seq, nanos(c.At), c.Tokens, c.Cost, c.Settled, c.Estimated, c.Data).
+			Scan(&n)
 	})
 	return n, err
 }
@@ -31,7 +33,8 @@ func (s *Store) AddModelCall(ctx context.Context, run string, c ModelCall) (n in
 // no such run; a call that isn't there is none.
 func (s *Store) SaveModelCall(ctx context.Context, run string, c ModelCall) error {
 	return s.changeRun(ctx, "save model call", run, func(ctx context.Context, tx *transaction, seq int64) error {
-		return tx.exec(ctx, "UPDATE model_calls SET tokens = ?, cost = ?, settled = ?, estimated = ?, data = ? WHERE run = ? AND n = ?",
+		return tx.exec(ctx,
+			"UPDATE model_calls SET tokens = ?, cost = ?, settled = ?, estimated = ?, data = ? WHERE run = ? AND n = ?",
 			c.Tokens, c.Cost, c.Settled, c.Estimated, c.Data, seq, c.N)
 	})
 }

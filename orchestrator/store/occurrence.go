@@ -35,7 +35,9 @@ func (h *Happened) Error() string {
 // AddOccurrences stores occurrences of one schedule, all or none, and notes that it was looked at
 // up to a time. Those that are stored already are left as they are, and don't count. It returns how
 // many are new. A schedule that isn't there is a NotFound fault.
-func (s *Store) AddOccurrences(ctx context.Context, schedule int64, until time.Time, all ...Occurrence) (added int, err error) {
+func (s *Store) AddOccurrences(
+	ctx context.Context, schedule int64, until time.Time, all ...Occurrence,
+) (added int, err error) {
 	err = s.change(ctx, "store occurrences", func(ctx context.Context, tx *transaction) error {
 		added = 0
 		for _, o := range all {
@@ -58,7 +60,8 @@ func (s *Store) AddOccurrences(ctx context.Context, schedule int64, until time.T
 
 // SaveOccurrence writes Outcome, Run and Reason of a stored occurrence.
 func (s *Store) SaveOccurrence(ctx context.Context, o Occurrence) error {
-	return s.change(ctx, "save occurrence", func(ctx context.Context, tx *transaction) error { return saveOccurrence(ctx, tx, o) })
+	return s.change(ctx, "save occurrence",
+		func(ctx context.Context, tx *transaction) error { return saveOccurrence(ctx, tx, o) })
 }
 
 // addOccurrence stores the occurrence of a new run: a new one, or one that waited.
@@ -80,53 +83,64 @@ func addOccurrence(ctx context.Context, tx *transaction, r Run) error {
 }
 
 func insertOccurrence(ctx context.Context, tx *transaction, o Occurrence) error {
-	err := tx.change(ctx, &Happened{o.Planned}, `INSERT INTO occurrences (schedule, planned, fired, late_ms, outcome, run, reason, manual)
-		SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM schedules WHERE seq = ?) ON CONFLICT (schedule, planned) DO NOTHING`,
+	err := tx.change(ctx, &Happened{o.Planned}, `INSERT INTO occurrences (schedule, planned, fired, late_ms, outcome,
+		run, reason, manual)
+		SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM schedules WHERE seq = ?)
+		ON CONFLICT (schedule, planned) DO NOTHING`,
 		o.Schedule, nanos(o.Planned), nanos(o.Fired), o.LateMS, o.Outcome, o.Run, o.Reason, o.Manual, o.Schedule)
 	if err != nil {
 		return err
 	}
 	return tx.exec(ctx, `DELETE FROM occurrences WHERE schedule = ? AND outcome <> 'waiting' AND seq <=
-		(SELECT seq FROM occurrences WHERE schedule = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`, o.Schedule, o.Schedule, maxOccurrences)
+		(SELECT seq FROM occurrences WHERE schedule = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`, o.Schedule, o.Schedule,
+		maxOccurrences)
 }
 
 // saveOccurrence gives an occurrence that waits its end. One that doesn't wait any more is a
 // Conflict fault.
 func saveOccurrence(ctx context.Context, tx *transaction, o Occurrence) error {
 	return tx.change(ctx, fault.New(fault.Conflict, "the occurrence doesn't wait any more"),
-		"UPDATE occurrences SET outcome = ?, run = ?, reason = ? WHERE seq = ? AND outcome = 'waiting'", o.Outcome, o.Run, o.Reason, o.Seq)
+		"UPDATE occurrences SET outcome = ?, run = ?, reason = ? WHERE seq = ? AND outcome = 'waiting'", o.Outcome,
+		o.Run, o.Reason, o.Seq)
 }
 
 // lookedAt notes up to which planned time a schedule was looked at, and how many more occurrences
 // it has had.
 func lookedAt(ctx context.Context, tx *transaction, schedule int64, until time.Time, more int) error {
 	return tx.change(ctx, fault.New(fault.NotFound, "the schedule was removed"),
-		"UPDATE schedules SET until_planned = max(until_planned, ?), fired = fired + ? WHERE seq = ?", nanos(until), more, schedule)
+		"UPDATE schedules SET until_planned = max(until_planned, ?), fired = fired + ? WHERE seq = ?", nanos(until),
+		more, schedule)
 }
 
 const selectOccurrence = "SELECT seq, schedule, planned, fired, late_ms, outcome, run, reason, manual FROM occurrences"
 
 func scanOccurrence(row scanner, o *Occurrence) error {
-	return row.Scan(&o.Seq, &o.Schedule, stamp{&o.Planned}, stamp{&o.Fired}, &o.LateMS, &o.Outcome, &o.Run, &o.Reason, &o.Manual)
+	return row.Scan(&o.Seq, &o.Schedule, stamp{&o.Planned}, stamp{&o.Fired}, &o.LateMS, &o.Outcome, &o.Run, &o.Reason,
+		&o.Manual)
 }
 
 // Occurrences lists those of a schedule, the youngest first: those with a smaller Seq than before,
 // where that isn't 0. The limit is at most 1000; 0 is 1000.
 func (s *Store) Occurrences(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
-	return list(ctx, s, "list occurrences", scanOccurrence, selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, below(before), atMost(limit))
+	return list(ctx, s, "list occurrences", scanOccurrence,
+		selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, below(before),
+		atMost(limit))
 }
 
 // WaitingOccurrences returns the occurrences of a schedule that wait, the oldest first; 0: those of
 // all schedules.
 func (s *Store) WaitingOccurrences(ctx context.Context, schedule int64) ([]Occurrence, error) {
-	return list(ctx, s, "list occurrences", scanOccurrence, selectOccurrence+" WHERE outcome = 'waiting' AND (schedule = ? OR ? = 0) ORDER BY schedule, seq", schedule, schedule)
+	return list(ctx, s, "list occurrences", scanOccurrence,
+		selectOccurrence+" WHERE outcome = 'waiting' AND (schedule = ? OR ? = 0) ORDER BY schedule, seq", schedule,
+		schedule)
 }
 
 // LastOccurrences returns the youngest occurrence of each of the schedules that has one, by Seq.
 func (s *Store) LastOccurrences(ctx context.Context, schedules []int64) (map[int64]Occurrence, error) {
 	last := map[int64]Occurrence{}
 	for _, seq := range schedules {
-		rows, err := list(ctx, s, "read occurrences", scanOccurrence, selectOccurrence+" WHERE schedule = ? ORDER BY seq DESC LIMIT 1", seq)
+		rows, err := list(ctx, s, "read occurrences", scanOccurrence,
+			selectOccurrence+" WHERE schedule = ? ORDER BY seq DESC LIMIT 1", seq)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,8 @@ func (s *Store) Oldest(ctx context.Context, o Old) ([]Run, error) {
 		before = nanos(o.Before)
 	}
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	return list(ctx, s, "read oldest runs", scan, selectOldest, before, nanos(o.After.FinishedAt), o.After.ID, atMost(o.Limit))
+	return list(ctx, s, "read oldest runs", scan, selectOldest, before, nanos(o.After.FinishedAt), o.After.ID,
+		atMost(o.Limit))
 }
 
 const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
@@ -34,7 +35,8 @@ const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND f
 // LastEnd returns when the last one of the finished runs ended, or zero if there is none.
 func (s *Store) LastEnd(ctx context.Context) (time.Time, error) {
 	var last time.Time
-	err := s.readers.QueryRowContext(ctx, "SELECT coalesce(max(finished_at), 0) FROM runs WHERE finished = 1").Scan(stamp{&last})
+	err := s.readers.QueryRowContext(ctx, "SELECT coalesce(max(finished_at), 0) FROM runs WHERE finished = 1").
+		Scan(stamp{&last})
 	return last, s.explain(ctx, "read last end", err)
 }
 
@@ -44,7 +46,8 @@ func (s *Store) Known(ctx context.Context, ids []string) (map[string]bool, error
 	if err != nil {
 		return nil, fmt.Errorf("look for runs: %w", err)
 	}
-	found, err := list(ctx, s, "look for runs", scanValue[string], "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(wanted))
+	found, err := list(ctx, s, "look for runs", scanValue[string],
+		"SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(wanted))
 	known := make(map[string]bool, len(found))
 	for _, id := range found {
 		known[id] = true

@@ -46,7 +46,8 @@ func (s *Store) Compact(ctx context.Context, free int64) {
 	}
 	used, began := (p.all-p.free)*p.size, time.Now()
 	if used > compactMost || 2*used > free { // beside the copy there is the write-ahead log
-		s.logger.Info("database not compacted, it keeps the room of what is removed", "bytes", p.all*p.size, "used", used, "free", free)
+		s.logger.Info("database not compacted, it keeps the room of what is removed", "bytes", p.all*p.size, "used",
+			used, "free", free)
 		return
 	}
 	if err == nil {
@@ -115,8 +116,10 @@ func giveBack(ctx context.Context, tx *transaction) (bytes int64, err error) {
 // steps. An unknown run has none.
 func (s *Store) DocumentBytes(ctx context.Context, run string) (bytes int64, err error) {
 	const sums = `SELECT (SELECT coalesce(sum(length(data)), 0) FROM events WHERE run = r.seq)
-		+ (SELECT coalesce(sum(coalesce(length(delta), 0) + coalesce(length(value), 0)), 0) FROM steps WHERE run = r.seq)
-		+ (SELECT coalesce(sum(length(text) + coalesce(length(show), 0) + coalesce(length(form), 0) + coalesce(length(answer), 0)), 0) FROM questions WHERE run = r.seq)
+		+ (SELECT coalesce(sum(coalesce(length(delta), 0) + coalesce(length(value), 0)), 0) FROM steps
+			WHERE run = r.seq)
+		+ (SELECT coalesce(sum(length(text) + coalesce(length(show), 0) + coalesce(length(form),
+			0) + coalesce(length(answer), 0)), 0) FROM questions WHERE run = r.seq)
 		FROM runs AS r WHERE id = ?`
 	rows, err := list(ctx, s, "read size of run", scanValue[int64], sums, run)
 	for _, n := range rows {

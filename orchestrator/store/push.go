@@ -62,10 +62,13 @@ func putPush(ctx context.Context, tx *transaction, run int64, p Push, newID stri
 			return 0, err
 		}
 	}
-	const put = `INSERT INTO pushes (run, id, url, host, token, scheme, credentials, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (run, id) DO UPDATE SET url = excluded.url, host = excluded.host, token = excluded.token, scheme = excluded.scheme,
+	const put = `INSERT INTO pushes (run, id, url, host, token, scheme, credentials, created_at) VALUES (?, ?, ?, ?, ?,
+		?, ?, ?)
+		ON CONFLICT (run, id) DO UPDATE SET url = excluded.url, host = excluded.host, token = excluded.token,
+			scheme = excluded.scheme,
 		credentials = excluded.credentials, next_at = excluded.created_at, given_up_at = 0, reason = '' RETURNING seq`
-	err = tx.QueryRowContext(ctx, put, run, p.ID, p.URL, p.Host, p.Token, p.Scheme, p.Credentials, nanos(p.CreatedAt)).Scan(&seq)
+	err = tx.QueryRowContext(ctx, put, run, p.ID, p.URL, p.Host, p.Token, p.Scheme, p.Credentials, nanos(p.CreatedAt)).
+		Scan(&seq)
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +78,8 @@ func putPush(ctx context.Context, tx *transaction, run int64, p Push, newID stri
 	var count int
 	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM pushes WHERE run = ?", run).Scan(&count)
 	if err == nil && count > MaxPushes {
-		err = fault.New(fault.TooLarge, "the run has %d pushes already", MaxPushes).WithHint("remove one that nobody needs")
+		err = fault.New(fault.TooLarge, "the run has %d pushes already", MaxPushes).
+			WithHint("remove one that nobody needs")
 	}
 	return seq, err
 }
@@ -93,7 +97,8 @@ func pushIDOf(ctx context.Context, tx *transaction, run int64, p Push, other str
 // DeletePush removes a push with its deliveries. One that isn't there is a NotFound fault.
 func (s *Store) DeletePush(ctx context.Context, run, id string) error {
 	return s.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
-		return tx.change(ctx, unknownPush(), "DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
+		return tx.change(ctx, unknownPush(),
+			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
 	})
 }
 
@@ -101,13 +106,15 @@ func unknownPush() error {
 	return fault.New(fault.NotFound, "the run has no push of this id").WithHint("list the pushes of the run")
 }
 
-const selectPush = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, pushes.created_at, waiting,
+const selectPush = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, pushes.created_at,
+	waiting,
 	(SELECT count(*) FROM deliveries WHERE push = pushes.seq AND delivered = 1),
 	(SELECT count(*) FROM deliveries WHERE push = pushes.seq AND delivered = 0 AND ended_at <> 0),
 	iif(waiting > 0, next_at, 0), tried_at, status, given_up_at, reason FROM pushes JOIN runs ON runs.seq = pushes.run`
 
 func scanPush(row scanner, p *Push) error {
-	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, stamp{&p.CreatedAt}, &p.Waiting, &p.Delivered, &p.Lost,
+	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, stamp{&p.CreatedAt},
+		&p.Waiting, &p.Delivered, &p.Lost,
 		stamp{&p.NextAt}, stamp{&p.TriedAt}, &p.Status, stamp{&p.GivenUpAt}, &p.Reason)
 }
 

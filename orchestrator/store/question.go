@@ -35,16 +35,19 @@ type Question struct {
 // program has asked enough.
 func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
 	err := s.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
-		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at, answered_at, closed_at)
+		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at,
+			answered_at, closed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
-		n, err := tx.rows(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until), nanos(q.AskedAt))
+		n, err := tx.rows(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until),
+			nanos(q.AskedAt))
 		if err != nil {
 			return err
 		}
 		if n > 0 {
 			return errors.Join(q.allowed(ctx, tx, run), addEvents(ctx, tx, run, events))
 		}
-		return scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run, q.Address), &q)
+		return scanQuestion(tx.QueryRowContext(ctx, selectQuestion+" WHERE questions.run = ? AND address = ?", run,
+			q.Address), &q)
 	})
 	return q, err
 }
@@ -62,9 +65,11 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 	case err != nil:
 		return err
 	case over:
-		return fault.New(fault.Conflict, "the run has ended, nobody hears an answer any more").WithHint("ask before the program ends")
+		return fault.New(fault.Conflict, "the run has ended, nobody hears an answer any more").
+			WithHint("ask before the program ends")
 	case q.Kind != "" && asked > maxQuestions:
-		return fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).WithHint("ask for several things at once")
+		return fault.New(fault.TooLarge, "this run has asked people %d questions already", maxQuestions).
+			WithHint("ask for several things at once")
 	}
 	return nil
 }
@@ -74,7 +79,9 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 // to a question that is closed. A question that isn't there is a NotFound fault. The run of the
 // question gets a key with its answer: if it has that already, nothing is stored. The error is a
 // *Taken if the key has another fingerprint or run.
-func (s *Store) AnswerQuestion(ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event) error {
+func (s *Store) AnswerQuestion(
+	ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event,
+) error {
 	return s.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
 		q, err := questionIn(ctx, tx, id)
 		if err != nil {
@@ -90,7 +97,8 @@ func (s *Store) AnswerQuestion(ctx context.Context, key Key, id string, answer [
 		if again, err := q.takes(answer, at); again || err != nil {
 			return err
 		}
-		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer, id); err != nil {
+		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer,
+			id); err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, run, events)
@@ -103,9 +111,11 @@ func (q Question) takes(answer []byte, at time.Time) (again bool, err error) {
 	case q.Answer != nil && bytes.Equal(q.Answer, answer):
 		return true, nil
 	case q.Answer != nil:
-		return false, fault.New(fault.Conflict, "the question has another answer already").WithHint("the first answer counts")
+		return false, fault.New(fault.Conflict, "the question has another answer already").
+			WithHint("the first answer counts")
 	case q.Over, !q.ClosedAt.IsZero(), !q.Until.IsZero() && !at.Before(q.Until):
-		return false, fault.New(fault.Conflict, "the question is open no more").WithHint("its time was up, or its run has ended")
+		return false, fault.New(fault.Conflict, "the question is open no more").
+			WithHint("its time was up, or its run has ended")
 	}
 	return false, nil
 }
@@ -156,16 +166,21 @@ func (Question) most() int { return pageBytes }
 // OpenQuestions returns the questions that can be answered at a time and whose Seq is greater
 // than after, in order: those of a run, or of all where run is "". At most limit, never more than
 // 1000, and fewer where they are large; a limit of 0 means 1000.
-func (s *Store) OpenQuestions(ctx context.Context, run string, at time.Time, after int64, limit int) ([]Question, error) {
-	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?4)
+func (s *Store) OpenQuestions(
+	ctx context.Context, run string, at time.Time, after int64, limit int,
+) ([]Question, error) {
+	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
+		AND (until = 0 OR until > ?4)
 		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
 	return paged(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
-const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind,
+	text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner, q *Question) error {
-	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form, &q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
+	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form,
+		&q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
 		stamp{&q.AnsweredAt}, &q.Answer, stamp{&q.ClosedAt}, &q.Over)
 }

@@ -60,7 +60,8 @@ func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
 }
 
 const (
-	searched    = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, runs.context, runs.made_by, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
+	searched = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, " +
+		"runs.context, runs.made_by, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
 	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
 		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
 	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
@@ -75,7 +76,13 @@ type scanner interface{ Scan(dest ...any) error }
 
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
-	dest := []any{&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy, &r.State, &r.Finished, stamp{&r.CreatedAt}, stamp{&r.FinishedAt}, &r.DiskBytes}
+	dest := []any{
+		&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy,
+		&r.State, &r.Finished,
+		stamp{&r.CreatedAt},
+		stamp{&r.FinishedAt},
+		&r.DiskBytes,
+	}
 	return row.Scan(append(dest, more...)...)
 }
 
@@ -83,7 +90,9 @@ func scanSearched(row scanner, r *Run, more ...any) error {
 func scanValue[T any](row scanner, value *T) error { return row.Scan(value) }
 
 // list returns what a scan makes of each row that a query finds.
-func list[T any](ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any) ([]T, error) {
+func list[T any](
+	ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any,
+) ([]T, error) {
 	all, err := query(ctx, s.readers, scan, text, args...)
 	return all, s.explain(ctx, operation, err)
 }
@@ -102,7 +111,9 @@ type large interface {
 }
 
 // paged is list for large rows. It may end before its limit, but never before the first row; see Full.
-func paged[T large](ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any) ([]T, error) {
+func paged[T large](
+	ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any,
+) ([]T, error) {
 	taken := 0
 	page, err := queryWhile(ctx, s.readers, scan, func(one T) bool {
 		taken += one.bytes()
@@ -123,7 +134,9 @@ func Full[T large](page []T, limit int) bool {
 }
 
 // find returns what a scan makes of the row that a query finds. Without one the error is missing.
-func find[T any](ctx context.Context, db rower, scan func(scanner, *T) error, missing error, text string, args ...any) (one T, err error) {
+func find[T any](
+	ctx context.Context, db rower, scan func(scanner, *T) error, missing error, text string, args ...any,
+) (one T, err error) {
 	err = scan(db.QueryRowContext(ctx, text, args...), &one)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = missing
@@ -132,12 +145,16 @@ func find[T any](ctx context.Context, db rower, scan func(scanner, *T) error, mi
 }
 
 // query is list for whoever explains the error.
-func query[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error, text string, args ...any) (all []T, err error) {
+func query[T any](
+	ctx context.Context, db *sql.DB, scan func(scanner, *T) error, text string, args ...any,
+) (all []T, err error) {
 	return queryWhile(ctx, db, scan, func(T) bool { return true }, text, args...)
 }
 
 // queryWhile is query that ends with the first row after which it goes on no more.
-func queryWhile[T any](ctx context.Context, db *sql.DB, scan func(scanner, *T) error, goesOn func(T) bool, text string, args ...any) (all []T, err error) {
+func queryWhile[T any](
+	ctx context.Context, db *sql.DB, scan func(scanner, *T) error, goesOn func(T) bool, text string, args ...any,
+) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

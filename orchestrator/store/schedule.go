@@ -28,9 +28,12 @@ type Schedule struct {
 // but Seq, Fired and CreatedAt is written. It returns the schedule as it is stored.
 func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedule, err error) {
 	err = s.change(ctx, "store schedule", func(ctx context.Context, tx *transaction) error {
-		err := tx.exec(ctx, `INSERT INTO schedules (name, unit, spec, input, files, paused, until_planned, fired, created_at, changed_at, private)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, spec = excluded.spec, input = excluded.input,
-			files = excluded.files, paused = excluded.paused, until_planned = excluded.until_planned, changed_at = excluded.changed_at, private = excluded.private`,
+		err := tx.exec(ctx, `INSERT INTO schedules (name, unit, spec, input, files, paused, until_planned, fired,
+			created_at, changed_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit,
+				spec = excluded.spec, input = excluded.input,
+			files = excluded.files, paused = excluded.paused, until_planned = excluded.until_planned,
+			changed_at = excluded.changed_at, private = excluded.private`,
 			sched.Name, sched.Unit, sched.Spec, sched.Input, sched.Files, sched.Paused, nanos(sched.Until), sched.Fired,
 			nanos(sched.CreatedAt), nanos(sched.ChangedAt), sched.Private)
 		if err != nil {
@@ -47,7 +50,8 @@ func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedul
 func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at time.Time, waiting Occurrence) error {
 	return s.change(ctx, "pause schedule", func(ctx context.Context, tx *transaction) error {
 		seq, err := find(ctx, tx, scanValue[int64], UnknownSchedule(name),
-			"UPDATE schedules SET paused = ?, until_planned = ?, changed_at = ? WHERE name = ? RETURNING seq", paused, nanos(at), nanos(at), name)
+			"UPDATE schedules SET paused = ?, until_planned = ?, changed_at = ? WHERE name = ? RETURNING seq", paused,
+			nanos(at), nanos(at), name)
 		if err != nil {
 			return err
 		}
@@ -71,7 +75,8 @@ const (
 )
 
 func scanSchedule(row scanner, c *Schedule) error {
-	return row.Scan(&c.Seq, &c.Name, &c.Unit, &c.Spec, &c.Files, &c.Paused, stamp{&c.Until}, &c.Fired, stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Input)
+	return row.Scan(&c.Seq, &c.Name, &c.Unit, &c.Spec, &c.Files, &c.Paused, stamp{&c.Until}, &c.Fired,
+		stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Input)
 }
 
 // Schedule returns a schedule, or a NotFound fault.
@@ -82,13 +87,15 @@ func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
 
 // UnknownSchedule is the NotFound fault of a schedule that there isn't.
 func UnknownSchedule(name string) error {
-	return fault.New(fault.NotFound, "there is no schedule %s", fault.Quote(name)).WithHint("`aod schedule list` lists them")
+	return fault.New(fault.NotFound, "there is no schedule %s", fault.Quote(name)).
+		WithHint("`aod schedule list` lists them")
 }
 
 // Schedules lists schedules without their inputs, the newest first: those with a smaller Seq than
 // before, where that isn't 0. The limit is at most 1000; 0 is 1000.
 func (s *Store) Schedules(ctx context.Context, before int64, limit int) ([]Schedule, error) {
-	return list(ctx, s, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?", below(before), atMost(limit))
+	return list(ctx, s, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+		below(before), atMost(limit))
 }
 
 // below is the bound of a list that goes down from a Seq; 0: from the newest on.

@@ -54,7 +54,8 @@ type rower interface {
 // versionOf returns the version of the database: schemaVersion, or 0 for an empty one. A database of
 // another program, or of another version, is refused with a fault.
 func versionOf(ctx context.Context, db rower) (int, error) {
-	const question = `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+	const question = `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version
+		FROM pragma_user_version),
 		(SELECT count(*) FROM sqlite_schema), (SELECT file FROM pragma_database_list WHERE name = 'main')`
 	var id, version, objects int
 	var file string
@@ -72,7 +73,8 @@ func versionOf(ctx context.Context, db rower) (int, error) {
 			filepath.Base(file), version, schemaVersion).
 			WithHint("bring it to version %d with an earlier AOD, or use another data directory", schemaVersion)
 	case version > schemaVersion:
-		return 0, fault.New(fault.Unsupported, "the database is of a newer AOD (version %d; this one knows up to %d)", version, schemaVersion).
+		return 0, fault.New(fault.Unsupported, "the database is of a newer AOD (version %d; this one knows up to %d)",
+			version, schemaVersion).
 			WithHint("use the newer AOD, or another data directory")
 	}
 	return version, nil

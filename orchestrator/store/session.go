@@ -25,9 +25,11 @@ type Session struct {
 // InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
 func (s *Store) InsertSession(ctx context.Context, session Session) error {
 	return s.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
-		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at, private)
+		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at,
+			private)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
-		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert, session.ID, session.Unit, session.Version, session.MadeBy, session.Turns, session.Closed, session.Reason,
+		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert,
+			session.ID, session.Unit, session.Version, session.MadeBy, session.Turns, session.Closed, session.Reason,
 			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
 	})
 }
@@ -59,7 +61,8 @@ func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events 
 }
 
 func saveSession(ctx context.Context, tx *transaction, session Session) error {
-	return tx.change(ctx, UnknownSession(session.ID), "UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
+	return tx.change(ctx, UnknownSession(session.ID),
+		"UPDATE sessions SET closed = ?, reason = ?, used_at = ?, private = ? WHERE id = ?",
 		session.Closed, session.Reason, nanos(session.UsedAt), session.Private, session.ID)
 }
 
@@ -68,13 +71,16 @@ func countTurn(ctx context.Context, tx *transaction, r Run) error {
 	if r.Session == "" {
 		return nil
 	}
-	return tx.exec(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt), r.Session)
+	return tx.exec(ctx, "UPDATE sessions SET turns = ?, used_at = ? WHERE id = ?", r.Turn, nanos(r.CreatedAt),
+		r.Session)
 }
 
-const selectSession = "SELECT seq, id, unit, version, made_by, turns, closed, reason, created_at, used_at, private FROM sessions"
+const selectSession = "SELECT seq, id, unit, version, made_by, turns, closed, reason, created_at, used_at, private " +
+	"FROM sessions"
 
 func scanSession(row scanner, s *Session) error {
-	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt}, stamp{&s.UsedAt}, &s.Private)
+	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt},
+		stamp{&s.UsedAt}, &s.Private)
 }
 
 // Session returns a session, or a NotFound fault.
@@ -109,7 +115,8 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	if f.Open {
 		text += " AND closed = 0"
 	}
-	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?", append(args, atMost(f.Limit))...)
+	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?",
+		append(args, atMost(f.Limit))...)
 }
 
 // spentSessions are closed sessions that were last used before a time and whose turns are over.

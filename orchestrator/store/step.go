@@ -32,10 +32,13 @@ func (s *Store) KeepStep(ctx context.Context, run string, step Step, events ...E
 }
 
 func keepStep(ctx context.Context, tx *transaction, run int64, s Step) error {
-	const upsert = `INSERT INTO steps (run, seq, address, try, state, call, cached, action, delta, value, error, until, began, ended)
-		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM steps WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+	const upsert = `INSERT INTO steps (run, seq, address, try, state, call, cached, action, delta, value, error, until,
+		began, ended)
+		VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM steps WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+			?11, ?12, ?13)
 		ON CONFLICT (run, address, try) DO UPDATE SET seq = excluded.seq, state = excluded.state, call = excluded.call,
-			cached = excluded.cached, action = excluded.action, delta = excluded.delta, value = excluded.value, error = excluded.error,
+			cached = excluded.cached, action = excluded.action, delta = excluded.delta, value = excluded.value,
+				error = excluded.error,
 			until = excluded.until, began = excluded.began, ended = excluded.ended`
 	return tx.exec(ctx, upsert, run, s.Address, s.Try, s.State, s.Call, s.Cached, s.Action, s.Delta, s.Value, s.Error,
 		nanos(s.Until), nanos(s.Began), nanos(s.Ended))
@@ -60,7 +63,8 @@ func (s *Store) StepHeads(ctx context.Context, run string, after int64, limit in
 }
 
 func (s *Store) steps(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
-	text := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended FROM steps
+	text := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended
+		FROM steps
 		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
 	return paged(ctx, s, "read steps", scanStep, text, run, after, atMost(limit))
 }

@@ -106,7 +106,9 @@ func (s *Store) change(ctx context.Context, operation string, change change) err
 }
 
 // changeRun is change for something of a run, by its seq. An unknown run is a NotFound fault.
-func (s *Store) changeRun(ctx context.Context, operation, run string, change func(ctx context.Context, tx *transaction, seq int64) error) error {
+func (s *Store) changeRun(
+	ctx context.Context, operation, run string, change func(ctx context.Context, tx *transaction, seq int64) error,
+) error {
 	return s.change(ctx, operation, func(ctx context.Context, tx *transaction) error {
 		seq, err := seqOf(ctx, tx, run)
 		if err != nil {

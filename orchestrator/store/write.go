@@ -22,14 +22,17 @@ func (s *Store) Insert(ctx context.Context, r Run, key Key, events ...Event) err
 		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
 			WithHint("use a shorter one, such as a UUID")
 	}
-	return s.change(ctx, "insert run", func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
+	return s.change(ctx, "insert run",
+		func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 }
 
 // Save updates a run and appends events, all or nothing. It writes State, Finished,
 // FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
-// wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault if there is no such run.
+// wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault
+// if there is no such run.
 func (s *Store) Save(ctx context.Context, r Run, events ...Event) error {
-	return s.change(ctx, "save run", func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
+	return s.change(ctx, "save run",
+		func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 }
 
 // Append appends events to a run, all or none. The error is a NotFound fault if there is no
@@ -47,7 +50,8 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.change(ctx, "delete runs", func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
+	return s.change(ctx, "delete runs",
+		func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
 }
 
 func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
@@ -72,7 +76,8 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
 		return err
 	}
-	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), addMetadata(ctx, tx, seq, r), countTurn(ctx, tx, r), addOccurrence(ctx, tx, r)); err != nil {
+	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), addMetadata(ctx, tx, seq, r),
+		countTurn(ctx, tx, r), addOccurrence(ctx, tx, r)); err != nil {
 		return err
 	}
 	for _, step := range r.Steps {
@@ -90,7 +95,8 @@ func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event
 
 func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 	for key, value := range r.Metadata {
-		err := tx.exec(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value, nanos(r.CreatedAt))
+		err := tx.exec(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value,
+			nanos(r.CreatedAt))
 		if err != nil {
 			return err
 		}
@@ -100,9 +106,11 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
-		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, state, finished, created_at, changed_at, finished_at, disk_bytes, record, private)
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, state, finished,
+			created_at, changed_at, finished_at, disk_bytes, record, private)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.State, r.Finished, nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.State, r.Finished,
+		nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
@@ -111,7 +119,8 @@ func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 		return err
 	}
 	seq, err := find(ctx, tx, scanValue[int64], UnknownRun(r.ID),
-		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?, record = ?, private = ? WHERE id = ? RETURNING seq`,
+		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?,
+			record = ?, private = ? WHERE id = ? RETURNING seq`,
 		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID)
 	if err != nil {
 		return err
@@ -126,7 +135,9 @@ func setOutput(ctx context.Context, tx *transaction, seq int64, output []byte) e
 	if output == nil {
 		return nil
 	}
-	return tx.exec(ctx, "INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq, output)
+	return tx.exec(ctx,
+		"INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq,
+		output)
 }
 
 func seqOf(ctx context.Context, tx *transaction, id string) (seq int64, err error) {
@@ -139,7 +150,9 @@ func remove(ctx context.Context, tx *transaction, ids []string) error {
 		return err
 	}
 	var open string
-	err = tx.QueryRowContext(ctx, "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND NOT finished LIMIT 1", string(list)).Scan(&open)
+	err = tx.QueryRowContext(ctx,
+		"SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND NOT finished LIMIT 1", string(list)).
+		Scan(&open)
 	if err == nil {
 		return fault.New(fault.Conflict, "run %.64s goes on", open).WithHint("cancel it, or wait for its end")
 	}

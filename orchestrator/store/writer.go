@@ -47,8 +47,9 @@ type writer struct {
 
 func newWriter(db *sql.DB, logger *slog.Logger) *writer {
 	w := &writer{
-		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: logger, waiting: make(chan *write, maxWaiting),
-		pushed: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: logger,
+		waiting: make(chan *write, maxWaiting),
+		pushed:  make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.stop = sync.OnceFunc(func() { close(w.quit) })
 	go w.loop()

@@ -51,7 +51,8 @@ func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.Sessi
 	defer r.mu.Unlock()
 	if len(r.known) >= maxOpen {
 		return nil, fault.New(fault.Busy, "%d sessions are open already", len(r.known)).
-			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` ends one")
+			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
+				"ends one")
 	}
 	return r.add(&Session{registry: r, row: row, kind: kind, terms: terms}), nil
 }
@@ -110,7 +111,8 @@ func (r *Registry) OpenOf(unit string) (n int) {
 // Show returns a stored session as clients see it.
 func (r *Registry) Show(row store.Session) api.Session {
 	shown := api.Session{
-		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, State: api.SessionOpen, Reason: row.Reason, Turns: row.Turns,
+		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, State: api.SessionOpen, Reason: row.Reason,
+		Turns:     row.Turns,
 		CreatedAt: row.CreatedAt, UsedAt: row.UsedAt,
 	}
 	r.mu.Lock()

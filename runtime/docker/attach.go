@@ -134,7 +134,8 @@ func copyFrames(stdout, stderr io.Writer, r io.Reader) error {
 			w = stderr
 		case frameError:
 			text, _ := io.ReadAll(io.LimitReader(r, min(size, 1024))) // what there is of it
-			return fault.Wrap(fault.Internal, fmt.Errorf("engine: %s", text), "the engine broke off the container's output")
+			return fault.Wrap(fault.Internal, fmt.Errorf("engine: %s", text),
+				"the engine broke off the container's output")
 		}
 		n, err := io.CopyBuffer(w, io.LimitReader(r, size), buf)
 		if err != nil || n < size {

@@ -51,7 +51,9 @@ func refusesBuildKit(text string) bool {
 		(strings.Contains(text, "version") && strings.Contains(text, "build") && strings.Contains(text, "support"))
 }
 
-func (e *Engine) buildWith(ctx context.Context, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+func (e *Engine) buildWith(
+	ctx context.Context, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent),
+) (string, error) {
 	tar := sendContext(spec.WriteContext)
 	id, err := e.buildFrom(ctx, tar.reader, version, spec, progress)
 	if writeErr := tar.close(); writeErr != nil && err != nil && ctx.Err() == nil {
@@ -61,7 +63,10 @@ func (e *Engine) buildWith(ctx context.Context, version build.BuilderVersion, sp
 	return id, err
 }
 
-func (e *Engine) buildFrom(ctx context.Context, tar io.Reader, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+func (e *Engine) buildFrom(
+	ctx context.Context, tar io.Reader, version build.BuilderVersion, spec runtime.BuildSpec,
+	progress func(runtime.BuildEvent),
+) (string, error) {
 	resp, err := e.cli.ImageBuild(ctx, tar, build.ImageBuildOptions{
 		Version:     version,
 		Tags:        spec.Tags,
@@ -113,14 +118,17 @@ func cpuPeriod(cpus float64) int64 {
 
 // buildRefused is for the answer to a build that never began: a Dockerfile that the
 // classic builder can't parse, or an engine without BuildKit.
-func (e *Engine) buildRefused(ctx context.Context, version build.BuilderVersion, limits runtime.BuildLimits, err error) error {
+func (e *Engine) buildRefused(
+	ctx context.Context, version build.BuilderVersion, limits runtime.BuildLimits, err error,
+) error {
 	if ctx.Err() == nil && !isConnection(err) {
 		text := err.Error()
 		switch {
 		case version == build.BuilderBuildKit && (refusesBuildKit(text) || cerrdefs.IsNotImplemented(err)):
 			return errNoBuildKit
 		case cerrdefs.IsInvalidArgument(err) || strings.Contains(text, "ockerfile"):
-			return newBuildLog(nil).failureWithin(limits, &stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
+			return newBuildLog(nil).
+				failureWithin(limits, &stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
 		}
 	}
 	return e.faultOf(ctx, call{"build", "an image", ""}, err)
@@ -188,5 +196,6 @@ func baseImageFault(image string, err error) error {
 	if registryUnreachable(err.Error()) {
 		f.Msg = fmt.Sprintf("the base image %s is not on the engine and no registry could be reached for it", image)
 	}
-	return f.WithHint("check the name after FROM; build or load %s on this engine first (`docker load`), or give the engine a way to its registry", image)
+	return f.WithHint("check the name after FROM; build or load %s on this engine first (`docker load`), or give the "+
+		"engine a way to its registry", image)
 }

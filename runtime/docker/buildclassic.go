@@ -16,7 +16,8 @@ var (
 	// classicStep announces a step; Podman, which speaks the same, in capitals.
 	classicStep = lazyregexp.New(`^(?i:step) (\d{1,6})/(\d{1,6}) ?: (.*)`)
 	// classicNoise is the builder's own talk between the output of the steps.
-	classicNoise = lazyregexp.New(`^(?: ---> .*|Removing intermediate container [0-9a-f]+|Successfully (?:built|tagged) \S+)\n?$`)
+	classicNoise = lazyregexp.New(`^(?: ---> .*|Removing intermediate container [0-9a-f]+|Successfully (?:built|` +
+		`tagged) \S+)\n?$`)
 )
 
 // cachedTries is how often the classic builder may look for a step in its cache, before it has
@@ -32,7 +33,9 @@ var errLostImage = errors.New("the builder's search of its cache met an image th
 
 // buildClassic builds once more where that happened, whoever removed the image. Without the
 // cache it can't happen.
-func (e *Engine) buildClassic(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+func (e *Engine) buildClassic(
+	ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent),
+) (string, error) {
 	for range cachedTries {
 		id, err := e.buildWith(ctx, build.BuilderV1, spec, progress)
 		if !errors.Is(err, errLostImage) {

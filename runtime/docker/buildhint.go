@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	hintRoot = "the step is not run as root: write USER root before it, and the image's own user after it (USER aod in aod/base)"
-	hintPip  = "the image has no pip: install python3-NAME with apt, or python3-venv, and make a venv; see docs/capsules.md, \"Packages\""
+	hintRoot = "the step is not run as root: write USER root before it, and the image's own user after it (USER aod " +
+		"in aod/base)"
+	hintPip = "the image has no pip: install python3-NAME with apt, or python3-venv, and make a venv; see " +
+		"docs/capsules.md, \"Packages\""
 )
 
 // buildHints say what to do about the failures of a step that its own words don't explain to
@@ -25,7 +27,8 @@ var buildHints = []struct {
 	{[]string{"no module named pip"}, hintPip},
 	{
 		[]string{"externally-managed-environment"},
-		"Debian's Python takes packages from apt alone: install python3-NAME with apt, or make a venv and use its pip; see docs/capsules.md, \"Packages\"",
+		"Debian's Python takes packages from apt alone: install python3-NAME with apt, or make a venv and use its " +
+			"pip; see docs/capsules.md, \"Packages\"",
 	},
 	{
 		[]string{"ensurepip is not available"},
@@ -33,7 +36,8 @@ var buildHints = []struct {
 	},
 	{
 		[]string{"pip", "no matching distribution"},
-		"check the package's name and version, and whether builds on this engine reach PyPI or the mirror that PIP_INDEX_URL names",
+		"check the package's name and version, and whether builds on this engine reach PyPI or the mirror that " +
+			"PIP_INDEX_URL names",
 	},
 	{
 		[]string{"unable to locate package"},
@@ -46,10 +50,14 @@ const hintClassic = "an uploaded unit is built without BuildKit, which bounds no
 
 // networkSigns are what programs say when there is no network, in lower case.
 var networkSigns = []string{
-	"temporary failure resolving", "temporary failure in name resolution", "could not resolve", "couldn't resolve", "unable to resolve",
-	"name or service not known", "name does not resolve", "network is unreachable", "network unreachable", "no such host", "bad address",
-	"eai_again", "enotfound", "getaddrinfo", "newconnectionerror", "failed to establish a new connection", "dns error", "nodename nor servname",
-	"no route to host", "unable to locate package", "no matching distribution found", "connection refused", "proxyconnect",
+	"temporary failure resolving", "temporary failure in name resolution", "could not resolve", "couldn't resolve",
+	"unable to resolve",
+	"name or service not known", "name does not resolve", "network is unreachable", "network unreachable",
+	"no such host", "bad address",
+	"eai_again", "enotfound", "getaddrinfo", "newconnectionerror", "failed to establish a new connection", "dns error",
+	"nodename nor servname",
+	"no route to host", "unable to locate package", "no matching distribution found", "connection refused",
+	"proxyconnect",
 }
 
 // wantedNetwork reports whether the step failed as steps do that have no network.

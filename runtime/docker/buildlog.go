@@ -230,10 +230,14 @@ func buildReason(text string) string {
 	if m := exitCode().FindStringSubmatch(text); m != nil {
 		return "exit code " + m[1]
 	}
-	if strings.Contains(text, "failed to read dockerfile") || strings.Contains(text, "Cannot locate specified Dockerfile") {
+	if strings.Contains(text, "failed to read dockerfile") ||
+		strings.Contains(text, "Cannot locate specified Dockerfile") {
 		return "there is no such Dockerfile in the build context"
 	}
-	for _, prefix := range []string{"failed to solve with frontend dockerfile.v0: ", "failed to solve: ", "failed to create LLB definition: "} {
+	for _, prefix := range []string{
+		"failed to solve with frontend dockerfile.v0: ", "failed to solve: ",
+		"failed to create LLB definition: ",
+	} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return bounded(text, reasonLimit)

@@ -42,7 +42,8 @@ func (e *Engine) NextExit(ctx context.Context, id string) (<-chan runtime.Exit, 
 func exitOf(id string, r container.WaitResponse) runtime.Exit {
 	if r.Error != nil && r.Error.Message != "" {
 		err := fault.New(fault.Internal, "%s", r.Error.Message)
-		return runtime.Exit{Err: fault.Wrap(fault.Internal, err, "the engine could not wait for %s", onContainer("", id))}
+		return runtime.Exit{Err: fault.Wrap(fault.Internal, err, "the engine could not wait for %s",
+			onContainer("", id))}
 	}
 	return runtime.Exit{Code: int(r.StatusCode)}
 }
@@ -85,7 +86,8 @@ const (
 // as the reason: by then it was something else.
 func (e *Engine) Inspect(ctx context.Context, id string) (runtime.ContainerState, error) {
 	state, limited, err := e.inspect(ctx, id)
-	for deadline := time.Now().Add(oomPatience); err == nil && limited && reasonMayCome(state) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(oomPatience); err == nil && limited && reasonMayCome(state) &&
+		time.Now().Before(deadline); {
 		select {
 		case <-ctx.Done():
 			return state, nil

@@ -26,7 +26,8 @@ func (e *Engine) CPUTime(ctx context.Context, id string) (time.Duration, error) 
 	defer stats.Body.Close()
 	var figures container.StatsResponse
 	if err := json.NewDecoder(io.LimitReader(stats.Body, maxStats)).Decode(&figures); err != nil {
-		return 0, fault.Wrap(fault.Unavailable, fmt.Errorf("figures of container: %w", err), "the engine did not say what a container uses")
+		return 0, fault.Wrap(fault.Unavailable, fmt.Errorf("figures of container: %w", err),
+			"the engine did not say what a container uses")
 	}
 	return time.Duration(min(figures.CPUStats.CPUUsage.TotalUsage, math.MaxInt64)), nil
 }

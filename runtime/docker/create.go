@@ -117,7 +117,8 @@ func takesNoQuota(err error) bool {
 		return false
 	}
 	text := strings.ToLower(err.Error())
-	return strings.Contains(text, "storage-opt") || strings.Contains(text, "storage opt") || strings.Contains(text, "quota")
+	return strings.Contains(text, "storage-opt") || strings.Contains(text, "storage opt") ||
+		strings.Contains(text, "quota")
 }
 
 // logConfig keeps the container's output in two files that take turns: at least one of

@@ -54,7 +54,8 @@ func (at endpoint) hint() string {
 	case at.source != "":
 		return "the address comes from " + at.source + ": check it, and that the engine there is running"
 	case at.local():
-		return "start Docker: `sudo systemctl start docker`, or Docker Desktop; if the engine is elsewhere, name it in DOCKER_HOST"
+		return "start Docker: `sudo systemctl start docker`, or Docker Desktop; if the engine is elsewhere, name it " +
+			"in DOCKER_HOST"
 	}
 	return "check the address, and that the engine there is running"
 }

@@ -78,7 +78,10 @@ func New(opts Options) (*Engine, error) {
 	// WithHost switches compression on for TCP. The engine's gzip makes copying
 	// files out of a container eight times slower.
 	tr.DisableCompression = true
-	return &Engine{cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.remote(), unconfined: opts.Unconfined, self: readSelf}, nil
+	return &Engine{
+		cli: cli, transport: tr, base: baseURL(host, tr), endpoint: at, remote: env.remote(),
+		unconfined: opts.Unconfined, self: readSelf,
+	}, nil
 }
 
 // newClient returns the client, and the host as that knows it.

@@ -39,7 +39,8 @@ var refusals = []struct {
 	{
 		"bind source path does not exist", fault.Internal,
 		"a directory to mount does not exist on the engine's host",
-		"the engine must see the same files as this program: it may run on another machine or in a virtual machine that doesn't share the data directory",
+		"the engine must see the same files as this program: it may run on another machine or in a virtual machine " +
+			"that doesn't share the data directory",
 	},
 	{
 		"is already in use by", fault.Conflict,
@@ -123,7 +124,8 @@ func (e *Engine) unavailable(err error) error {
 	err = fmt.Errorf("%w: %w", runtime.ErrUnreachable, err)
 	if at.local() && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")) {
 		return fault.Wrap(fault.Unavailable, err, "no permission to use the Docker engine at %s", at).
-			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use rootless Docker")
+			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use " +
+				"rootless Docker")
 	}
 	if path := at.socket(); at.local() && path != "" {
 		if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {

@@ -135,8 +135,11 @@ func (p *hostPaths) translate(name string) (string, error) {
 		}
 	}
 	if best.host == "" {
-		return "", fault.New(fault.Unsupported, "the data directory must be on a volume or a bind mount: it is in this container alone, where the engine can't mount it from").
-			WithHint(`start the container with -v aod-data:/data and AOD_DATA=/data; in a compose file: volumes: ["aod-data:/data"]`)
+		return "", fault.New(fault.Unsupported,
+			"the data directory must be on a volume or a bind mount: it is in this container alone, where the engine "+
+				"can't mount it from").
+			WithHint(`start the container with -v aod-data:/data and AOD_DATA=/data; in a compose file: volumes: ` +
+				`["aod-data:/data"]`)
 	}
 	return path.Join(best.host, strings.TrimPrefix(name, best.inside)), nil
 }

@@ -121,7 +121,8 @@ func (e *Engine) ImagesByLabel(ctx context.Context, labels map[string]string) ([
 	}
 	images := make([]runtime.Image, 0, len(found))
 	for _, s := range found {
-		tags := slices.DeleteFunc(s.RepoTags, func(tag string) bool { return tag == "<none>:<none>" }) // as engines before 1.43 say "no tag"
+		// as engines before 1.43 say "no tag"
+		tags := slices.DeleteFunc(s.RepoTags, func(tag string) bool { return tag == "<none>:<none>" })
 		images = append(images, runtime.Image{ID: s.ID, Tags: tags, Labels: s.Labels, SizeBytes: s.Size})
 	}
 	return images, nil

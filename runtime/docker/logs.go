@@ -17,7 +17,8 @@ func (e *Engine) Logs(ctx context.Context, id string) (*runtime.Streams, error) 
 	// The client ties the answer to the context of the call, which bounds the call alone.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	callOver := context.AfterFunc(ctx, stop)
-	body, err := e.cli.ContainerLogs(following, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: true})
+	body, err := e.cli.ContainerLogs(following, id,
+		container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: true})
 	if !callOver() && err == nil {
 		err = errors.Join(ctx.Err(), body.Close())
 	}

@@ -37,7 +37,8 @@ var limitRefusals = []struct {
 func refusedLimit(text string, err error) error {
 	for _, r := range limitRefusals {
 		if r.words().MatchString(text) {
-			return fault.Wrap(fault.Unsupported, err, "the engine can't set the %s: it said %q", r.limit, reasonOf(err)).WithHint("%s", r.hint)
+			return fault.Wrap(fault.Unsupported, err, "the engine can't set the %s: it said %q", r.limit,
+				reasonOf(err)).WithHint("%s", r.hint)
 		}
 	}
 	return nil

@@ -72,7 +72,8 @@ func (e *Engine) StatIn(ctx context.Context, id, name string) (runtime.FileStat,
 // itself: the client's way ignores ctx.
 func (e *Engine) Exec(ctx context.Context, id string, cmd []string) (io.ReadWriteCloser, error) {
 	asked := onContainer("start a program in", id)
-	made, err := e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: cmd, AttachStdin: true, AttachStdout: true, AttachStderr: true})
+	made, err := e.cli.ContainerExecCreate(ctx, id,
+		container.ExecOptions{Cmd: cmd, AttachStdin: true, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		return nil, e.faultOf(ctx, asked, err)
 	}

@@ -37,7 +37,8 @@ func selfOf(proc fs.FS, hostname string) self {
 		s.points = append(s.points, m.point)
 		s.ids = appendNew(s.ids, m.owner()...)
 	}
-	if shortIDRule().MatchString(hostname) && !slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, hostname) }) {
+	if shortIDRule().MatchString(hostname) &&
+		!slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, hostname) }) {
 		s.ids = append(s.ids, hostname)
 	}
 	return s

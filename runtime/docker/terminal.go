@@ -22,7 +22,10 @@ func (e *Engine) AttachInput(ctx context.Context, id string, terminal bool) (*ru
 	if err != nil {
 		return nil, e.faultOf(ctx, onContainer("attach to", id), err)
 	}
-	streams := &runtime.Streams{Stdout: endsQuietly{conn}, Stderr: strings.NewReader(""), Close: sync.OnceValue(conn.Close)}
+	streams := &runtime.Streams{
+		Stdout: endsQuietly{conn}, Stderr: strings.NewReader(""),
+		Close: sync.OnceValue(conn.Close),
+	}
 	if !terminal {
 		streams = demultiplex(conn)
 	}

@@ -29,7 +29,9 @@ func OfferSelf() { offered.Store(true) }
 // own returns this program as an init.
 func own(arch string) (program, error) {
 	if !offered.Load() || goruntime.GOOS != "linux" || goruntime.GOARCH != arch {
-		return program{}, fault.New(fault.Unsupported, "this aod (%s/%s) was built without the init of sandboxes for linux/%s", goruntime.GOOS, goruntime.GOARCH, arch).
+		return program{}, fault.New(fault.Unsupported,
+			"this aod (%s/%s) was built without the init of sandboxes for linux/%s", goruntime.GOOS, goruntime.GOARCH,
+			arch).
 			WithHint("build it with `make build`, or take a release's program: both have it for every engine")
 	}
 	return ownFrom(ownFile)
@@ -43,8 +45,10 @@ func ownFrom(path string) (program, error) {
 		return program{}, fault.Wrap(fault.Internal, err, "look at this program")
 	}
 	if !static {
-		return program{}, fault.New(fault.Unsupported, "this aod was linked with this machine's C library, so it can't be the init of sandboxes").
-			WithHint("install it with CGO_ENABLED=0 in the environment, build it with `make build`, or take a release's program")
+		return program{}, fault.New(fault.Unsupported,
+			"this aod was linked with this machine's C library, so it can't be the init of sandboxes").
+			WithHint("install it with CGO_ENABLED=0 in the environment, build it with `make build`, or take a " +
+				"release's program")
 	}
 	info, err := os.Stat(path)
 	if err != nil {

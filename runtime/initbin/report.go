@@ -26,7 +26,8 @@ func ParseReport(raw []byte) (initreport.Report, error) {
 	case len(raw) == 0 || string(raw) == initreport.Begun:
 		return initreport.Report{}, fault.New(fault.NotFound, "the sandbox left no report")
 	case len(raw) > initreport.MaxBytes:
-		return initreport.Report{}, fault.New(fault.TooLarge, "the sandbox's report is over %d bytes", initreport.MaxBytes)
+		return initreport.Report{}, fault.New(fault.TooLarge, "the sandbox's report is over %d bytes",
+			initreport.MaxBytes)
 	}
 	var r initreport.Report
 	if err := json.Unmarshal(raw, &r); err != nil {

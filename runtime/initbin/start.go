@@ -29,9 +29,11 @@ func (m StartMessage) Append(b []byte) ([]byte, error) {
 	}
 	texts, size := m.texts()
 	if size > initreport.MaxStartBytes || len(texts) > initreport.MaxStartTexts {
-		return b, fault.New(fault.TooLarge, "arguments and environment are %d texts of %d bytes together, at most %d of %d can be given",
-			len(texts), size, initreport.MaxStartTexts, initreport.MaxStartBytes).
-			WithHint("hand over as a file what is large")
+		return b,
+			fault.New(fault.TooLarge,
+				"arguments and environment are %d texts of %d bytes together, at most %d of %d can be given",
+				len(texts), size, initreport.MaxStartTexts, initreport.MaxStartBytes).
+				WithHint("hand over as a file what is large")
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(size)) //nolint:gosec // at most MaxStartBytes
 	for _, text := range texts {

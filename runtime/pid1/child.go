@@ -142,8 +142,9 @@ func hide() {
 // giveTerminal puts the program's group into the foreground where stdin is a terminal.
 // Should the program have read from it too early it was stopped, hence the SIGCONT.
 func giveTerminal(pgid int) {
-	id := int32(pgid)                                                                                     //nolint:gosec // Linux has no process ids beyond 1<<22
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&id))) //nolint:gosec // how ioctl takes it
+	id := int32(pgid) //nolint:gosec // Linux has no process ids beyond 1<<22
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCSPGRP,
+		uintptr(unsafe.Pointer(&id))) //nolint:gosec // how ioctl takes it
 	if errno == 0 {
 		_ = syscall.Kill(-pgid, syscall.SIGCONT) // it may have ended already
 	}
@@ -186,7 +187,8 @@ func killRest() (killed int64) {
 		case pid == 0:
 			_ = syscall.Nanosleep(&pause, nil) // an early end is fine
 			waited += nap
-		case pid > 0 && status.Signaled() && status.Signal() == syscall.SIGKILL: //nolint:misspell // the name is the standard library's
+		//nolint:misspell // the name is the standard library's
+		case pid > 0 && status.Signaled() && status.Signal() == syscall.SIGKILL:
 			killed++
 		}
 	}

@@ -23,7 +23,8 @@ type command struct {
 }
 
 // usageText is for whoever wrote the container's entrypoint.
-const usageText = "usage: init [-stdin FILE | -feed FILE] [-stdout FILE] [-control SOCKET | -park SOCKET | -leash SOCKET] [-watch calls] [-find only] [-end lines] -- PROGRAM [ARGS...]"
+const usageText = "usage: init [-stdin FILE | -feed FILE] [-stdout FILE] [-control SOCKET | -park SOCKET | -leash " +
+	"SOCKET] [-watch calls] [-find only] [-end lines] -- PROGRAM [ARGS...]"
 
 // parseCommand reads what usageText says. Where it is not ok the control socket may be known
 // nevertheless, and the host is told.

@@ -1,7 +1,8 @@
 // Package pid1 is PID 1 of every sandbox container, in any Linux image. The program cmd/aod-init
 // is nothing else; aod is it as well where no aod-init is embedded (see runtime/initbin):
 //
-//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls] [-find only] [-end lines] -- PROGRAM ARGS...
+//	/run/aod/init [-stdin FILE] [-stdout FILE] [-control SOCKET | -park SOCKET] [-watch calls]
+//	    [-find only] [-end lines] -- PROGRAM ARGS...
 //
 // It starts the program in a process group of its own, passes signals on to that group,
 // reaps orphans, and when the program ends it kills whatever is left, writes

@@ -32,7 +32,8 @@ func newEndID() string {
 func endStreams(id string, streams []int, deadline time.Time) (left []int) {
 	line := []byte(initreport.EndHead + id + initreport.EndTail)
 	for _, fd := range streams {
-		if id != "" && syscall.SetNonblock(fd, true) == nil && !writeBefore(deadline, fd, line) { // nobody else writes any more
+		// nobody else writes any more
+		if id != "" && syscall.SetNonblock(fd, true) == nil && !writeBefore(deadline, fd, line) {
 			left = append(left, fd)
 		}
 	}

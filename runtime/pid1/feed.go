@@ -88,7 +88,8 @@ func (f feeder) await() {
 		fd              int32
 		events, revents int16
 	}{int32(f.events), pollIn, 0} //nolint:gosec // a descriptor
-	_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&fd)), 1, uintptr(unsafe.Pointer(&pause)), 0, 0, 0) //nolint:gosec // how ppoll takes it
+	_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&fd)), 1, //nolint:gosec // how ppoll takes it
+		uintptr(unsafe.Pointer(&pause)), 0, 0, 0) //nolint:gosec // likewise
 	var drained [4096]byte
 	_, _ = syscall.Read(f.events, drained[:])
 }

@@ -27,7 +27,10 @@ type pair struct {
 
 // open takes a place for the client.
 func (p *pair) open(client int) {
-	*p = pair{state: connecting, ready: true, client: client, server: newServerSocket(), up: way{open: true}, down: way{open: true}}
+	*p = pair{
+		state: connecting, ready: true, client: client, server: newServerSocket(), up: way{open: true},
+		down: way{open: true},
+	}
 	p.deadline = time.Now().Add(connectPatience)
 }
 

@@ -100,13 +100,15 @@ func drop(from, n int) movement {
 
 func receive(fd int, buf []byte, flags int) (int, syscall.Errno) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd),
-		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(flags), 0, 0) //nolint:gosec // how it takes a buffer
+		uintptr(unsafe.Pointer(&buf[0])), //nolint:gosec // how it takes a buffer
+		uintptr(len(buf)), uintptr(flags), 0, 0)
 	return int(n), errno
 }
 
 func send(fd int, buf []byte) (int, syscall.Errno) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd),
-		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), syscall.MSG_NOSIGNAL, 0, 0) //nolint:gosec // how it takes a buffer
+		uintptr(unsafe.Pointer(&buf[0])), //nolint:gosec // how it takes a buffer
+		uintptr(len(buf)), syscall.MSG_NOSIGNAL, 0, 0)
 	return int(n), errno
 }
 

@@ -92,6 +92,7 @@ func (w *way) closePipe() {
 }
 
 func splice(from, to, most int) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(most), spliceMove|spliceNonblock)
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(most),
+		spliceMove|spliceNonblock)
 	return int(n), errno
 }

@@ -82,7 +82,8 @@ func (w *watcher) install() bool {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, noNewPrivs, 1, 0); errno != 0 {
 		return false
 	}
-	fd, _, errno := syscall.RawSyscall(sysSeccomp, setFilter, newListener, uintptr(unsafe.Pointer(&program))) //nolint:gosec // how seccomp takes it
+	fd, _, errno := syscall.RawSyscall(sysSeccomp, setFilter, newListener,
+		uintptr(unsafe.Pointer(&program))) //nolint:gosec // how seccomp takes it
 	w.listener = fd
 	return errno == 0
 }
@@ -90,8 +91,10 @@ func (w *watcher) install() bool {
 // serve answers the kernel until everything else has ended, and then waits for ever.
 func (w *watcher) serve() {
 	for {
-		w.asked = notification{}                                                                                              // the kernel insists
-		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, w.listener, notificationReceive, uintptr(unsafe.Pointer(&w.asked))) //nolint:gosec // how ioctl takes it
+		// the kernel insists
+		w.asked = notification{}
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, w.listener, notificationReceive,
+			uintptr(unsafe.Pointer(&w.asked))) //nolint:gosec // how ioctl takes it
 		if errno == syscall.EINTR || errno == syscall.ENOENT {
 			continue // the caller was killed meanwhile
 		}
@@ -100,8 +103,10 @@ func (w *watcher) serve() {
 		}
 		counter := w.meant()
 		w.answer = notificationAnswer{id: w.asked.id, flags: carryOn}
-		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, w.listener, notificationSend, uintptr(unsafe.Pointer(&w.answer))) //nolint:gosec // how ioctl takes it
-		if errno == 0 && counter != nil && counter.Load() < initreport.MaxTried {                                          // else a signal came first, and it asks again
+		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, w.listener, notificationSend,
+			uintptr(unsafe.Pointer(&w.answer))) //nolint:gosec // how ioctl takes it
+		// else a signal came first, and it asks again
+		if errno == 0 && counter != nil && counter.Load() < initreport.MaxTried {
 			counter.Add(1)
 		}
 	}
@@ -151,7 +156,8 @@ func (w *watcher) opensToWrite() bool {
 func (w *watcher) ofNoFile(address uint64) bool {
 	n := w.read(address, pathBytes)
 	path := unsafe.String(&w.path[0], n) //nolint:gosec // not kept
-	return n == 0 || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
+	return n == 0 || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") &&
+		!strings.HasPrefix(path, "/dev/shm/")
 }
 
 // pathBytes are enough of a path to see where it leads.
@@ -161,13 +167,17 @@ const pathBytes = 16
 // collected here.
 func (w *watcher) read(address uint64, n int) int {
 	name := append(strconv.AppendUint(append(w.name[:0], "/proc/"...), uint64(w.asked.pid), 10), "/mem\x00"...)
-	here := -100                                                                                                                                        // AT_FDCWD
-	fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(&name[0])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0) //nolint:gosec // how openat takes it
+	// AT_FDCWD
+	here := -100
+	fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(here),
+		uintptr(unsafe.Pointer(&name[0])), //nolint:gosec // how openat takes it
+		syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
 	if errno != 0 {
 		return 0
 	}
-	defer syscall.Close(int(fd))                                   //nolint:errcheck // nothing was written
-	got, err := syscall.Pread(int(fd), w.path[:n], int64(address)) //nolint:gosec // no address of a program is beyond that
+	defer syscall.Close(int(fd)) //nolint:errcheck // nothing was written
+	//nolint:gosec // no address of a program is beyond that
+	got, err := syscall.Pread(int(fd), w.path[:n], int64(address))
 	if err != nil {
 		return 0
 	}

@@ -30,7 +30,8 @@ const (
 // would write, everything else is let through.
 func watchFilter() []syscall.SockFilter {
 	const load, equal, anySet, give = syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS,
-		syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, syscall.BPF_JMP | syscall.BPF_JSET | syscall.BPF_K, syscall.BPF_RET | syscall.BPF_K
+		syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, syscall.BPF_JMP | syscall.BPF_JSET | syscall.BPF_K,
+		syscall.BPF_RET | syscall.BPF_K
 	filter := []syscall.SockFilter{
 		{Code: load, K: offsetArch},
 		{Code: equal, Jt: 1, K: auditArch},

@@ -82,7 +82,8 @@ func quotactl(path string, command int, id uint32, with unsafe.Pointer) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // holds no data
-	_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, f.Fd(), uintptr(command<<8|projects), uintptr(id), uintptr(with), 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, f.Fd(), uintptr(command<<8|projects), uintptr(id), uintptr(with),
+		0, 0)
 	if errno != 0 {
 		return fmt.Errorf("quotactl: %w", errno)
 	}
@@ -126,7 +127,8 @@ func setProject(f *os.File, id uint32) error {
 }
 
 func ioctl(f *os.File, request uintptr, attr *attributeSet) error {
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(attr))); errno != 0 { //nolint:gosec // the kernel reads and writes it
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), request,
+		uintptr(unsafe.Pointer(attr))); errno != 0 { //nolint:gosec // the kernel reads and writes it
 		return fmt.Errorf("attributes of a file: %w", errno)
 	}
 	return nil

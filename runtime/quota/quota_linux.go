@@ -127,7 +127,8 @@ func Take(f *os.File) error {
 // Limit bounds the bytes and the number of the project's files; 0 is no bound. The kernel counts them by blocks.
 func (p Project) Limit(bytes, files int64) error {
 	p.Forget()
-	limits := usage{blockHard: uint64(bytes) >> 10, inodeHard: uint64(files), valid: validLimits} //nolint:gosec // neither is negative
+	//nolint:gosec // neither is negative
+	limits := usage{blockHard: uint64(bytes) >> 10, inodeHard: uint64(files), valid: validLimits}
 	return p.call(setQuota, &limits)
 }
 

@@ -84,7 +84,8 @@ func listen() int {
 	if err != nil {
 		return -1
 	}
-	if err := unix.Bind(socket, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.GENL_ID_VFS_DQUOT - 1)}); err != nil {
+	if err := unix.Bind(socket,
+		&unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.GENL_ID_VFS_DQUOT - 1)}); err != nil {
 		_ = unix.Close(socket) // nothing came
 		return -1
 	}
@@ -111,7 +112,8 @@ func (r *refusals) note(message []byte) {
 	if values[ofType] != projects || values[ofProject] < first {
 		return
 	}
-	at := place{unix.Mkdev(uint32(values[ofMajor]), uint32(values[ofMinor])), uint32(values[ofProject])} //nolint:gosec // the kernel sends 32 bits
+	//nolint:gosec // the kernel sends 32 bits
+	at := place{unix.Mkdev(uint32(values[ofMajor]), uint32(values[ofMinor])), uint32(values[ofProject])}
 	switch values[ofWarning] {
 	case bytesRefused:
 		r.bytes[at] = true

@@ -39,7 +39,8 @@ func (b *bench) tasks(ctx context.Context) (part, error) {
 	g := group{
 		ways: []*way{
 			warm.submission(apiWarm, smallRun),
-			submission(a2aSend, warm.after, func(ctx context.Context) (api.Record, error) { return warm.sendTask(ctx) }),
+			submission(a2aSend, warm.after,
+				func(ctx context.Context) (api.Record, error) { return warm.sendTask(ctx) }),
 		},
 		beside: []string{apiWarm}, times: 7, notes: []func() string{warm.String},
 		aims: []aim{{of: a2aSend, beside: apiWarm, ratio: 1.25}},
@@ -49,12 +50,14 @@ func (b *bench) tasks(ctx context.Context) (part, error) {
 
 // taskMessage is what begins a task of the small job, with more of its parameters.
 func taskMessage(more string) string {
-	return fmt.Sprintf(`{"message": {"messageId": %q, "role": "ROLE_USER", "parts": [{"data": {"n": 3}}]}%s}`, uuid.NewString(), more)
+	return fmt.Sprintf(`{"message": {"messageId": %q, "role": "ROLE_USER", "parts": [{"data": {"n": 3}}]}%s}`,
+		uuid.NewString(), more)
 }
 
 // sendTask has a task come to its end.
 func (s *server) sendTask(ctx context.Context) (record api.Record, err error) {
-	answer, err := s.ask(ctx, http.MethodPost, tasksAt, `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": `+taskMessage("")+`}`, http.StatusOK)
+	answer, err := s.ask(ctx, http.MethodPost, tasksAt,
+		`{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": `+taskMessage("")+`}`, http.StatusOK)
 	if err != nil {
 		return record, err
 	}
@@ -148,7 +151,8 @@ func (b *bench) toldTasks(ctx context.Context) (part, error) {
 	}
 	hook := newHook()
 	b.close = append(b.close, func() error { hook.server.Close(); return nil })
-	warm, err := b.stockOf(ctx, serving{more: "a2a: {push_private: [" + hookHost + "=127.0.0.1]}\n"}, 2, smallRun, smallUnit)
+	warm, err := b.stockOf(ctx, serving{more: "a2a: {push_private: [" + hookHost + "=127.0.0.1]}\n"}, 2, smallRun,
+		smallUnit)
 	if err != nil {
 		return part{}, err
 	}
@@ -164,7 +168,10 @@ func (b *bench) toldTasks(ctx context.Context) (part, error) {
 			each[1].times = append(each[1].times, pushed...)
 		}
 	}
-	made := group{aims: []aim{{of: a2aFirst, ms: 20}, {of: a2aPushed, ms: 100}}, notes: []func() string{warm.String}}.part(each, turns)
+	made := group{
+		aims:  []aim{{of: a2aFirst, ms: 20}, {of: a2aPushed, ms: 100}},
+		notes: []func() string{warm.String},
+	}.part(each, turns)
 	made.notes = append(made.notes, "An event's time is that of its status, in whole milliseconds.")
 	return made, nil
 }
@@ -189,7 +196,8 @@ func (k *stock) hear(ctx context.Context, hook *hook) (first time.Duration, push
 
 // firstEvent reads a stream to its end, and returns its task and when the first event was read.
 func (s *server) firstEvent(ctx context.Context, body string) (id string, at time.Time, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+tasksAt+"/message:stream", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+tasksAt+"/message:stream",
+		strings.NewReader(body))
 	if err != nil {
 		return "", at, err
 	}

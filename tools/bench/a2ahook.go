@@ -54,7 +54,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ended[told.Task.ID] = true
 		h.late[told.Task.ID] = append(h.late[told.Task.ID], at.Sub(told.Task.Status.Timestamp))
 	case told.StatusUpdate != nil:
-		h.late[told.StatusUpdate.TaskID] = append(h.late[told.StatusUpdate.TaskID], at.Sub(told.StatusUpdate.Status.Timestamp))
+		h.late[told.StatusUpdate.TaskID] = append(h.late[told.StatusUpdate.TaskID],
+			at.Sub(told.StatusUpdate.Status.Timestamp))
 	}
 }
 

@@ -31,7 +31,8 @@ func (b *bench) listTasks(ctx context.Context) (part, error) {
 		}
 		servers = append(servers, s)
 	}
-	return b.besideFew(ctx, 10, servers[0].taskPage("a page of 50 of `ListTasks`, 1,000 tasks"), servers[1].taskPage("50 tasks"))
+	return b.besideFew(ctx, 10, servers[0].taskPage("a page of 50 of `ListTasks`, 1,000 tasks"),
+		servers[1].taskPage("50 tasks"))
 }
 
 // taskPage is the way of one page, which has to be a full one.

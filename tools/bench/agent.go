@@ -19,8 +19,9 @@ func (b *bench) wrappedDir(ctx context.Context) error {
 	dir := filepath.Join(b.units(), "wrapped")
 	for name, content := range map[string]string{
 		"Dockerfile": "FROM debian:trixie-slim\nCOPY count /count\n",
-		"agent.yaml": "name: " + wrappedUnit + "\nkind: agent\nagent: {command: [sh, /count]}\nlimits: {memory: 256MiB}\n",
-		"count":      auProgram,
+		"agent.yaml": "name: " + wrappedUnit +
+			"\nkind: agent\nagent: {command: [sh, /count]}\nlimits: {memory: 256MiB}\n",
+		"count": auProgram,
 	} {
 		if err := write(filepath.Join(dir, name), content); err != nil {
 			return err
@@ -39,7 +40,8 @@ func (b *bench) wrappedAgent(ctx context.Context) (part, error) {
 	if err := b.wrappedDir(ctx); err != nil {
 		return part{}, err
 	}
-	if err := command(ctx, b.aod, "--data", filepath.Join(b.dir, "aod-data"), "au", "describe", dir); err != nil { // once for each image
+	// once for each image
+	if err := command(ctx, b.aod, "--data", filepath.Join(b.dir, "aod-data"), "au", "describe", dir); err != nil {
 		return part{}, err
 	}
 	cold, err := b.serve(ctx, serving{})
@@ -50,7 +52,8 @@ func (b *bench) wrappedAgent(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	const agentWarm, agentCold, auWarm, auCold = "an agent, warm", "an agent, cold", "an Agentic Unit, warm", "an Agentic Unit, cold"
+	const agentWarm, agentCold, auWarm, auCold = "an agent, warm", "an agent, cold", "an Agentic Unit, warm",
+		"an Agentic Unit, cold"
 	g := group{beside: []string{auWarm, auCold}, notes: []func() string{warm.String}, ways: []*way{
 		warm.submission(agentWarm, wrappedRun),
 		warm.piped(auWarm, countedText, warm.after),

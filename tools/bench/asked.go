@@ -26,8 +26,11 @@ func (b *bench) ownTime(ctx context.Context) (part, error) {
 		return part{}, err
 	}
 	gw, err := gateway.New(catalog.Catalog{
-		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, BaseURL: d.url, AnyField: true, Dialects: catalog.Dialects()}},
-		Models:    map[string]catalog.Model{"plain": {Use: []catalog.Use{{Provider: "p", Model: "plain"}}, MaxOutput: 64}},
+		Providers: map[string]catalog.Provider{"p": {
+			Kind: catalog.Compatible, BaseURL: d.url, AnyField: true,
+			Dialects: catalog.Dialects(),
+		}},
+		Models: map[string]catalog.Model{"plain": {Use: []catalog.Use{{Provider: "p", Model: "plain"}}, MaxOutput: 64}},
 	}, gateway.Options{})
 	if err != nil {
 		return part{}, err
@@ -39,10 +42,17 @@ func (b *bench) ownTime(ctx context.Context) (part, error) {
 	own := "the gateway's handler"
 	g := group{
 		ways: []*way{
-			{name: atDouble, do: func(ctx context.Context) error { return direct.whole(ctx, "plain", "What is the colour of the sky?") }},
+			{
+				name: atDouble,
+				do: func(ctx context.Context) error {
+					return direct.whole(ctx, "plain",
+						"What is the colour of the sky?")
+				},
+			},
 			{name: own, do: func(ctx context.Context) error {
 				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions",
+					strings.NewReader(body)))
 				if w.Code != http.StatusOK {
 					return errors.New(w.Body.String())
 				}
@@ -89,7 +99,10 @@ func (b *bench) streamChunks(ctx context.Context) (part, error) {
 	}
 	made := group{beside: []string{atDouble}}.part(each, len(each[0].times))
 	later := func(q float64) float64 { return (each[1].quantile(q) - each[0].quantile(q)).Seconds() * 1000 }
-	made.goals = []goal{atMost("a chunk comes later, p50 in ms", later(0.5), 0.3), atMost("a chunk comes later, p99 in ms", later(0.99), 5)}
+	made.goals = []goal{
+		atMost("a chunk comes later, p50 in ms", later(0.5), 0.3),
+		atMost("a chunk comes later, p99 in ms", later(0.99), 5),
+	}
 	made.notes = append(made.notes, "Each time is that from a chunk's writing to its reading, in one process.")
 	return made, nil
 }
@@ -142,7 +155,8 @@ func (b *bench) modelCalls(ctx context.Context) (part, error) {
 	for turn := range max(b.pairs/6, 2) {
 		for name, of := range map[string]func(int) modelClient{atDouble: a.itself, atSocket: a.socket} {
 			began := time.Now()
-			_, _, failures := crowd(ctx, atOnce*each, atOnce, func(ctx context.Context, worker int) error { return of(worker).whole(ctx, "plain", "What?") })
+			_, _, failures := crowd(ctx, atOnce*each, atOnce,
+				func(ctx context.Context, worker int) error { return of(worker).whole(ctx, "plain", "What?") })
 			if len(failures) > 0 {
 				return part{}, failures[0]
 			}
@@ -242,7 +256,10 @@ func (b *bench) firstRequest(ctx context.Context) (part, error) {
 	}
 	first := "from its submission until the model is asked"
 	whole.inside = &inside{name: first, took: func() time.Duration { return d.last().Sub(began) }}
-	return group{ways: []*way{whole}, aims: []aim{{of: first, ms: 30}}, notes: []func() string{warm.String}}.measure(ctx, b.pairs)
+	return group{
+		ways: []*way{whole}, aims: []aim{{of: first, ms: 30}},
+		notes: []func() string{warm.String},
+	}.measure(ctx, b.pairs)
 }
 
 // lentSlots has 20 runs wait for a slow model, with 2 slots and with 20.
@@ -276,7 +293,10 @@ func (b *bench) lentSlots(ctx context.Context) (part, error) {
 	note := func() string {
 		return fmt.Sprintf("%d cold runs at once; each asks three times, and an answer takes %s.", runs, slowAnswer)
 	}
-	g := group{ways: ways, beside: []string{"20 slots"}, each: 10, aims: []aim{{of: "2 slots", beside: "20 slots", ratio: 1.2}}, notes: []func() string{note}}
+	g := group{
+		ways: ways, beside: []string{"20 slots"}, each: 10,
+		aims: []aim{{of: "2 slots", beside: "20 slots", ratio: 1.2}}, notes: []func() string{note},
+	}
 	return g.measure(ctx, b.pairs)
 }
 

@@ -200,7 +200,10 @@ func (b *bench) askModel(ctx context.Context) (part, error) {
 	}
 	made := group{beside: []string{atDouble}}.part(each, len(each[0].times))
 	added := func(q float64) float64 { return (each[3].quantile(q) - each[2].quantile(q)).Seconds() * 1000 }
-	made.goals = []goal{atMost("added to each from a sandbox, p50 in ms", added(0.5), 1.5), atMost("added to each from a sandbox, p99 in ms", added(0.99), 5)}
+	made.goals = []goal{
+		atMost("added to each from a sandbox, p50 in ms", added(0.5), 1.5),
+		atMost("added to each from a sandbox, p99 in ms", added(0.99), 5),
+	}
 	return made, nil
 }
 
@@ -213,11 +216,13 @@ func (s *series) add(turn int, took time.Duration) {
 
 func (a modelRig) fromHost(ctx context.Context) ([]byte, error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(a.url, "http://"), "/v1")
-	return exec.CommandContext(ctx, "python3", filepath.Join(a.job.capsule, "src", "main.py"), address, fmt.Sprint(asksEach)).Output()
+	return exec.CommandContext(ctx, "python3", filepath.Join(a.job.capsule, "src", "main.py"), address,
+		fmt.Sprint(asksEach)).Output()
 }
 
 func (a modelRig) fromSandbox(ctx context.Context) ([]byte, error) {
-	record, err := a.server.submit(ctx, fmt.Sprintf(`{"unit": "bench-model", "input": {"n": %d}}`, asksEach), waiting, http.StatusOK)
+	record, err := a.server.submit(ctx, fmt.Sprintf(`{"unit": "bench-model", "input": {"n": %d}}`, asksEach), waiting,
+		http.StatusOK)
 	if err == nil && record.Outcome != api.Success {
 		err = errors.New(record.Error.Message)
 	}

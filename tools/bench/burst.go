@@ -32,8 +32,12 @@ func (b *bench) bursts(ctx context.Context) (part, error) {
 		}
 	}
 	made := part{
-		table: table{head: []string{"milliseconds", "p50", "p95", "slowest", "failed", "of"}, rows: [][]string{with.row(), without.row()}},
-		goals: []goal{atMost("the slowest call, as a part of the slowest one where none wait", ratio(with.slowest(), without.slowest()), 1.1)},
+		table: table{
+			head: []string{"milliseconds", "p50", "p95", "slowest", "failed", "of"},
+			rows: [][]string{with.row(), without.row()},
+		},
+		goals: []goal{atMost("the slowest call, as a part of the slowest one where none wait",
+			ratio(with.slowest(), without.slowest()), 1.1)},
 		notes: []string{warm.String()},
 	}
 	return made, nil

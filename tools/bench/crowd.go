@@ -8,7 +8,9 @@ import (
 
 // crowd does n jobs, so many at a time, and returns what each took and how long all did.
 // A job gets the number of the worker that does it, which does no other meanwhile.
-func crowd(ctx context.Context, n, atATime int, do func(ctx context.Context, worker int) error) (each series, all time.Duration, failures []error) {
+func crowd(
+	ctx context.Context, n, atATime int, do func(ctx context.Context, worker int) error,
+) (each series, all time.Duration, failures []error) {
 	var (
 		mu      sync.Mutex
 		workers sync.WaitGroup

@@ -82,7 +82,8 @@ func ticks(w http.ResponseWriter, n int) {
 			return
 		}
 	}
-	_, _ = io.WriteString(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":200}}\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w,
+		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":200}}\n\ndata: [DONE]\n\n")
 }
 
 // held begins a stream, and ends it when it is let go.
@@ -98,7 +99,8 @@ func (d *double) held(ctx context.Context, w http.ResponseWriter) {
 	case <-release:
 	case <-ctx.Done():
 	}
-	_, _ = io.WriteString(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w,
+		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
 	d.mu.Lock()
 	d.open--
 	d.mu.Unlock()
@@ -132,7 +134,8 @@ func (d *double) last() time.Time {
 // settings are the lines of a server's file for the double.
 func (d *double) settings() string {
 	var text strings.Builder
-	text.WriteString("model_tokens: 1000000000000\nproviders: {double: {kind: compatible, base_url: \"" + d.url + "\"}}\nmodels:\n")
+	text.WriteString("model_tokens: 1000000000000\nproviders: {double: {kind: compatible, base_url: \"" + d.url +
+		"\"}}\nmodels:\n")
 	for _, name := range doubleModels {
 		text.WriteString("  " + name + ": {use: [double/" + name + "], max_output: 64")
 		if name == "limited" {
@@ -152,7 +155,8 @@ type modelClient struct {
 }
 
 func (c modelClient) ask(ctx context.Context, model, text string) (*http.Response, error) {
-	body := `{"model":"` + model + `","stream":` + strconv.FormatBool(model == "ticks" || model == "held") + `,"messages":[{"role":"user","content":"` + text + `"}]}`
+	body := `{"model":"` + model + `","stream":` + strconv.FormatBool(model == "ticks" || model == "held") +
+		`,"messages":[{"role":"user","content":"` + text + `"}]}`
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -51,7 +51,8 @@ func (b *bench) durability(ctx context.Context) (part, error) {
 		if err := stock.teachBoth(ctx, submit); err != nil {
 			return part{}, err
 		}
-		ways = append(ways, stock.submission(apiWarm+s.name, smallRun), submission("API, warm, 64 KiB in and out"+s.name, stock.after, submit))
+		ways = append(ways, stock.submission(apiWarm+s.name, smallRun),
+			submission("API, warm, 64 KiB in and out"+s.name, stock.after, submit))
 	}
 	g := group{ways: ways, beside: []string{ways[2].name, ways[3].name}, times: 7}
 	return g.measure(ctx, b.pairs)
@@ -99,17 +100,21 @@ func startWithoutSyncs(cmd *exec.Cmd) error {
 }
 
 func ignoreSyncs() error {
-	const load, equal, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	const load, equal, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		unix.BPF_RET | unix.BPF_K
 	filter := []unix.SockFilter{{Code: load}} // the call's number
 	for _, number := range []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNCFS} {
-		filter = append(filter, unix.SockFilter{Code: equal, Jf: 1, K: number}, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO}) // 0: done
+		// 0: done
+		filter = append(filter, unix.SockFilter{Code: equal, Jf: 1, K: number},
+			unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO})
 	}
 	filter = append(filter, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]} //nolint:gosec // a handful
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))) //nolint:gosec // how seccomp takes it
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))) //nolint:gosec // how seccomp takes it
 	if errno != 0 {
 		return fmt.Errorf("filter of syncs: %w", errno)
 	}

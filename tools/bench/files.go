@@ -27,7 +27,8 @@ func (b *bench) largeFiles(ctx context.Context) (part, error) {
 		return part{}, err
 	}
 	for _, w := range besides {
-		in, back := copying(data, filepath.Join(w.io, "input", "data.bin")), copying(filepath.Join(w.io, "output", "copy.bin"), filepath.Join(b.dir, "copy.bin"))
+		in, back := copying(data, filepath.Join(w.io, "input", "data.bin")), copying(filepath.Join(w.io, "output",
+			"copy.bin"), filepath.Join(b.dir, "copy.bin"))
 		w.do = inTurn(in, w.do, back)
 	}
 	g.ways = append(g.ways, besides...)
@@ -61,7 +62,8 @@ func (b *bench) carryFiles(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	caller, err := b.newJob(ctx, program{name: "carrying", input: `{}`, calls: "bench-large", logic: fmt.Sprintf(carryingLogic, largeBytes>>20)})
+	caller, err := b.newJob(ctx,
+		program{name: "carrying", input: `{}`, calls: "bench-large", logic: fmt.Sprintf(carryingLogic, largeBytes>>20)})
 	if err != nil {
 		return part{}, err
 	}
@@ -70,7 +72,8 @@ func (b *bench) carryFiles(ctx context.Context) (part, error) {
 		return part{}, err
 	}
 	calls := &trail{server: cold, work: apiCold}
-	made, given := filepath.Join(caller.io, "handoff", "outgoing", "data.bin"), filepath.Join(callee.io, "input", "data.bin")
+	made, given := filepath.Join(caller.io, "handoff", "outgoing", "data.bin"), filepath.Join(callee.io, "input",
+		"data.bin")
 	two := dockerWays(func(network string) func(context.Context) error {
 		return inTurn(caller.dockerRun(network), copying(made, given), callee.dockerRun(network))
 	})

@@ -59,11 +59,13 @@ func insert(ctx context.Context, s *store.Store, i int, at time.Time, model api.
 		one := 1
 		record.State, record.Outcome, record.ExitCode, record.Output = api.Failed, api.CapsuleError, &one, nil
 		record.Error = &api.RunError{
-			Category: api.CategoryAgent, Kind: string(api.CapsuleError), Type: "ValueError", Message: "the table has no column nope",
+			Category: api.CategoryAgent, Kind: string(api.CapsuleError), Type: "ValueError",
+			Message: "the table has no column nope",
 		}
 	}
 	row := store.Run{
-		ID: record.ID, Unit: record.Unit, Kind: record.Kind, Root: record.Root, State: string(record.State), Finished: true,
+		ID: record.ID, Unit: record.Unit, Kind: record.Kind, Root: record.Root, State: string(record.State),
+		Finished:  true,
 		CreatedAt: at, FinishedAt: *record.FinishedAt, DiskBytes: 2000, Private: []byte(`{"retries":3}`),
 		Input: record.Input, Output: record.Output,
 	}

@@ -143,7 +143,8 @@ func adapt(ctx context.Context, path, image, io string) error {
 	process["cwd"] = "/" + strings.TrimPrefix(of.WorkingDir, "/")
 	process["user"] = userOf(of.User)
 	if io != "" {
-		mounts = append(mounts, map[string]any{"destination": "/io", "type": "bind", "source": io, "options": []string{"rbind", "rw"}})
+		mounts = append(mounts,
+			map[string]any{"destination": "/io", "type": "bind", "source": io, "options": []string{"rbind", "rw"}})
 	}
 	spec["mounts"] = mounts
 	if raw, err = json.Marshal(spec); err != nil {

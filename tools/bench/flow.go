@@ -25,7 +25,8 @@ func (b *bench) tenInARow(ctx context.Context) (part, error) {
 	if _, err := b.small(ctx); err != nil {
 		return part{}, err
 	}
-	if _, err := b.newJob(ctx, program{name: "caller", input: `{"n": 3}`, calls: smallUnit, logic: callingTenTimes}); err != nil {
+	if _, err := b.newJob(ctx,
+		program{name: "caller", input: `{"n": 3}`, calls: smallUnit, logic: callingTenTimes}); err != nil {
 		return part{}, err
 	}
 	if err := b.flow(chainUnit, chainOf(10)); err != nil {
@@ -114,7 +115,9 @@ func chainOf(nodes int) string {
 		if n == nodes {
 			next = "end"
 		}
-		fmt.Fprintf(&text, "  n%d: {run: %s, with: {n: \"${{ state.n ?? 0 }}\"}, set: {n: \"${{ out.n }}\"}, next: %s}\n", n, smallUnit, next)
+		fmt.Fprintf(&text,
+			"  n%d: {run: %s, with: {n: \"${{ state.n ?? 0 }}\"}, set: {n: \"${{ out.n }}\"}, next: %s}\n", n,
+			smallUnit, next)
 	}
 	text.WriteString("output: {n: \"${{ state.n }}\"}\n")
 	return text.String()

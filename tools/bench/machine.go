@@ -18,8 +18,14 @@ func (b *bench) machine(ctx context.Context, now time.Time) []fact {
 		{"memory", gibibytes(afterColon("/proc/meminfo", "MemTotal"))},
 		{"kernel", firstLine(os.ReadFile("/proc/sys/kernel/osrelease"))},
 		{"load before it began", load()},
-		{"engine", said(ctx, "docker", "version", "--format", "Docker {{.Server.Version}}, API {{.Server.APIVersion}}")},
-		{"storage, cgroups", said(ctx, "docker", "info", "--format", "{{.Driver}}, version {{.CgroupVersion}} by {{.CgroupDriver}}")},
+		{
+			"engine",
+			said(ctx, "docker", "version", "--format", "Docker {{.Server.Version}}, API {{.Server.APIVersion}}"),
+		},
+		{
+			"storage, cgroups",
+			said(ctx, "docker", "info", "--format", "{{.Driver}}, version {{.CgroupVersion}} by {{.CgroupDriver}}"),
+		},
 		{"runc", said(ctx, "runc", "--version")},
 		{"Python on the host", said(ctx, hostPython(ctx), "--version")},
 		{"aod", said(ctx, b.aod, "version")},

@@ -95,12 +95,14 @@ func (b *bench) likeIt(j job, name string) error {
 
 // askMCP makes a request of the newest revision and returns its result.
 func (s *server) askMCP(ctx context.Context, method, params string) (json.RawMessage, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/mcp", strings.NewReader(mcpRequest(method, params)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/mcp",
+		strings.NewReader(mcpRequest(method, params)))
 	if err != nil {
 		return nil, err
 	}
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json",
+		"Accept":               "application/json, text/event-stream",
 		"Mcp-Protocol-Version": mcpRevision, "Mcp-Method": method,
 	} {
 		request.Header.Set(name, value)

@@ -132,7 +132,10 @@ func (p *page) goalRows() (rows [][]string) {
 	for _, chapter := range chapters {
 		for _, made := range p.parts[chapter.title] {
 			for _, g := range made.goals {
-				rows = append(rows, []string{made.title + ": " + g.what, "≤ " + fmt.Sprint(g.most), digits(g.got), verdict(g)})
+				rows = append(rows, []string{
+					made.title + ": " + g.what, "≤ " + fmt.Sprint(g.most), digits(g.got),
+					verdict(g),
+				})
 			}
 		}
 	}

@@ -71,25 +71,31 @@ func (b *bench) engineLine(change func([]byte) ([]byte, error)) (host string, er
 	}
 	var dialer net.Dialer
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})
-	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, "unix", engine)
-	}}
+	proxy.Transport = &http.Transport{
+		MaxIdleConnsPerHost: 64,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", engine)
+		},
+	}
 	proxy.FlushInterval = -1                    // events
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // requests that end with their server
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/containers/create") {
-			body, err := io.ReadAll(r.Body)
-			if err == nil {
-				body, err = change(body)
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/containers/create") {
+				body, err := io.ReadAll(r.Body)
+				if err == nil {
+					body, err = change(body)
+				}
+				if err != nil {
+					http.Error(w, err.Error(), http.StatusInternalServerError)
+					return
+				}
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			}
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		}
-		proxy.ServeHTTP(w, r)
-	})}
+			proxy.ServeHTTP(w, r)
+		}),
+	}
 	go func() { _ = server.Serve(entry) }() // until it is closed
 	b.close = append(b.close, server.Close)
 	return "unix://" + entry.Addr().String(), nil
@@ -99,7 +105,8 @@ func (b *bench) engineLine(change func([]byte) ([]byte, error)) (host string, er
 func withoutProfile(body []byte) ([]byte, error) {
 	var config, host map[string]json.RawMessage
 	var options []string
-	if err := errors.Join(json.Unmarshal(body, &config), json.Unmarshal(config["HostConfig"], &host), json.Unmarshal(host["SecurityOpt"], &options)); err != nil {
+	if err := errors.Join(json.Unmarshal(body, &config), json.Unmarshal(config["HostConfig"], &host),
+		json.Unmarshal(host["SecurityOpt"], &options)); err != nil {
 		return nil, err
 	}
 	options = slices.DeleteFunc(options, func(option string) bool { return strings.HasPrefix(option, "seccomp=") })

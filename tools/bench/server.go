@@ -54,7 +54,8 @@ func (b *bench) serve(ctx context.Context, with serving) (*server, error) {
 		return nil, err
 	}
 	defer words.Close()
-	cmd := exec.CommandContext(ctx, b.aod, "--data", data, "--units", b.units(), "serve", "--listen", "127.0.0.1:0", "--log-level", "warn",
+	cmd := exec.CommandContext(ctx, b.aod, "--data", data, "--units", b.units(), "serve", "--listen", "127.0.0.1:0",
+		"--log-level", "warn",
 		"--pool", strconv.Itoa(with.pool), "--pool-memory", "4GiB", "--config", filepath.Join(data, "aod.yaml"))
 	cmd.Stderr = words
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -155,7 +156,9 @@ func (s *server) send(ctx context.Context, method, path, body string, want int) 
 	return s.sendAs(ctx, method, path, "application/json", body, want)
 }
 
-func (s *server) sendAs(ctx context.Context, method, path, contentType, body string, want int) (http.Header, []byte, error) {
+func (s *server) sendAs(
+	ctx context.Context, method, path, contentType, body string, want int,
+) (http.Header, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, nil, err
@@ -182,7 +185,9 @@ func (s *server) submission(name, query string, want int) *way {
 	})
 }
 
-func submission(name string, after func(context.Context, ...string) error, submit func(context.Context) (api.Record, error)) *way {
+func submission(
+	name string, after func(context.Context, ...string) error, submit func(context.Context) (api.Record, error),
+) *way {
 	var last string
 	return &way{
 		name: name,

@@ -58,7 +58,8 @@ func (k *stock) teach(ctx context.Context, run string) error {
 
 // full returns when as many containers wait as shall.
 func (k *stock) full(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the pool of %q isn't full after %s", k.units, startTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime,
+		fmt.Errorf("the pool of %q isn't full after %s", k.units, startTime))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		shelves, err := k.shelves(ctx)
@@ -85,7 +86,8 @@ func (k *stock) shelves(ctx context.Context) (map[string]api.PoolUnit, error) {
 
 func (k *stock) isFull(shelf api.PoolUnit) bool {
 	shallow := func(p api.PoolSandbox) bool { return k.loaded && !p.Loaded }
-	return shelf.Fixed > 0 && shelf.Starting == 0 && len(shelf.Waiting) >= shelf.Wanted && !slices.ContainsFunc(shelf.Waiting, shallow)
+	return shelf.Fixed > 0 && shelf.Starting == 0 && len(shelf.Waiting) >= shelf.Wanted &&
+		!slices.ContainsFunc(shelf.Waiting, shallow)
 }
 
 // submission is the way of a run that finds a container waiting: the next thing is timed
@@ -132,6 +134,7 @@ func (k *stock) String() string {
 	if k.loaded {
 		depth = "with the program loaded"
 	}
-	return fmt.Sprintf("Warm: %d runs in %d different containers, those before the first turn included. %d had waited, %s; %d started one (a miss).",
+	return fmt.Sprintf("Warm: %d runs in %d different containers, those before the first turn included. %d had "+
+		"waited, %s; %d started one (a miss).",
 		k.hits+k.misses, len(k.seen), k.hits, depth, k.misses)
 }

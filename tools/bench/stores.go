@@ -35,7 +35,8 @@ func (b *bench) listAmongMany(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return b.besideFew(ctx, 10, many.list("a page of 50 of `GET /v1/runs`, 100,000 remembered"), few.list("50 remembered"))
+	return b.besideFew(ctx, 10, many.list("a page of 50 of `GET /v1/runs`, 100,000 remembered"),
+		few.list("50 remembered"))
 }
 
 // besideFew holds that a server slows down by less than half.

@@ -65,7 +65,8 @@ func (t *trail) String() string {
 	fmt.Fprintf(&text, "%s, medians of the records in ms:\n\n", t.work)
 	t.write(&text, "the caller", t.callers[1:])
 	t.write(&text, "the callee", t.callees[1:])
-	fmt.Fprintf(&text, "- the call was accepted %s after the caller's program began, and the callee ended %s before the caller",
+	fmt.Fprintf(&text,
+		"- the call was accepted %s after the caller's program began, and the callee ended %s before the caller",
 		milliseconds(t.median(beforeCall)), milliseconds(t.median(afterCall)))
 	return text.String()
 }

@@ -86,21 +86,26 @@ func (b *bench) tunnels(ctx context.Context) (part, error) {
 	_, port, _ := net.SplitHostPort(address) // it is an address
 	authority := "bench.example:" + port
 	j, err := b.newJob(ctx, program{
-		name: "tunnel", input: `{"authority": "", "n": 0, "size": 0}`, logic: tunnelLogic, agent: "egress: [" + authority + "]\n",
+		name: "tunnel", input: `{"authority": "", "n": 0, "size": 0}`, logic: tunnelLogic,
+		agent:  "egress: [" + authority + "]\n",
 		schema: `{"input": {"type": "object"}, "output": {"type": "object"}}`,
 	})
 	if err != nil {
 		return part{}, err
 	}
-	s, err := b.serve(ctx, serving{more: "policy: {egress: [" + authority + "]}\negress_private: [bench.example=127.0.0.1]\n"})
+	s, err := b.serve(ctx,
+		serving{more: "policy: {egress: [" + authority + "]}\negress_private: [bench.example=127.0.0.1]\n"})
 	if err != nil {
 		return part{}, err
 	}
 	fromHost := func() ([]byte, error) {
-		return exec.CommandContext(ctx, "python3", filepath.Join(j.capsule, "src", "main.py"), address, fmt.Sprint(tunnelsEach), fmt.Sprint(tunnelBytes)).Output()
+		return exec.CommandContext(ctx, "python3", filepath.Join(j.capsule, "src", "main.py"), address,
+			fmt.Sprint(tunnelsEach), fmt.Sprint(tunnelBytes)).Output()
 	}
 	fromSandbox := func() ([]byte, error) {
-		record, err := s.submit(ctx, fmt.Sprintf(`{"unit": "bench-tunnel", "input": {"authority": %q, "n": %d, "size": %d}}`, authority, tunnelsEach, tunnelBytes), waiting, http.StatusOK)
+		record, err := s.submit(ctx,
+			fmt.Sprintf(`{"unit": "bench-tunnel", "input": {"authority": %q, "n": %d, "size": %d}}`, authority,
+				tunnelsEach, tunnelBytes), waiting, http.StatusOK)
 		if err == nil && record.Outcome != api.Success {
 			err = errors.New(record.Error.Message)
 		}
@@ -127,7 +132,9 @@ func (b *bench) tunnels(ctx context.Context) (part, error) {
 		}
 	}
 	made := group{beside: []string{directLine}}.part(each, len(each[0].times))
-	made.notes = append(made.notes, fmt.Sprintf("Until the first byte came. Of %d MiB at once, in the best turn, %.0f MiB a second came without a tunnel, and %.0f through one.", tunnelBytes>>20, rates[0]/(1<<20), rates[1]/(1<<20)))
+	made.notes = append(made.notes,
+		fmt.Sprintf("Until the first byte came. Of %d MiB at once, in the best turn, %.0f MiB a second came without "+
+			"a tunnel, and %.0f through one.", tunnelBytes>>20, rates[0]/(1<<20), rates[1]/(1<<20)))
 	made.goals = []goal{
 		atMost("a tunnel's set-up, p50 in ms", each[1].quantile(0.5).Seconds()*1000, 5),
 		atMost("what a tunnel carries: times that a connection without one is faster", rates[0]/rates[1], 1.43),

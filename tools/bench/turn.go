@@ -34,7 +34,9 @@ func (b *bench) liveTurn(ctx context.Context) (part, error) {
 	for name, content := range map[string]string{
 		"Dockerfile": "FROM aod/base\nCOPY talk.py /talk.py\n",
 		"talk.py":    talkProgram,
-		"agent.yaml": "name: " + talkUnit + "\nkind: agent\nagent: {command: [python3, -u, /talk.py], mode: interactive, protocol: stream-json}\nsession: {keep_alive: true}\n",
+		"agent.yaml": "name: " + talkUnit +
+			"\nkind: agent\nagent: {command: [python3, -u, /talk.py], mode: interactive, protocol: stream-json}\n" +
+			"session: {keep_alive: true}\n",
 	} {
 		if err := write(filepath.Join(dir, name), content); err != nil {
 			return part{}, err
@@ -59,7 +61,8 @@ func (b *bench) liveTurn(ctx context.Context) (part, error) {
 	const turn, own = "a turn of a live session, API", "the program's own, by `docker run -i`"
 	body := fmt.Sprintf(`{"session": %q, "input": {"message": "well?"}}`, session)
 	g := group{beside: []string{own}, times: 7, ways: []*way{
-		submission(turn, s.after, func(ctx context.Context) (api.Record, error) { return s.submit(ctx, body, waiting, http.StatusOK) }),
+		submission(turn, s.after,
+			func(ctx context.Context) (api.Record, error) { return s.submit(ctx, body, waiting, http.StatusOK) }),
 		{name: own, do: func(context.Context) error { return held.turn() }},
 	}, aims: []aim{{of: turn, beside: own, more: 10}}}
 	return g.measure(ctx, b.pairs)
@@ -89,7 +92,8 @@ type heldProgram struct {
 }
 
 func (b *bench) hold(ctx context.Context, image string) (*heldProgram, error) {
-	cmd := exec.CommandContext(ctx, "docker", "run", "-i", "--rm", "--label", benchLabel, "--network", "none", image, "python3", "-u", "/talk.py")
+	cmd := exec.CommandContext(ctx, "docker", "run", "-i", "--rm", "--label", benchLabel, "--network", "none", image,
+		"python3", "-u", "/talk.py")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -16,9 +16,15 @@ import (
 // askUpstream is a request to an upstream by a socket like that of a run, beside the same request
 // to the service itself.
 func (b *bench) askUpstream(ctx context.Context) (part, error) {
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "ok")
+	}))
 	defer service.Close()
-	up, err := upstream.New(upstream.Table{"svc": {URL: service.URL, Secret: "key", Header: "Authorization", Scheme: "Bearer", Methods: []string{"GET"}}},
+	up, err := upstream.New(upstream.Table{"svc": {
+		URL: service.URL, Secret: "key", Header: "Authorization",
+		Scheme: "Bearer", Methods: []string{"GET"},
+	}},
 		upstream.Options{Key: func(string) (secrets.Secret, error) { return "a-key-of-16-byte", nil }})
 	if err != nil {
 		return part{}, err
@@ -29,11 +35,19 @@ func (b *bench) askUpstream(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: up.Handler(upstream.Session{Run: "r", Names: []string{"svc"}})}} //nolint:gosec // the bench asks itself
+	server := &httptest.Server{
+		Listener: listener,
+		Config: &http.Server{Handler: up.Handler(upstream.Session{
+			Run:   "r",
+			Names: []string{"svc"},
+		})},
+	} //nolint:gosec // the bench asks itself
 	server.Start()
 	defer server.Close()
 	dialer := net.Dialer{}
-	through := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	through := &http.Client{Transport: &http.Transport{DialContext: func(
+		ctx context.Context, _, _ string,
+	) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", socket)
 	}}}
 	const direct, own = "the service itself", "an upstream of a run"

@@ -28,7 +28,8 @@ func (b *bench) workOnProject(ctx context.Context) (part, error) {
 	if err := write(filepath.Join(dir, "Dockerfile"), "FROM debian:trixie-slim\n"); err != nil {
 		return part{}, err
 	}
-	yaml := "name: bench-editor\nkind: agent\naccess: read-write\nagent: {command: [sh, -ec, " + fmt.Sprintf("%q", projectEdit) + "], dir: /workspace/project}\n"
+	yaml := "name: bench-editor\nkind: agent\naccess: read-write\nagent: {command: [sh, -ec, " +
+		fmt.Sprintf("%q", projectEdit) + "], dir: /workspace/project}\n"
 	if err := write(filepath.Join(dir, "agent.yaml"), yaml); err != nil {
 		return part{}, err
 	}
@@ -40,7 +41,8 @@ func (b *bench) workOnProject(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	const ours, theirs = "`aod agent run --workspace`, then `aod diff --patch`", "`docker cp` in and out, `git diff --no-index`"
+	const ours, theirs = "`aod agent run --workspace`, then `aod diff --patch`",
+		"`docker cp` in and out, `git diff --no-index`"
 	g := group{beside: []string{theirs}, each: 3, ways: []*way{
 		{name: ours, do: func(ctx context.Context) error { return b.agentEdits(ctx, data, dir, project) }},
 		{name: theirs, do: func(ctx context.Context) error { return b.dockerEdits(ctx, image, project) }},
@@ -52,7 +54,8 @@ func (b *bench) workOnProject(ctx context.Context) (part, error) {
 func writeProject(dir string) error {
 	content := strings.Repeat("a line of a file of a project\n", projectBytes/30)
 	for i := range projectFiles {
-		if err := write(filepath.Join(dir, fmt.Sprintf("dir-%d", i%100), fmt.Sprintf("file-%d", i/100)), fmt.Sprintf("%d\n%s", i, content)); err != nil {
+		if err := write(filepath.Join(dir, fmt.Sprintf("dir-%d", i%100), fmt.Sprintf("file-%d", i/100)),
+			fmt.Sprintf("%d\n%s", i, content)); err != nil {
 			return err
 		}
 	}
@@ -60,7 +63,8 @@ func writeProject(dir string) error {
 }
 
 func (b *bench) agentEdits(ctx context.Context, data, dir, project string) error {
-	raw, err := exec.CommandContext(ctx, b.aod, "--data", data, "agent", "run", "--quiet", dir, "-m", "go", "--workspace", project, "--json").Output()
+	raw, err := exec.CommandContext(ctx, b.aod, "--data", data, "agent", "run", "--quiet", dir, "-m", "go",
+		"--workspace", project, "--json").Output()
 	if err != nil {
 		return fmt.Errorf("aod agent run: %w", err)
 	}
@@ -74,7 +78,8 @@ func (b *bench) agentEdits(ctx context.Context, data, dir, project string) error
 
 // dockerEdits does the same without AOD.
 func (b *bench) dockerEdits(ctx context.Context, image, project string) error {
-	raw, err := exec.CommandContext(ctx, "docker", "create", "--label", benchLabel, "--network", "none", "-w", "/project", image, "sh", "-ec", projectEdit).Output()
+	raw, err := exec.CommandContext(ctx, "docker", "create", "--label", benchLabel, "--network", "none", "-w",
+		"/project", image, "sh", "-ec", projectEdit).Output()
 	if err != nil {
 		return fmt.Errorf("docker create: %w", err)
 	}
@@ -85,7 +90,8 @@ func (b *bench) dockerEdits(ctx context.Context, image, project string) error {
 		func(ctx context.Context) error { return command(ctx, "docker", "cp", id+":/project", out) },
 	)(ctx)
 	if err == nil {
-		patch, _ := exec.CommandContext(ctx, "git", "diff", "--no-index", "--binary", project, out).Output() // 1: they differ
+		// 1: they differ
+		patch, _ := exec.CommandContext(ctx, "git", "diff", "--no-index", "--binary", project, out).Output()
 		err = hasChanges(patch)
 	}
 	return errors.Join(err, command(ctx, "docker", "rm", "-f", id), os.RemoveAll(out))

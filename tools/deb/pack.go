@@ -84,7 +84,8 @@ func (p pack) control(size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	filled := strings.NewReplacer("{VERSION}", version, "{ARCH}", p.arch, "{SIZE}", strconv.Itoa(size)).Replace(string(text))
+	filled := strings.NewReplacer("{VERSION}", version, "{ARCH}", p.arch, "{SIZE}", strconv.Itoa(size)).
+		Replace(string(text))
 	a := newArchive(p.at)
 	a.file("control", 0o644, []byte(filled))
 	p.copy(a, sources+"/conffiles", "conffiles")

@@ -34,7 +34,8 @@ func (r recipe) image(program []byte, o options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := archive(o.at, entry{configName, 0o644, document}, entry{layerName, 0o644, layer}, entry{"manifest.json", 0o644, manifest})
+	all, err := archive(o.at, entry{configName, 0o644, document}, entry{layerName, 0o644, layer},
+		entry{"manifest.json", 0o644, manifest})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,10 @@ func archive(at time.Time, entries ...entry) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, e := range entries {
-		h := tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: at, Format: tar.FormatPAX}
+		h := tar.Header{
+			Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: at,
+			Format: tar.FormatPAX,
+		}
 		if err := w.WriteHeader(&h); err != nil {
 			return nil, err
 		}

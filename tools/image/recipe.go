@@ -105,7 +105,10 @@ func (r *recipe) takeCheck(rest string) error {
 	c := &check{}
 	for _, flag := range strings.Fields(flags) {
 		name, value, _ := strings.Cut(flag, "=")
-		target, known := map[string]*time.Duration{"--interval": &c.Interval, "--timeout": &c.Timeout, "--start-period": &c.StartPeriod}[name]
+		target, known := map[string]*time.Duration{
+			"--interval": &c.Interval, "--timeout": &c.Timeout,
+			"--start-period": &c.StartPeriod,
+		}[name]
 		if !known {
 			return fmt.Errorf("%s isn't known", name)
 		}

@@ -50,7 +50,10 @@ func newDocument(version, epoch string) (*document, error) {
 		return nil, err
 	}
 	program := component{Type: "application", Name: "aod", Version: version}
-	return &document{Format: "CycloneDX", Spec: "1.5", Version: 1, Metadata: metadata{Timestamp: at, Component: program}}, nil
+	return &document{
+		Format: "CycloneDX", Spec: "1.5", Version: 1,
+		Metadata: metadata{Timestamp: at, Component: program},
+	}, nil
 }
 
 // add adds a binary with its digest, and the modules that it is made of.

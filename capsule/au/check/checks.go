@@ -28,16 +28,31 @@ var Checks = []Check{
 	{"error-messages", "a failure says what is wrong", "7.2, 10 error handling", judgeMessages},
 	{"exit-empty-input", "an empty input is borne or refused", "7.1, 10 error handling", judgeEmpty},
 	{"exit-corrupt-input", "a corrupt input is borne or refused", "7.1, 10 error handling, 10 testing", judgeCorrupt},
-	{"exit-missing-model", "a model that isn't there is an invalid argument", "7.1, 10 error handling", judgeMissingModel},
+	{
+		"exit-missing-model", "a model that isn't there is an invalid argument", "7.1, 10 error handling",
+		judgeMissingModel,
+	},
 	{"out-of-memory", "it ends in order when memory runs out", "7.1, 10 error handling", judgeLittleMemory},
 
-	{"readme", "there is a README.md with examples", "10 documentation", ofSource("README.md with an example", func(s Source) bool { return s.Readme })},
+	{
+		"readme", "there is a README.md with examples", "10 documentation",
+		ofSource("README.md with an example", func(s Source) bool { return s.Readme }),
+	},
 	{"capabilities", "the model card lists capabilities", "6.3, 10 documentation", judgeCapabilities},
 	{"config-documented", "every parameter is described", "6.1, 10 documentation", judgeConfig},
-	{"license", "there is a licence", "10 documentation", ofSource("licence", func(s Source) bool { return s.License })},
+	{
+		"license", "there is a licence", "10 documentation",
+		ofSource("licence", func(s Source) bool { return s.License }),
+	},
 
-	{"unit-tests", "its logic has unit tests", "10 testing", ofSource("unit tests", func(s Source) bool { return s.UnitTests })},
-	{"integration-tests", "it is tested with sample inputs", "10 testing", ofSource("tests with sample inputs", func(s Source) bool { return s.IntegrationTests })},
+	{
+		"unit-tests", "its logic has unit tests", "10 testing",
+		ofSource("unit tests", func(s Source) bool { return s.UnitTests }),
+	},
+	{
+		"integration-tests", "it is tested with sample inputs", "10 testing",
+		ofSource("tests with sample inputs", func(s Source) bool { return s.IntegrationTests }),
+	},
 	{"deterministic", "the same input gives the same output", "2.2", judgeDeterministic},
 
 	{"in-time", "it takes reasonable time", "8.3, 10 performance", judgeTime},

@@ -17,7 +17,8 @@ func judgeNetwork(b *bench) Verdict {
 
 func judgeFiles(b *bench) Verdict {
 	return worst(
-		b.none("attempts to write to a file, also those that were refused or undone", func(r Run) *int { return r.WritesTried }),
+		b.none("attempts to write to a file, also those that were refused or undone",
+			func(r Run) *int { return r.WritesTried }),
 		b.none("files written", func(r Run) *int { return r.FilesWritten }),
 	)
 }
@@ -60,7 +61,8 @@ func judgeSecrets(b *bench) Verdict {
 			return fail("%s: stderr repeats what the unit was given", s)
 		}
 		if len(canaries) > 0 && run.StderrBytes > int64(len(run.StderrTail)) {
-			return fail("%s: stderr is too long to be searched: %d bytes, of which %d were kept", s, run.StderrBytes, len(run.StderrTail))
+			return fail("%s: stderr is too long to be searched: %d bytes, of which %d were kept", s, run.StderrBytes,
+				len(run.StderrTail))
 		}
 	}
 	if given == 0 {
@@ -78,7 +80,8 @@ func (r Run) echoes(canary string) bool {
 	said := bytes.ToLower(r.StderrTail)
 	for i := 0; i+leakBytes <= len(canary); i++ {
 		part := strings.ToLower(canary[i : i+leakBytes])
-		if bytes.Contains(said, []byte(part)) || bytes.Contains(said, hex.AppendEncode(nil, []byte(canary[i:i+leakBytes]))) {
+		if bytes.Contains(said, []byte(part)) ||
+			bytes.Contains(said, hex.AppendEncode(nil, []byte(canary[i:i+leakBytes]))) {
 			return true
 		}
 	}
@@ -89,7 +92,8 @@ func judgeDeterministic(b *bench) Verdict {
 	return b.on(ScenarioSample, func(first Run, one outcome) Verdict {
 		times := 1
 		for _, s := range alike[1:] {
-			verdict := b.on(s, func(again Run, other outcome) Verdict { return sameResult(s, first, again, one, other) })
+			verdict := b.on(s,
+				func(again Run, other outcome) Verdict { return sameResult(s, first, again, one, other) })
 			if verdict.Mark == Fail {
 				return verdict
 			}

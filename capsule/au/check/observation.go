@@ -8,10 +8,11 @@ type Scenario string
 // The scenarios that the checks judge. An observer runs as many of them as it can; a check
 // without its scenario is not applicable.
 const (
-	ScenarioDescribe        Scenario = "describe"         // --describe, with a stdin that stays open and silent
-	ScenarioDescribeAgain   Scenario = "describe-again"   // the same, without a stdin
-	ScenarioDescribeThird   Scenario = "describe-third"   // the same again
-	ScenarioSample          Scenario = "sample"           // an input that it should take; binary if its card allows that
+	ScenarioDescribe      Scenario = "describe"       // --describe, with a stdin that stays open and silent
+	ScenarioDescribeAgain Scenario = "describe-again" // the same, without a stdin
+	ScenarioDescribeThird Scenario = "describe-third" // the same again
+	// an input that it should take; binary if its card allows that
+	ScenarioSample          Scenario = "sample"
 	ScenarioAgain           Scenario = "again"            // the same again
 	ScenarioThird           Scenario = "third"            // and again
 	ScenarioFourth          Scenario = "fourth"           //

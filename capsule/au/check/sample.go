@@ -89,7 +89,8 @@ func samplePDF() []byte {
 	objects := []string{
 		"<< /Type /Catalog /Pages 2 0 R >>",
 		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 120] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 120] /Contents 4 0 R /Resources << /Font << /F1 5 0 R " +
+			">> >> >>",
 		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(text), text),
 		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
 	}
@@ -101,7 +102,8 @@ func samplePDF() []byte {
 		fmt.Fprintf(b, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
 	start := b.Len()
-	fmt.Fprintf(b, "%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", table.String(), len(objects)+1, start)
+	fmt.Fprintf(b, "%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", table.String(), len(objects)+1,
+		start)
 	return b.Bytes()
 }
 

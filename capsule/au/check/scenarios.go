@@ -48,7 +48,8 @@ func (e *examination) trySample(ctx context.Context, command au.Command) error {
 func (e *examination) tryInputs(ctx context.Context, command au.Command) error {
 	canary := rand.Text()
 	for s, stdin := range map[Scenario]io.Reader{
-		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(corrupt(canary)), ScenarioHuge: e.huge(), ScenarioDamaged: e.damaged(canary),
+		ScenarioEmpty: strings.NewReader(""), ScenarioCorrupt: bytes.NewReader(corrupt(canary)), ScenarioHuge: e.huge(),
+		ScenarioDamaged: e.damaged(canary),
 	} {
 		if stdin == nil {
 			continue

@@ -19,7 +19,8 @@ const sourceEntries = 2000
 func SourceOf(dir string) *Source {
 	source := &Source{Readme: hasExample(filepath.Join(dir, "README.md")), License: isLicensed(dir)}
 	left := sourceEntries
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // unreadable files count as missing
+	// unreadable files count as missing
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		left--
 		switch {
 		case left < 0:
@@ -87,16 +88,19 @@ var licenseFile = lazyregexp.New(`(?i)^(licen[sc]e|copying)([.-].*)?$`)
 func hasLicense(dir string) bool {
 	entries, _ := os.ReadDir(dir) // none if it can't be read
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return e.Type().IsRegular() && licenseFile().MatchString(e.Name()) && len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
+		return e.Type().IsRegular() && licenseFile().MatchString(e.Name()) &&
+			len(bytes.TrimSpace(head(filepath.Join(dir, e.Name())))) > 0
 	})
 }
 
 var (
 	// unitTest matches the names of tests in many languages.
-	unitTest = lazyregexp.New(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
+	unitTest = lazyregexp.New(`(?i)(^|/)([^/]*[_.-](test|spec)|(test|spec)[_.-][^/]*|(?-i:[^/]*Tests?)|test)\.(go|py|` +
+		`rs|js|mjs|ts|java|kt|rb|php|pl|t|sh|bash|c|cc|cpp|swift)$|\.(bats|t)$`)
 	// sampleInput matches data files in the directories where samples and their results are
 	// kept.
-	sampleInput = lazyregexp.New(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
+	sampleInput = lazyregexp.New(`(?i)(^|/)(tests?|testdata|samples?|fixtures|examples)/.*\.(json|png|jpe?g|tiff?|` +
+		`webp|gif|pdf|txt|csv|tsv|xml|html?|md|bin|dat|wav|mp3|zip)$|(^|/)(sample|expected)[^/]*$`)
 )
 
 // isUnitTest reports whether a file has tests of a program's logic. Rust keeps them in the

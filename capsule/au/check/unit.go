@@ -61,17 +61,25 @@ func (e *examination) run(ctx context.Context) error {
 	}
 	if e.Sample == nil {
 		e.leave("name a file that the unit should take with --sample FILE",
-			append([]Scenario{ScenarioDamaged, ScenarioLittleMemory, ScenarioMissingModel, ScenarioTraversal}, alike...)...)
+			append([]Scenario{ScenarioDamaged, ScenarioLittleMemory, ScenarioMissingModel, ScenarioTraversal},
+				alike...)...)
 	}
 	command, problem, err := e.command()
 	if err != nil {
 		return err
 	}
 	if problem != "" {
-		e.leave(problem, append([]Scenario{ScenarioEmpty, ScenarioCorrupt, ScenarioHuge, ScenarioDamaged, ScenarioLittleMemory, ScenarioSecret}, alike...)...)
+		e.leave(problem,
+			append([]Scenario{
+				ScenarioEmpty, ScenarioCorrupt, ScenarioHuge, ScenarioDamaged, ScenarioLittleMemory,
+				ScenarioSecret,
+			}, alike...)...)
 		return e.tryModels(ctx)
 	}
-	for _, try := range []func(context.Context, au.Command) error{e.trySample, e.tryInputs, e.tryLittleMemory, e.tryArguments} {
+	for _, try := range []func(context.Context, au.Command) error{
+		e.trySample, e.tryInputs, e.tryLittleMemory,
+		e.tryArguments,
+	} {
 		if err := try(ctx, command); err != nil {
 			return err
 		}

@@ -105,7 +105,8 @@ func (c *code) failed(err error, rune int) error {
 		bad.Message = sealed(bad.Message, c.source)
 	}
 	message, hint, _ := explain(err)
-	return fault.New(fault.Capsule, "%s, %s: %s", c.at, c.at.column(c.before, c.source, rune), fault.Foreign(message)).WithHint("%s", hint)
+	return fault.New(fault.Capsule, "%s, %s: %s", c.at, c.at.column(c.before, c.source, rune), fault.Foreign(message)).
+		WithHint("%s", hint)
 }
 
 func (p place) String() string {
@@ -119,7 +120,8 @@ var options = sync.OnceValue(makeOptions)
 func makeOptions() []lang.Option {
 	all := []lang.Option{
 		lang.Env(map[string]any{}), lang.AllowUndefinedVariables(), lang.AsAny(),
-		lang.Optimize(false), lang.MaxNodes(maxNodes), lang.DisableAllBuiltins(), //nolint:misspell // a name of the library's
+		lang.MaxNodes(maxNodes), lang.DisableAllBuiltins(),
+		lang.Optimize(false), //nolint:misspell // a name of the library's
 	}
 	for _, name := range upstream {
 		all = append(all, lang.EnableBuiltin(name))
@@ -286,7 +288,8 @@ func call(name string, at ast.Node, args ...ast.Node) ast.Node {
 
 var (
 	conversion = lazyregexp.New(`^interface conversion: interface \{\} is ([^,]+), not (\S+)$`)
-	ofType     = lazyregexp.New(`\b(int64|float64)\b|map\[string\](interface \{\}|any)|\[\](interface \{\}|any)|interface \{\}|<nil>`)
+	ofType     = lazyregexp.New(`\b(int64|float64)\b|map\[string\](interface \{\}|any)|\[\](interface \{\}|any)|` +
+		`interface \{\}|<nil>`)
 )
 
 // explain says what an error of the library means, what to do, and at which rune it is.
@@ -308,7 +311,8 @@ func explain(err error) (message, hint string, rune int) {
 	case bad.Message == "memory budget exceeded":
 		return errMemory.Error(), "let a capsule do it, and give files", rune
 	case strings.HasPrefix(bad.Message, "compilation failed: expression exceeds"):
-		return fmt.Sprintf("an expression has more than %d parts", maxNodes), "make two of it: set a part in the state first", rune
+		return fmt.Sprintf("an expression has more than %d parts",
+			maxNodes), "make two of it: set a part in the state first", rune
 	case strings.HasPrefix(bad.Message, "cannot fetch "), strings.HasPrefix(bad.Message, "cannot get "):
 		hint = "write ?. where a value may be missing"
 	}

@@ -19,7 +19,8 @@ var upstream = []string{
 
 // predicates are the library's functions with a predicate. They are part of its syntax.
 var predicates = []string{
-	"all", "none", "any", "one", "filter", "map", "count", "sum", "find", "findIndex", "findLast", "findLastIndex", "groupBy", "sortBy", "reduce",
+	"all", "none", "any", "one", "filter", "map", "count", "sum", "find", "findIndex", "findLast", "findLastIndex",
+	"groupBy", "sortBy", "reduce",
 }
 
 // function is one of ours. Its calls have the meter before the arguments.
@@ -34,12 +35,21 @@ var functions map[string]function
 
 func init() {
 	functions = map[string]function{
-		"chunk":     {chunk, 2, 2, "chunk(list, n) gives lists of n items"},
-		"uniq":      {uniq, 1, 1, "uniq(list)"},
-		"flatten":   {flatten, 1, 1, "flatten(list)"},
-		"keys":      {ofMembers("keys", func(key string, _ any) any { return key }), 1, 1, "keys(object), in the order of the alphabet"},
-		"values":    {ofMembers("values", func(_ string, value any) any { return value }), 1, 1, "values(object), in the order of their keys"},
-		"toPairs":   {ofMembers("toPairs", func(key string, value any) any { return []any{key, value} }), 1, 1, "toPairs(object) gives lists of a key and a value"},
+		"chunk":   {chunk, 2, 2, "chunk(list, n) gives lists of n items"},
+		"uniq":    {uniq, 1, 1, "uniq(list)"},
+		"flatten": {flatten, 1, 1, "flatten(list)"},
+		"keys": {
+			ofMembers("keys", func(key string, _ any) any { return key }), 1, 1,
+			"keys(object), in the order of the alphabet",
+		},
+		"values": {
+			ofMembers("values", func(_ string, value any) any { return value }), 1, 1,
+			"values(object), in the order of their keys",
+		},
+		"toPairs": {
+			ofMembers("toPairs", func(key string, value any) any { return []any{key, value} }), 1, 1,
+			"toPairs(object) gives lists of a key and a value",
+		},
 		"fromPairs": {fromPairs, 1, 1, "fromPairs(list) takes lists of a key and a value"},
 		"split":     {splitText, 2, 2, "split(text, separator)"},
 		"join":      {joinTexts, 1, 2, "join(list, separator)"},

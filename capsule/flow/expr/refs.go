@@ -55,7 +55,8 @@ func (c *code) references() []Reference {
 			continue
 		}
 		found = append(found, Reference{
-			Path: path, Guarded: v.guarded[n], Position: c.at.column(c.before, c.source, rootOf(n).Location().From), Pointer: c.at.pointer,
+			Path: path, Guarded: v.guarded[n], Position: c.at.column(c.before, c.source, rootOf(n).Location().From),
+			Pointer: c.at.pointer,
 		})
 	}
 	return found

@@ -98,15 +98,20 @@ func expression(text, before string, at place) (source string, length int, findi
 	case err != nil:
 		var bad *file.Error
 		if errors.As(err, &bad) {
-			return "", 0, at.finding(before, window, bad.From, wordsOf(bad.Message), "an expression stands in ${{ }}, and texts in it in quotes")
+			return "", 0, at.finding(before, window, bad.From, wordsOf(bad.Message),
+				"an expression stands in ${{ }}, and texts in it in quotes")
 		}
 		return "", 0, at.finding(before, window, 0, err.Error(), "")
 	case end < 0 && len(window) < len(text):
-		return "", 0, at.finding(before, window, 0, fmt.Sprintf("an expression is longer than %d bytes", maxCode), "make two of it: set a part in the state first")
+		return "", 0, at.finding(before, window, 0, fmt.Sprintf("an expression is longer than %d bytes", maxCode),
+			"make two of it: set a part in the state first")
 	case end < 0:
-		return "", 0, at.finding(before, window, -len(opening), "a ${{ isn't closed by }}", "quote the whole value: without quotes, YAML ends a text at a # after a space, and takes a colon before a space for a key's")
+		return "", 0, at.finding(before, window, -len(opening), "a ${{ isn't closed by }}",
+			"quote the whole value: without quotes, YAML ends a text at a # after a space, and takes a colon before "+
+				"a space for a key's")
 	case strings.TrimSpace(window[:end]) == "":
-		return "", 0, at.finding(before, window, -len(opening), "an expression is empty", "write a value between ${{ and }}, or $${{ for the signs themselves")
+		return "", 0, at.finding(before, window, -len(opening), "an expression is empty",
+			"write a value between ${{ and }}, or $${{ for the signs themselves")
 	}
 	return window[:end], end + len(closing), nil
 }
@@ -160,7 +165,8 @@ func byteAt(text string, n int) int {
 
 // finding says what is wrong at a rune of an expression, before which some text stands.
 func (p place) finding(before, source string, rune int, message, hint string) *fault.Finding {
-	return &fault.Finding{File: p.file, Line: p.line, Pointer: p.pointer, Message: p.column(before, source, rune) + ": " + message, Hint: hint}
+	return &fault.Finding{File: p.file, Line: p.line, Pointer: p.pointer, Message: p.column(before, source, rune) +
+		": " + message, Hint: hint}
 }
 
 // column names a rune of an expression as its place in the whole text: "column 8", or

@@ -299,11 +299,13 @@ func (vars inferring) object(n *ast.MapNode) *Type {
 // results are the kinds that functions give, where those don't depend on their arguments.
 var results = map[string]Kind{
 	"all": Bool, "any": Bool, "none": Bool, "one": Bool, "hasPrefix": Bool, "hasSuffix": Bool,
-	"len": Number, "count": Number, "sum": Number, "abs": Number, "ceil": Number, "floor": Number, "round": Number, "int": Number, "float": Number,
+	"len": Number, "count": Number, "sum": Number, "abs": Number, "ceil": Number, "floor": Number, "round": Number,
+	"int": Number, "float": Number,
 	"indexOf": Number, "lastIndexOf": Number, "findIndex": Number | Null, "findLastIndex": Number | Null,
 	"min": Number | Null, "max": Number | Null, "mean": Number | Null, "median": Number | Null,
-	"type": Text, "upper": Text, "lower": Text, "trim": Text, "trimPrefix": Text, "trimSuffix": Text, "repeat": Text, "replace": Text,
-	"join": Text, "string": Text, "toJSON": Text, "toBase64": Text, "fromBase64": Text,
+	"type": Text, "upper": Text, "lower": Text, "trim": Text, "trimPrefix": Text, "trimSuffix": Text, "repeat": Text,
+	"replace": Text,
+	"join":    Text, "string": Text, "toJSON": Text, "toBase64": Text, "fromBase64": Text,
 	"values": List, "toPairs": List, "flatten": List, "concat": List,
 	"groupBy": Object, "fromPairs": Object,
 }

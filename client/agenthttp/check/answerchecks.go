@@ -26,9 +26,18 @@ func answerChecks(prefix, whose string, read func(*evidence) (subject, string)) 
 		}
 	}
 	return []check{
-		{prefix + "-artifacts", whose + " artifacts are a list of texts: URLs, ids or paths", document.SectionSync, judged(judgeArtifacts)},
-		{prefix + "-warnings", whose + " warnings are a list of texts, and there", document.SectionSync, judged(judgeWarnings)},
-		{prefix + "-schema", whose + " members are all of the contract's types", document.SectionSync, judged(judgeSchema)},
+		{
+			prefix + "-artifacts", whose + " artifacts are a list of texts: URLs, ids or paths", document.SectionSync,
+			judged(judgeArtifacts),
+		},
+		{
+			prefix + "-warnings", whose + " warnings are a list of texts, and there", document.SectionSync,
+			judged(judgeWarnings),
+		},
+		{
+			prefix + "-schema", whose + " members are all of the contract's types", document.SectionSync,
+			judged(judgeSchema),
+		},
 	}
 }
 

@@ -91,7 +91,10 @@ func (r withoutEmpty) MarshalJSON() ([]byte, error) {
 
 // ask makes one call and reads the whole answer.
 func (e *examiner) ask(ctx context.Context, method, path string, body []byte) (a answer) {
-	response, err := e.client.Do(ctx, agenthttp.Exchange{Method: method, Path: path, Accept: "application/json", Body: body})
+	response, err := e.client.Do(ctx, agenthttp.Exchange{
+		Method: method, Path: path, Accept: "application/json",
+		Body: body,
+	})
 	if err != nil {
 		return answer{problem: told(err)}
 	}
@@ -129,7 +132,10 @@ func (e *examiner) open(ctx context.Context, asked agenthttp.Request) (s streame
 		return s
 	}
 	began := e.now()
-	response, err := e.client.Do(ctx, agenthttp.Exchange{Method: http.MethodPost, Path: agenthttp.StreamPath, Accept: httpwire.TypeEvents, Body: body})
+	response, err := e.client.Do(ctx, agenthttp.Exchange{
+		Method: http.MethodPost, Path: agenthttp.StreamPath,
+		Accept: httpwire.TypeEvents, Body: body,
+	})
 	if err != nil {
 		s.problem = told(err)
 		return s

@@ -42,7 +42,10 @@ func Agent(ctx context.Context, target Target, opts Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	e := &examiner{client: client, task: target.TaskType, inputs: opts.Inputs, now: opts.now, seen: opts.seen, canary: "canary-" + rand.Text()}
+	e := &examiner{
+		client: client, task: target.TaskType, inputs: opts.Inputs, now: opts.now, seen: opts.seen,
+		canary: "canary-" + rand.Text(),
+	}
 	if e.now == nil {
 		e.now = time.Now
 	}
@@ -117,7 +120,8 @@ func (e *examiner) gather(ctx context.Context) *evidence {
 // skip marks the calls that were not made.
 func (e *evidence) skip(why string) *evidence {
 	for _, a := range []*answer{
-		&e.sync, &e.minimal, &e.unsupported, &e.withoutID, &e.withoutTask, &e.stream.answer, &e.streamNoTask.answer, &e.streamNoID,
+		&e.sync, &e.minimal, &e.unsupported, &e.withoutID, &e.withoutTask, &e.stream.answer, &e.streamNoTask.answer,
+		&e.streamNoID,
 	} {
 		if a.status == 0 && a.problem == "" {
 			a.skipped = why
@@ -136,13 +140,17 @@ func (e *examiner) full() agenthttp.Request {
 	}
 	return agenthttp.Request{
 		RequestID: newID(), TaskType: e.task, WorkflowID: "aod-check", StageID: "aod-check", UserID: "aod-check",
-		Mode: agenthttp.DefaultMode, RiskTier: "NON_SENSITIVE", DomainID: "clinical", Inputs: inputs, Budgets: agenthttp.Object("{}"),
+		Mode: agenthttp.DefaultMode, RiskTier: "NON_SENSITIVE", DomainID: "clinical", Inputs: inputs,
+		Budgets: agenthttp.Object("{}"),
 	}
 }
 
 // unknown is a request for a task that no agent knows.
 func (e *examiner) unknown() agenthttp.Request {
-	return agenthttp.Request{RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: agenthttp.DefaultMode, Inputs: e.bait()}
+	return agenthttp.Request{
+		RequestID: newID(), TaskType: "AOD_CHECK_" + rand.Text(), Mode: agenthttp.DefaultMode,
+		Inputs: e.bait(),
+	}
 }
 
 // bait is an input that a refusal must not repeat.

@@ -31,12 +31,30 @@ func checks() []check {
 	list = append(list, answerChecks("sync", "the sync answer's", syncAnswer)...)
 	list = append(
 		list,
-		check{"sync-optional-fields", "a request needs no more than request_id and task_type", document.SectionRequest, judgeMinimal},
-		check{"sync-request-id-required", "a request without request_id is refused with 4xx", document.SectionRequest, judgeWithoutID},
-		check{"sync-task-type-required", "a request without task_type is refused with 4xx", document.SectionRequest, judgeWithoutTask},
-		check{"sync-unsupported-status", "an unknown task_type is refused, with 4xx or the status error", document.SectionEndpoints, judgeUnsupported},
-		check{"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings", document.SectionEndpoints, judgeRefusalBody},
-		check{"sync-unsupported-schema", "that refusal's members are all of the contract's types", document.SectionSync, judgeRefusalSchema},
+		check{
+			"sync-optional-fields", "a request needs no more than request_id and task_type", document.SectionRequest,
+			judgeMinimal,
+		},
+		check{
+			"sync-request-id-required", "a request without request_id is refused with 4xx", document.SectionRequest,
+			judgeWithoutID,
+		},
+		check{
+			"sync-task-type-required", "a request without task_type is refused with 4xx", document.SectionRequest,
+			judgeWithoutTask,
+		},
+		check{
+			"sync-unsupported-status", "an unknown task_type is refused, with 4xx or the status error",
+			document.SectionEndpoints, judgeUnsupported,
+		},
+		check{
+			"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings",
+			document.SectionEndpoints, judgeRefusalBody,
+		},
+		check{
+			"sync-unsupported-schema", "that refusal's members are all of the contract's types", document.SectionSync,
+			judgeRefusalSchema,
+		},
 		check{"refusal-no-payload", "a refusal shows nothing of the inputs", document.SectionPHI, judgeNoPayload},
 	)
 	return append(list, streamChecks()...)

@@ -11,16 +11,34 @@ import (
 
 func streamChecks() []check {
 	list := []check{
-		{"stream-status", "the stream endpoint answers a known task with 2xx", document.SectionEndpoints, judgeStreamStatus},
-		{document.StreamMedia, "the stream is declared as " + httpwire.TypeEvents, document.SectionSSE, judgeStreamMedia},
-		{"stream-framing", "the stream ends, after the empty line of its last event", document.SectionSSE, judged(judgeFraming)},
+		{
+			"stream-status", "the stream endpoint answers a known task with 2xx", document.SectionEndpoints,
+			judgeStreamStatus,
+		},
+		{
+			document.StreamMedia, "the stream is declared as " + httpwire.TypeEvents, document.SectionSSE,
+			judgeStreamMedia,
+		},
+		{
+			"stream-framing", "the stream ends, after the empty line of its last event", document.SectionSSE,
+			judged(judgeFraming),
+		},
 		{"stream-event-type", "each event has an event: line", document.SectionSSE, judged(judgeTypes)},
 		{document.StreamJSON, "the data of each event is JSON", document.SectionSSE, judged(judgeJSON)},
-		{"stream-data-type", "the data of each event repeats the event's type", document.SectionByType, judged(judgeDataType)},
+		{
+			"stream-data-type", "the data of each event repeats the event's type", document.SectionByType,
+			judged(judgeDataType),
+		},
 		{"stream-unbuffered", "events are sent when they happen", document.SectionEndpoints, judged(judgeUnbuffered)},
 		{"stream-started", "a started event echoes request_id", document.SectionByType, judged(judgeStarted)},
-		{document.StreamTerminal, "there is a terminal event: final, complete or done", document.SectionInvariant, judged(judgeTerminal)},
-		{document.StreamSingle, "there is one terminal event, not more", document.SectionInvariant, judged(judgeSingle)},
+		{
+			document.StreamTerminal, "there is a terminal event: final, complete or done", document.SectionInvariant,
+			judged(judgeTerminal),
+		},
+		{
+			document.StreamSingle, "there is one terminal event, not more", document.SectionInvariant,
+			judged(judgeSingle),
+		},
 		{document.StreamLast, "the terminal event is the last one", document.SectionInvariant, judged(judgeLast)},
 	}
 	for _, r := range document.Terminal {
@@ -29,8 +47,14 @@ func streamChecks() []check {
 	list = append(list, answerChecks("stream-terminal", "the terminal event's", terminalAnswer)...)
 	return append(
 		list,
-		check{"stream-request-id-required", "a stream without request_id is refused with 4xx", document.SectionRequest, judgeStreamWithoutID},
-		check{"stream-unsupported", "a stream of an unknown task_type is refused, or ends in a failure", document.SectionEndpoints, judgeStreamUnsupported},
+		check{
+			"stream-request-id-required", "a stream without request_id is refused with 4xx", document.SectionRequest,
+			judgeStreamWithoutID,
+		},
+		check{
+			"stream-unsupported", "a stream of an unknown task_type is refused, or ends in a failure",
+			document.SectionEndpoints, judgeStreamUnsupported,
+		},
 	)
 }
 
@@ -88,7 +112,8 @@ func judgeUnbuffered(s *streamed) (Verdict, string) {
 	case s.took < slow:
 		return NotApplicable, "the stream is too short to tell: give it inputs that take longer than a second"
 	case s.messages[0].at > s.took-s.took/together:
-		return Fail, fmt.Sprintf("all %d events came together, after %s: flush after each", len(s.messages), s.took.Round(time.Millisecond))
+		return Fail, fmt.Sprintf("all %d events came together, after %s: flush after each", len(s.messages),
+			s.took.Round(time.Millisecond))
 	}
 	return Pass, ""
 }

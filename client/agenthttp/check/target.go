@@ -19,7 +19,8 @@ func ParseTarget(text string) (Target, error) {
 	if at := strings.LastIndexByte(target.URL, '='); at >= 0 && !strings.Contains(target.URL[at:], "/") {
 		target.URL, target.TaskType = target.URL[:at], target.URL[at+1:]
 		if target.TaskType == "" {
-			return Target{}, fault.New(fault.Input, "the agent to check has no task type after the =").WithHint("write URL=TASK, or URL alone")
+			return Target{}, fault.New(fault.Input, "the agent to check has no task type after the =").
+				WithHint("write URL=TASK, or URL alone")
 		}
 	}
 	if err := httpwire.CheckAgentAddress(target.URL, true); err != nil {

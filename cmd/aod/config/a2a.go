@@ -41,15 +41,41 @@ const (
 func (a *A2AConfig) settings() []setting {
 	return []setting{
 		{"enabled", boolean{&a.Enabled}, "true", "every unit is an agent of the Agent2Agent protocol"},
-		{"root", unitName(&a.Root), "", "the unit whose card stands at the server's origin; an agent of all units by default"},
-		{"auth", word{&a.Auth, []string{AuthBearer, AuthAPIKey}}, AuthBearer, "where requests have the server's token: bearer is the header Authorization, api_key the auth_header"},
+		{
+			"root", unitName(&a.Root), "",
+			"the unit whose card stands at the server's origin; an agent of all units by default",
+		},
+		{
+			"auth",
+			word{&a.Auth, []string{AuthBearer, AuthAPIKey}},
+			AuthBearer,
+			"where requests have the server's token: bearer is the header Authorization, api_key the auth_header",
+		},
 		{"auth_header", headerName(&a.AuthHeader), "X-API-Key", "the header that has the token with auth: api_key"},
 		{"rate", integer{&a.Rate, 0, 1_000_000}, "0", "messages that a unit takes in a minute; 0 is no bound"},
-		{"public_url", origin(&a.PublicURL), "", "the server's address as clients reach it, which cards and links name; as a request has it by default"},
-		{"cards", word{&a.Cards, []string{CardsOpen, CardsPrivate}}, CardsOpen, "who may read the cards of units: open is everybody, private those with a token"},
+		{
+			"public_url", origin(&a.PublicURL), "",
+			"the server's address as clients reach it, which cards and links name; as a request has it by default",
+		},
+		{
+			"cards",
+			word{&a.Cards, []string{CardsOpen, CardsPrivate}},
+			CardsOpen,
+			"who may read the cards of units: open is everybody, private those with a token",
+		},
 		{"grpc", optionalAddress(&a.GRPC), "", "where gRPC listens; off by default"},
-		{"push", boolean{&a.Push}, "true", "let clients name receivers that are told of their tasks by HTTP requests, to public addresses by https; false sends none"},
-		{"push_private", egressExceptions(&a.PushPrivate), "", "hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a name, or name=address, where the name is looked up no more"},
+		{
+			"push",
+			boolean{&a.Push},
+			"true",
+			"let clients name receivers that are told of their tasks by HTTP requests, to public addresses by https; " +
+				"false sends none",
+		},
+		{
+			"push_private", egressExceptions(&a.PushPrivate), "",
+			"hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a " +
+				"name, or name=address, where the name is looked up no more",
+		},
 	}
 }
 
@@ -62,12 +88,15 @@ var headerRule = lazyregexp.New(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // headerName is the name of a header of HTTP.
 func headerName(into *string) single {
-	return single{into, "header", "write letters and digits, joined by -, such as X-API-Key", func(text string) (string, error) {
-		if len(text) > 63 || !headerRule().MatchString(text) {
-			return "", fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
-		}
-		return text, nil
-	}}
+	return single{
+		into, "header", "write letters and digits, joined by -, such as X-API-Key",
+		func(text string) (string, error) {
+			if len(text) > 63 || !headerRule().MatchString(text) {
+				return "", fmt.Errorf("%s isn't the name of a header", fault.Quote(text))
+			}
+			return text, nil
+		},
+	}
 }
 
 // origin is the scheme, host and port of an address, or nothing.

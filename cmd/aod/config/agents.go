@@ -32,9 +32,18 @@ var contractFields = []string{"workflow_id", "stage_id", "user_id", "mode", "ris
 func (a *AgentsConfig) settings() []setting {
 	return []setting{
 		{"require", fieldNames(&a.Require), "", "optional fields of the contract that every request must have"},
-		{"modes", labels(&a.Modes, "[DEMO]"), "", "modes that are taken; a request without one is of the mode DEMO; all by default"},
-		{"risk_tiers", labels(&a.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that are taken, and a request must have one then; all by default"},
-		{"task_types", taskTypes(&a.TaskTypes), "", "units by the task types that stand for them, before any unit's own name does"},
+		{
+			"modes", labels(&a.Modes, "[DEMO]"), "",
+			"modes that are taken; a request without one is of the mode DEMO; all by default",
+		},
+		{
+			"risk_tiers", labels(&a.RiskTiers, "[NON_SENSITIVE]"), "",
+			"risk tiers that are taken, and a request must have one then; all by default",
+		},
+		{
+			"task_types", taskTypes(&a.TaskTypes), "",
+			"units by the task types that stand for them, before any unit's own name does",
+		},
 	}
 }
 

@@ -53,7 +53,8 @@ func (l *loader) check() {
 	}
 	if c.PayloadLimit > c.UploadLimit {
 		l.contradiction("payload_limit", "upload_limit",
-			fmt.Sprintf("a payload of %s doesn't fit into a request of upload_limit, %s", quantity.SizeText(c.PayloadLimit), quantity.SizeText(c.UploadLimit)),
+			fmt.Sprintf("a payload of %s doesn't fit into a request of upload_limit, %s",
+				quantity.SizeText(c.PayloadLimit), quantity.SizeText(c.UploadLimit)),
 			"raise upload_limit, or lower payload_limit")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {

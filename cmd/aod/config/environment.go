@@ -25,9 +25,10 @@ var variableRule = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 func environment(into *map[string]string) mapping {
 	return mapping{
 		into: into, name: "texts by names",
-		advice: "write names with their values, such as {MODEL_URL: http://127.0.0.1:7070/v1}; names that begin with AOD_ are AOD's own",
-		takes:  func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && !isNull(n) },
-		check:  func(name, text string) error { return checkVariable(name, text, len(*into)) },
+		advice: "write names with their values, such as {MODEL_URL: http://127.0.0.1:7070/v1}; names that begin with " +
+			"AOD_ are AOD's own",
+		takes: func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && !isNull(n) },
+		check: func(name, text string) error { return checkVariable(name, text, len(*into)) },
 	}
 }
 
@@ -85,7 +86,10 @@ var runtimeRule = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 // runtimes is a list of the engine's names of isolation runtimes.
 func runtimes(into *[]string) list {
-	return list{into, "runtimes", "write a list of the engine's names of runtimes, such as [runsc], or [any]", ",", checkRuntime}
+	return list{
+		into, "runtimes", "write a list of the engine's names of runtimes, such as [runsc], or [any]", ",",
+		checkRuntime,
+	}
 }
 
 func checkRuntime(name string) (string, error) {

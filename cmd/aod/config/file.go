@@ -38,7 +38,10 @@ func (f *file) read() {
 	keys["unit"], keys["policy"] = f.units, f.policy
 	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	var models *strictyaml.Document
-	keys["providers"] = func(_ int, n *yaml.Node) { f.config.Providers = table(f, "providers", n, catalog.Providers, nil) }
+	keys["providers"] = func(_ int, n *yaml.Node) {
+		f.config.Providers = table(f, "providers", n, catalog.Providers,
+			nil)
+	}
 	keys["models"] = func(_ int, n *yaml.Node) { f.config.Models = table(f, "models", n, catalog.Models, &models) }
 	keys["upstreams"] = func(_ int, n *yaml.Node) { f.config.Upstreams = table(f, "upstreams", n, f.upstreams, nil) }
 	f.object("", root.Line, root, keys)
@@ -121,7 +124,9 @@ func (f *file) pairs(under string, line int, n *yaml.Node) iter.Seq2[*yaml.Node,
 			case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
 				f.report(f.at(key.Line), named(under, "a key must be a text"), "put it in quotes")
 			case taken:
-				f.report(f.at(key.Line), fmt.Sprintf("%s stands twice, first in line %d", fault.Quote(join(under, key.Value)), first), "keep one of them")
+				f.report(f.at(key.Line),
+					fmt.Sprintf("%s stands twice, first in line %d", fault.Quote(join(under, key.Value)), first),
+					"keep one of them")
 			default:
 				firstAt[key.Value] = key.Line
 				if !yield(key, follow(n.Content[i+1])) {
@@ -157,7 +162,9 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 
 // table reads a block that another package knows. It sets doc, unless that is nil, where the
 // block is one.
-func table[T any](f *file, key string, n *yaml.Node, read func(*strictyaml.Document) (T, []fault.Finding), doc **strictyaml.Document) (rows T) {
+func table[T any](
+	f *file, key string, n *yaml.Node, read func(*strictyaml.Document) (T, []fault.Finding), doc **strictyaml.Document,
+) (rows T) {
 	block, findings := strictyaml.FromNode(f.name, n)
 	if len(findings) == 0 {
 		rows, findings = read(block)

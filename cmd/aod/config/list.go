@@ -82,26 +82,35 @@ func checkUnitName(name string) (string, error) { return name, api.CheckUnitName
 
 // modelNames is a list of names of models.
 func modelNames(into *[]string) list {
-	return list{into, "names", "write a list of models' names, such as [small, claude]", ",", func(name string) (string, error) {
-		return name, catalog.CheckName(name)
-	}}
+	return list{
+		into, "names", "write a list of models' names, such as [small, claude]", ",",
+		func(name string) (string, error) {
+			return name, catalog.CheckName(name)
+		},
+	}
 }
 
 // upstreamNames is a list of names of upstreams.
 func upstreamNames(into *[]string) list {
-	return list{into, "names", "write a list of upstreams' names, such as [weather], or [any]", ",", func(name string) (string, error) {
-		return name, outside.CheckUpstream(name)
-	}}
+	return list{
+		into, "names", "write a list of upstreams' names, such as [weather], or [any]", ",",
+		func(name string) (string, error) {
+			return name, outside.CheckUpstream(name)
+		},
+	}
 }
 
 // secretNames is a list of names of secrets.
 func secretNames(into *[]string) list {
-	return list{into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",", func(name string) (string, error) {
-		if !secrets.NameRule().MatchString(name) {
-			return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
-		}
-		return name, nil
-	}}
+	return list{
+		into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",",
+		func(name string) (string, error) {
+			if !secrets.NameRule().MatchString(name) {
+				return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
+			}
+			return name, nil
+		},
+	}
 }
 
 // words is a list of some of a few words. what is said of each of them.

@@ -53,7 +53,8 @@ func Load(opts Options) (*Config, error) {
 func workingDirectory() (string, error) {
 	work, err := os.Getwd()
 	if err != nil {
-		return "", fault.Wrap(fault.Input, err, "the working directory can't be found: %s", safefs.Reason(err)).WithHint("change to one that is there and yours, such as /")
+		return "", fault.Wrap(fault.Input, err, "the working directory can't be found: %s", safefs.Reason(err)).
+			WithHint("change to one that is there and yours, such as /")
 	}
 	return work, nil
 }

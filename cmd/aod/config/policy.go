@@ -65,9 +65,11 @@ var (
 // settings is the table of the block policy: by default, what an agent.yaml can say at most.
 func (p *PolicyConfig) settings() []setting {
 	return p.table(map[string]string{
-		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB", "timeout": "168h",
+		"networks": "none,bridge", "memory": "16TiB", "cpus": "1024", "pids": "4194304", "output": "16TiB",
+		"timeout": "168h",
 		"retries": "100", "runtimes": AnyRuntime, "read_only": "false", "reuse": "10000", "warm": "1000",
-		"build_networks": "none,default", "build_fetch": "false", "image": "16TiB", "upstreams": AnyName, "models": AnyName,
+		"build_networks": "none,default", "build_fetch": "false", "image": "16TiB", "upstreams": AnyName,
+		"models": AnyName,
 	})
 }
 
@@ -75,7 +77,8 @@ func (p *PolicyConfig) settings() []setting {
 func (p *PolicyConfig) uploadSettings() []setting {
 	return p.table(map[string]string{
 		"networks": "none", "memory": "2GiB", "cpus": "2", "pids": "512", "output": "1GiB", "timeout": "1h",
-		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0", "build_networks": "none", "build_fetch": "false", "image": "4GiB",
+		"retries": "3", "read_only": "true", "reuse": "1", "warm": "0", "build_networks": "none",
+		"build_fetch": "false", "image": "4GiB",
 	})
 }
 
@@ -84,24 +87,60 @@ func (p *PolicyConfig) own() []setting { return p.table(nil) }
 
 func (p *PolicyConfig) table(fallback map[string]string) []setting {
 	rows := []setting{
-		{"networks", words(&p.Networks, "networks", networkWords, "a network here"), "", "networks that a unit may have"},
-		{"egress", egressRules(&p.Egress), "", "hosts that a unit may reach by name, of which its agent.yaml lists some: host, *.host, host:port, http://host"},
+		{
+			"networks", words(&p.Networks, "networks", networkWords, "a network here"), "",
+			"networks that a unit may have",
+		},
+		{
+			"egress", egressRules(&p.Egress), "",
+			"hosts that a unit may reach by name, of which its agent.yaml lists some: host, *.host, host:port, " +
+				"http://host",
+		},
 		{"memory", size{&p.Memory, leastMemory, 16 * quantity.TiB}, "", "the most that limits.memory may be"},
 		{"cpus", cores{&p.CPUs}, "", "the most that limits.cpus may be"},
 		{"pids", integer{&p.PIDs, 2, mostPIDs}, "", "the most that limits.pids may be"},
 		{"output", size{&p.Output, 1, 16 * quantity.TiB}, "", "the most that limits.output may be"},
-		{"timeout", duration{&p.Timeout, time.Millisecond, 7 * day}, "", "the longest that a run may take; max_timeout holds besides"},
+		{
+			"timeout",
+			duration{&p.Timeout, time.Millisecond, 7 * day},
+			"",
+			"the longest that a run may take; max_timeout holds besides",
+		},
 		{"retries", integer{&p.Retries, 0, 100}, "", "the most further attempts after an error that may pass"},
 		{"runtimes", runtimes(&p.Runtimes), "", "isolation runtimes that a unit may ask for; any is all of them"},
 		{"runtime", runtimeName(&p.Runtime), "", "the isolation runtime that all units have, whatever they ask for"},
-		{"read_only", boolean{&p.ReadOnly}, "", "refuse units with read_only: false, whose runs may write their root file system"},
+		{
+			"read_only",
+			boolean{&p.ReadOnly},
+			"",
+			"refuse units with read_only: false, whose runs may write their root file system",
+		},
 		{"reuse", integer{&p.Reuse, 1, 10_000}, "", "the most runs that one container may serve"},
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
-		{"build_networks", words(&p.BuildNetworks, "networks", buildWords, "a network of builds"), "", "networks that the build of a unit's image may have, of which build_network chooses"},
-		{"build_fetch", boolean{&p.BuildFetch}, "", "let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, FROM and COPY --from of an image whose registry is one, each also by a trigger of its base image, and a # syntax other than docker/dockerfile"},
-		{"image", size{&p.Image, 1, 16 * quantity.TiB}, "", "the largest image that a unit may have, with the one that it stands on; a larger one is removed when it is built"},
+		{
+			"build_networks", words(&p.BuildNetworks, "networks", buildWords, "a network of builds"), "",
+			"networks that the build of a unit's image may have, of which build_network chooses",
+		},
+		{
+			"build_fetch",
+			boolean{&p.BuildFetch},
+			"",
+			"let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, FROM and COPY " +
+				"--from of an image whose registry is one, each also by a trigger of its base image, and a # syntax " +
+				"other than docker/dockerfile",
+		},
+		{
+			"image",
+			size{&p.Image, 1, 16 * quantity.TiB},
+			"",
+			"the largest image that a unit may have, with the one that it stands on; a larger one is removed when it " +
+				"is built",
+		},
 		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
-		{"secrets", secretNames(&p.Secrets), "", "secrets that a unit's program may get in its environment; any is all of them"},
+		{
+			"secrets", secretNames(&p.Secrets), "",
+			"secrets that a unit's program may get in its environment; any is all of them",
+		},
 		{"models", modelNames(&p.Models), "", "models that a unit may ask; any is all that there are"},
 	}
 	for i := range rows {
@@ -213,7 +252,8 @@ func (l *loader) checkPolicy(name string, u UnitConfig) {
 	}
 	for _, model := range u.Models {
 		if !slices.Contains(p.Models, AnyName) && !slices.Contains(p.Models, model) {
-			l.contradiction(unit+".models", from["models"], fmt.Sprintf("%s doesn't allow the model %s", from["models"], model),
+			l.contradiction(unit+".models", from["models"],
+				fmt.Sprintf("%s doesn't allow the model %s", from["models"], model),
 				fmt.Sprintf("leave it out, or allow it with %s.policy.models", unit))
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -29,94 +30,360 @@ const (
 // settings is the table of the server's settings, bound to the fields of c. It is the
 // only place where they are listed.
 func (c *Config) settings() []setting {
+	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.bounds())
+}
+
+// place is where the server is, and who may ask it.
+func (c *Config) place() []setting {
 	return []setting{
 		{"listen", address(&c.Listen), "127.0.0.1:7070", "where the HTTP API listens; port 0 takes a free one"},
-		{"data", pathOf(&c.Data), "", "where runs, their files and the record live; $XDG_DATA_HOME/aod or ~/.local/share/aod by default"},
+		{
+			"data", pathOf(&c.Data), "",
+			"where runs, their files and the record live; $XDG_DATA_HOME/aod or ~/.local/share/aod by default",
+		},
 		{"units", directories(&c.Units), "", "directories in which units are found"},
-		{"token_file", pathOf(&c.TokenFile), "", "the file with the token that every request must show; server/token in the data directory by default"},
-		{"secrets", pathOf(&c.Secrets), "", "the directory of the secrets that units name, a file each, which only its owner may read; secrets in the data directory by default"},
+		{
+			"token_file", pathOf(&c.TokenFile), "",
+			"the file with the token that every request must show; server/token in the data directory by default",
+		},
+		{
+			"secrets", pathOf(&c.Secrets), "",
+			"the directory of the secrets that units name, a file each, which only its owner may read; secrets in " +
+				"the data directory by default",
+		},
 		{"no_auth", boolean{&c.NoAuth}, "false", "ask for no token; refused unless listen is a loopback address"},
 		{"hosts", hosts(&c.Hosts), "", "further names that a request's Host header may have"},
 		{"origins", origins(&c.Origins), "", "web origins whose pages may call the API"},
+	}
+}
 
+// runs is what runs and builds take, and how long.
+func (c *Config) runs() []setting {
+	return []setting{
 		{"concurrency", integer{&c.Concurrency, 0, 10_000}, "0", "runs at once; 0 is twice the number of CPUs"},
 		{"starts", integer{&c.Starts, 0, 1_000}, "0", "containers that start at once; 0 is the number of CPUs"},
-		{"memory", size{&c.Memory, 0, pib}, "0B", "what all runs together may take of memory, by their limits; further ones wait; 0B is 80 % of what the engine's machine has"},
+		{
+			"memory",
+			size{&c.Memory, 0, pib},
+			"0B",
+			"what all runs together may take of memory, by their limits; further ones wait; 0B is 80 % of what the " +
+				"engine's machine has",
+		},
 		{"queue", integer{&c.Queue, 1, 100_000}, "100", "runs of one unit that may wait; further ones are refused"},
-		{"queue_wait", duration{&c.QueueWait, time.Millisecond, 7 * day}, "10m", "the longest that a run waits for its turn"},
+		{
+			"queue_wait",
+			duration{&c.QueueWait, time.Millisecond, 7 * day},
+			"10m",
+			"the longest that a run waits for its turn",
+		},
 		{"retries", integer{&c.Retries, 0, 100}, "3", "further attempts after an error that may pass"},
-		{"retry_delay", duration{&c.RetryDelay, time.Millisecond, time.Hour}, "1s", "the pause before the first further attempt; it doubles each time"},
-		{"max_timeout", duration{&c.MaxTimeout, time.Millisecond, 7 * day}, "24h", "the longest timeout that a run may ask for"},
+		{
+			"retry_delay",
+			duration{&c.RetryDelay, time.Millisecond, time.Hour},
+			"1s",
+			"the pause before the first further attempt; it doubles each time",
+		},
+		{
+			"max_timeout",
+			duration{&c.MaxTimeout, time.Millisecond, 7 * day},
+			"24h",
+			"the longest timeout that a run may ask for",
+		},
 
-		{"builds", integer{&c.Builds, 0, 1_000}, "0", "images that are built at once; 0 is half of the CPUs, at least one"},
-		{"build_timeout", duration{&c.BuildTimeout, time.Second, day}, "10m", "the longest that the build of an image may take"},
-		{"build_memory", size{&c.BuildMemory, 0, 16 * quantity.TiB}, "2GiB", "what a container of a build may take of memory; 0 is no bound. BuildKit keeps no bound: uploads are built without it unless this is 0"},
-		{"build_cpus", cores{&c.BuildCPUs}, "2", "processors that a container of a build may take, also in parts; BuildKit keeps no bound"},
-		{"build_network", word{&c.BuildNetwork, buildWords}, "none", "the network that the steps of a build have: none, or default, the engine's; within the policy"},
+		{
+			"builds",
+			integer{&c.Builds, 0, 1_000},
+			"0",
+			"images that are built at once; 0 is half of the CPUs, at least one",
+		},
+		{
+			"build_timeout",
+			duration{&c.BuildTimeout, time.Second, day},
+			"10m",
+			"the longest that the build of an image may take",
+		},
+		{
+			"build_memory",
+			size{&c.BuildMemory, 0, 16 * quantity.TiB},
+			"2GiB",
+			"what a container of a build may take of memory; 0 is no bound. BuildKit keeps no bound: uploads are " +
+				"built without it unless this is 0",
+		},
+		{
+			"build_cpus",
+			cores{&c.BuildCPUs},
+			"2",
+			"processors that a container of a build may take, also in parts; BuildKit keeps no bound",
+		},
+		{
+			"build_network",
+			word{&c.BuildNetwork, buildWords},
+			"none",
+			"the network that the steps of a build have: none, or default, the engine's; within the policy",
+		},
+	}
+}
 
-		{"pool", integer{&c.Pool, 0, 1_000}, "8", "containers that wait, started, for the next runs, those of all units together; 0 keeps none"},
-		{"pool_memory", size{&c.PoolMemory, quantity.MiB, pib}, "1GiB", "what all waiting containers may take of memory, as far as earlier runs tell"},
-		{"pool_idle", duration{&c.PoolIdle, time.Second, 7 * day}, "5m", "without a call for so long, a unit has no waiting container any more, unless its warm asks for it"},
+// sandboxes is which containers wait, and what the others may reach.
+func (c *Config) sandboxes() []setting {
+	return []setting{
+		{
+			"pool",
+			integer{&c.Pool, 0, 1_000},
+			"8",
+			"containers that wait, started, for the next runs, those of all units together; 0 keeps none",
+		},
+		{
+			"pool_memory",
+			size{&c.PoolMemory, quantity.MiB, pib},
+			"1GiB",
+			"what all waiting containers may take of memory, as far as earlier runs tell",
+		},
+		{
+			"pool_idle",
+			duration{&c.PoolIdle, time.Second, 7 * day},
+			"5m",
+			"without a call for so long, a unit has no waiting container any more, unless its warm asks for it",
+		},
 
-		{"sessions", integer{&c.Sessions, 1, 1_000}, "8", "containers of agents that live on between the turns of their sessions; the one that was idle for longest ends for a further one"},
+		{
+			"sessions",
+			integer{&c.Sessions, 1, 1_000},
+			"8",
+			"containers of agents that live on between the turns of their sessions; the one that was idle for " +
+				"longest ends for a further one",
+		},
 
-		{"mcp_sessions", integer{&c.MCPSessions, 1, 10_000}, "100", "sessions of MCP that each client has at once, with the tools of the server and, apart from those, with MCP servers; the one that was idle for longest ends for a further one"},
+		{
+			"mcp_sessions",
+			integer{&c.MCPSessions, 1, 10_000},
+			"100",
+			"sessions of MCP that each client has at once, with the tools of the server and, apart from those, with " +
+				"MCP servers; the one that was idle for longest ends for a further one",
+		},
 
-		{"sandbox_uids", uids{&c.SandboxUIDs}, "2100000000-2100065535", "user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on this machine and maps no users; a single one is for all"},
-		{"allow_unconfined", boolean{&c.AllowUnconfined}, "false", "serve also with an engine without seccomp, where programs may use every system call of the kernel"},
+		{
+			"sandbox_uids",
+			uids{&c.SandboxUIDs},
+			"2100000000-2100065535",
+			"user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on " +
+				"this machine and maps no users; a single one is for all",
+		},
+		{
+			"allow_unconfined",
+			boolean{&c.AllowUnconfined},
+			"false",
+			"serve also with an engine without seccomp, where programs may use every system call of the kernel",
+		},
 
-		{"egress_private", egressExceptions(&c.EgressPrivate), "", "hosts that units may reach by name, and at which agents of uploaded units may be, though their addresses aren't public: a name, or name=address, where the name is looked up no more; policy.egress has to allow units to reach them besides"},
+		{
+			"egress_private", egressExceptions(&c.EgressPrivate), "",
+			"hosts that units may reach by name, and at which agents of uploaded units may be, though their " +
+				"addresses aren't public: a name, or name=address, where the name is looked up no more; " +
+				"policy.egress has to allow units to reach them besides",
+		},
+	}
+}
 
+// bounds is how much runs and requests may take, and what is kept.
+func (c *Config) bounds() []setting {
+	return []setting{
 		{"handoff_depth", integer{&c.HandoffDepth, 1, 64}, "16", "how deep calls of units may nest"},
-		{"handoff_calls", integer{&c.HandoffCalls, 1, 1_000_000}, "200", "how many calls there may be below one run, all together"},
-		{"flow_calls", integer{&c.FlowCalls, 1, 1_000_000}, "10000", "how many calls there may be below one flow, all together; handoff_calls holds below all others"},
+		{
+			"handoff_calls",
+			integer{&c.HandoffCalls, 1, 1_000_000},
+			"200",
+			"how many calls there may be below one run, all together",
+		},
+		{
+			"flow_calls",
+			integer{&c.FlowCalls, 1, 1_000_000},
+			"10000",
+			"how many calls there may be below one flow, all together; handoff_calls holds below all others",
+		},
 
-		{"model_tokens", integer{&c.ModelTokens, 0, 1_000_000_000_000}, "2000000", "the most tokens of models that a run may take with all that it calls; 0 is no bound"},
-		{"model_cost", money{&c.ModelCost}, "0", "the most that a run may cost with all that it calls, in the currency of the prices; 0 is no bound"},
-		{"model_transcripts", boolean{&c.ModelTranscripts}, "true", "keep with each run what it asked models, and their answers, unless its agent.yaml says transcript: false"},
+		{
+			"model_tokens",
+			integer{&c.ModelTokens, 0, 1_000_000_000_000},
+			"2000000",
+			"the most tokens of models that a run may take with all that it calls; 0 is no bound",
+		},
+		{
+			"model_cost",
+			money{&c.ModelCost},
+			"0",
+			"the most that a run may cost with all that it calls, in the currency of the prices; 0 is no bound",
+		},
+		{
+			"model_transcripts",
+			boolean{&c.ModelTranscripts},
+			"true",
+			"keep with each run what it asked models, and their answers, unless its agent.yaml says transcript: false",
+		},
 
 		{"upload_limit", size{&c.UploadLimit, 1, 16 * quantity.TiB}, "1GiB", "the largest body of one request"},
-		{"payload_limit", size{&c.PayloadLimit, 1, quantity.GiB}, "1MiB", "the largest input or output of a run, without its files"},
-		{"request_memory", size{&c.RequestMemory, 64 * quantity.MiB, pib}, "256MiB", "what all requests together hold in memory, those of running units included: bodies that are not streamed to disk; a client or a run has at most as much as it leaves free, and what goes beyond is refused with 503"},
-		{"min_free_disk", size{&c.MinFreeDisk, 0, pib}, "1GiB", "free space of the disks of the data directory and of the engine below which new runs, handoffs, uploads and builds are refused; at half of it the run that wrote most is stopped; 0 never"},
-		{"retention_age", duration{&c.RetentionAge, 0, 3660 * day}, "168h", "how long a run is kept after its end; 0 keeps it for ever"},
-		{"retention_size", size{&c.RetentionSize, 0, pib}, "10GiB", "what all kept runs may take before the oldest go; 0 is no bound"},
-		{"sweep_interval", duration{&c.SweepInterval, 100 * time.Millisecond, day}, "10m", "the time between two clean-ups"},
+		{
+			"payload_limit",
+			size{&c.PayloadLimit, 1, quantity.GiB},
+			"1MiB",
+			"the largest input or output of a run, without its files",
+		},
+		{
+			"request_memory",
+			size{&c.RequestMemory, 64 * quantity.MiB, pib},
+			"256MiB",
+			"what all requests together hold in memory, those of running units included: bodies that are not " +
+				"streamed to disk; a client or a run has at most as much as it leaves free, and what goes beyond is " +
+				"refused with 503",
+		},
+		{
+			"min_free_disk",
+			size{&c.MinFreeDisk, 0, pib},
+			"1GiB",
+			"free space of the disks of the data directory and of the engine below which new runs, handoffs, uploads " +
+				"and builds are refused; at half of it the run that wrote most is stopped; 0 never",
+		},
+		{
+			"retention_age",
+			duration{&c.RetentionAge, 0, 3660 * day},
+			"168h",
+			"how long a run is kept after its end; 0 keeps it for ever",
+		},
+		{
+			"retention_size",
+			size{&c.RetentionSize, 0, pib},
+			"10GiB",
+			"what all kept runs may take before the oldest go; 0 is no bound",
+		},
+		{
+			"sweep_interval",
+			duration{&c.SweepInterval, 100 * time.Millisecond, day},
+			"10m",
+			"the time between two clean-ups",
+		},
 
 		{"grace", duration{&c.Grace, 0, day}, "10s", "how long running runs may go on after SIGTERM"},
 		{"drain", boolean{&c.Drain}, "false", "wait for all running runs after SIGTERM, however long they take"},
-		{"file_roots", directories(&c.FileRoots), "", "directories from which POST /execute may take files; none by default"},
+		{
+			"file_roots", directories(&c.FileRoots), "",
+			"directories from which POST /execute may take files; none by default",
+		},
 
-		{"execute_errors", word{&c.ExecuteErrors, []string{InBody, AsProblem}}, InBody, "how POST /execute answers what is wrong with a run: standard is 200 with the cause in the field error, problem a status with application/problem+json"},
+		{
+			"execute_errors",
+			word{&c.ExecuteErrors, []string{InBody, AsProblem}},
+			InBody,
+			"how POST /execute answers what is wrong with a run: standard is 200 with the cause in the field error, " +
+				"problem a status with application/problem+json",
+		},
 
 		{"log_format", word{&c.LogFormat, []string{"text", "json"}}, "text", "how log lines are written"},
-		{"log_level", word{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "info", "the least that is logged"},
+		{
+			"log_level",
+			word{&c.LogLevel, []string{"debug", "info", "warn", "error"}},
+			"info",
+			"the least that is logged",
+		},
 	}
 }
 
 // settings is the table of the settings of one unit. They can be set in the file only.
 func (u *UnitConfig) settings() []setting {
 	return []setting{
-		{"concurrency", integer{&u.Concurrency, 0, 10_000}, "0", "runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's"},
-		{"queue", integer{&u.Queue, 0, 100_000}, "0", "runs of the unit that may wait; 0 is 10 for a wrapped agent, else the server's queue"},
-		{"queue_wait", duration{&u.QueueWait, 0, 7 * day}, "0s", "the longest that a run of the unit waits for its turn; 0 is 30m for a wrapped agent, else the server's queue_wait"},
-		{"retries", integer{&u.Retries, UnitsOwn, 100}, "-1", "further attempts after an error that may pass; -1 is what its agent.yaml says, else the server's retries"},
-		{"access", word{&u.Access, []string{ReadOnly, ReadWrite}}, "", "read-write where runs change something outside their sandboxes: then they run one at a time; what its agent.yaml says by default"},
+		{
+			"concurrency",
+			integer{&u.Concurrency, 0, 10_000},
+			"0",
+			"runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's",
+		},
+		{
+			"queue",
+			integer{&u.Queue, 0, 100_000},
+			"0",
+			"runs of the unit that may wait; 0 is 10 for a wrapped agent, else the server's queue",
+		},
+		{
+			"queue_wait",
+			duration{&u.QueueWait, 0, 7 * day},
+			"0s",
+			"the longest that a run of the unit waits for its turn; 0 is 30m for a wrapped agent, else the server's " +
+				"queue_wait",
+		},
+		{
+			"retries",
+			integer{&u.Retries, UnitsOwn, 100},
+			"-1",
+			"further attempts after an error that may pass; -1 is what its agent.yaml says, else the server's retries",
+		},
+		{
+			"access",
+			word{&u.Access, []string{ReadOnly, ReadWrite}},
+			"",
+			"read-write where runs change something outside their sandboxes: then they run one at a time; what its " +
+				"agent.yaml says by default",
+		},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
-		{"timeout", duration{&u.Timeout, 0, 7 * day}, "0s", "the longest that a run of the unit may take, whatever its agent.yaml and a request say, within max_timeout and the policy; 0 is what its agent.yaml says"},
-		{"warm", integer{&u.Warm, UnitsOwn, 1_000}, "-1", "containers that wait for the unit's next runs, whether it is called or not; -1 is what its agent.yaml says"},
+		{
+			"timeout",
+			duration{&u.Timeout, 0, 7 * day},
+			"0s",
+			"the longest that a run of the unit may take, whatever its agent.yaml and a request say, within " +
+				"max_timeout and the policy; 0 is what its agent.yaml says",
+		},
+		{
+			"warm",
+			integer{&u.Warm, UnitsOwn, 1_000},
+			"-1",
+			"containers that wait for the unit's next runs, whether it is called or not; -1 is what its " +
+				"agent.yaml says",
+		},
 		{"env", environment(&u.Env), "", "variables of its program's environment, in plain text: never a secret"},
-		{"network", word{&u.Network, networkWords}, "", "the network that its runs have, within the policy; what its agent.yaml says by default"},
+		{
+			"network",
+			word{&u.Network, networkWords},
+			"",
+			"the network that its runs have, within the policy; what its agent.yaml says by default",
+		},
 		{"models", modelNames(&u.Models), "", "models that it may ask for, instead of those that its agent.yaml names"},
-		{"model_tokens", integer{&u.ModelTokens, 0, 1_000_000_000_000}, "0", "the most tokens of models that a run of the unit may take with all that it calls; 0 is what its agent.yaml says"},
-		{"model_cost", money{&u.ModelCost}, "0", "the most that a run of the unit may cost with all that it calls; 0 is what its agent.yaml says"},
-		{"model_path", pathOf(&u.ModelPath), "", "an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as --model-path"},
+		{
+			"model_tokens",
+			integer{&u.ModelTokens, 0, 1_000_000_000_000},
+			"0",
+			"the most tokens of models that a run of the unit may take with all that it calls; 0 is what its " +
+				"agent.yaml says",
+		},
+		{
+			"model_cost",
+			money{&u.ModelCost},
+			"0",
+			"the most that a run of the unit may cost with all that it calls; 0 is what its agent.yaml says",
+		},
+		{
+			"model_path", pathOf(&u.ModelPath), "",
+			"an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as " +
+				"--model-path",
+		},
 		{"max_stdin", size{&u.MaxStdin, 1, 16 * quantity.TiB}, "50MiB", "the most that an Agentic Unit gets on stdin"},
-		{"require", fieldNames(&u.Require), "", "fields that a request of the agent HTTP contract for it must have, beside those of agents"},
-		{"modes", labels(&u.Modes, "[DEMO]"), "", "modes that it takes, of those that agents has; all of them by default"},
-		{"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "", "risk tiers that it takes, of those that agents has, and a request must have one then; all of them by default"},
-		{"refuse_with_200", boolean{&u.Refuse200}, "false", "answer inputs that it refuses with 200 and the status error, by the agent HTTP contract, instead of 422"},
+		{
+			"require", fieldNames(&u.Require), "",
+			"fields that a request of the agent HTTP contract for it must have, beside those of agents",
+		},
+		{
+			"modes", labels(&u.Modes, "[DEMO]"), "",
+			"modes that it takes, of those that agents has; all of them by default",
+		},
+		{
+			"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "",
+			"risk tiers that it takes, of those that agents has, and a request must have one then; all of them " +
+				"by default",
+		},
+		{
+			"refuse_with_200",
+			boolean{&u.Refuse200},
+			"false",
+			"answer inputs that it refuses with 200 and the status error, by the agent HTTP contract, instead of 422",
+		},
 	}
 }
 

@@ -49,6 +49,7 @@ func (f *file) readUnit() (u UnitConfig) {
 // onlyServer returns a reader that refuses a setting of the server.
 func (f *file) onlyServer(key string) reader {
 	return func(line int, _ *yaml.Node) {
-		f.report(f.at(line), key+" has a meaning in the server's file only", "this file takes "+strings.Join(unitFileKeys, ", ")+" and limits")
+		f.report(f.at(line), key+" has a meaning in the server's file only",
+			"this file takes "+strings.Join(unitFileKeys, ", ")+" and limits")
 	}
 }

@@ -22,7 +22,8 @@ type duration struct {
 func (v duration) kind() string   { return "duration" }
 func (v duration) String() string { return quantity.DurationText(*v.into) }
 func (v duration) hint() string {
-	return fmt.Sprintf("write a duration with its unit, such as 30s, 5m or 1h30m; from %s to %s", quantity.DurationText(v.least), quantity.DurationText(v.most))
+	return fmt.Sprintf("write a duration with its unit, such as 30s, 5m or 1h30m; from %s to %s",
+		quantity.DurationText(v.least), quantity.DurationText(v.most))
 }
 
 func (v duration) set(text string) error {
@@ -46,7 +47,8 @@ type size struct {
 func (v size) kind() string   { return "size" }
 func (v size) String() string { return quantity.SizeText(*v.into) }
 func (v size) hint() string {
-	return fmt.Sprintf("write a size, such as 512MiB or 2GiB; from %s to %s", quantity.SizeText(v.least), quantity.SizeText(v.most))
+	return fmt.Sprintf("write a size, such as 512MiB or 2GiB; from %s to %s", quantity.SizeText(v.least),
+		quantity.SizeText(v.most))
 }
 
 func (v size) set(text string) error {

@@ -76,7 +76,10 @@ func checkHost(text string) (string, error) {
 
 // origins is a list of web origins (RFC 6454), as browsers write them.
 func origins(into *[]string) list {
-	return list{into, "origins", "write a list of SCHEME://HOST or SCHEME://HOST:PORT, such as https://app.example.com", ",", checkOrigin}
+	return list{
+		into, "origins", "write a list of SCHEME://HOST or SCHEME://HOST:PORT, such as https://app.example.com",
+		",", checkOrigin,
+	}
 }
 
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
@@ -110,7 +113,9 @@ func egressRules(into *[]string) list {
 
 // egressExceptions is a list of hosts that may be at addresses which aren't public.
 func egressExceptions(into *[]string) list {
-	return hostList(into, "write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]", outside.ParseException)
+	return hostList(into,
+		"write a list of hosts, each alone or with its address, such as [wiki.internal, db.internal=10.0.0.5]",
+		outside.ParseException)
 }
 
 func hostList[T fmt.Stringer](into *[]string, advice string, parse func(string) (T, error)) list {

@@ -107,11 +107,13 @@ func Read(file string, from io.Reader) (*Player, error) {
 			continue
 		}
 		if err := p.add(lines.Bytes()); err != nil {
-			return nil, fault.New(fault.Input, "%s:%d: it is no line of a cassette: %s", file, n, err).WithHint("record it anew")
+			return nil, fault.New(fault.Input, "%s:%d: it is no line of a cassette: %s", file, n, err).
+				WithHint("record it anew")
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the cassette %s can't be read behind line %d", file, n).WithHint("record it anew")
+		return nil, fault.Wrap(fault.Input, err, "the cassette %s can't be read behind line %d", file, n).
+			WithHint("record it anew")
 	}
 	return p, nil
 }

@@ -33,7 +33,8 @@ func (r *reader) models(at string, v any) map[string]Model {
 	all := map[string]Model{}
 	for name, value := range r.Each(at, v) {
 		if !modelName().MatchString(name) {
-			r.Report(strictyaml.Under(at, name), "a model can't have this name", "use up to 128 letters, digits and . _ : / @ + -")
+			r.Report(strictyaml.Under(at, name), "a model can't have this name",
+				"use up to 128 letters, digits and . _ : / @ + -")
 			continue
 		}
 		all[name] = r.model(strictyaml.Under(at, name), value)
@@ -46,7 +47,8 @@ func (r *reader) model(at string, v any) Model {
 	var rpm int64
 	r.Object(at, v, strictyaml.Fields{
 		"use": r.uses(&m.Use), "price": func(at string, v any) { m.Price = r.price(at, v) },
-		"max_output": r.integer(&m.MaxOutput, maxTokens), "context": r.integer(&m.Context, maxTokens), "rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
+		"max_output": r.integer(&m.MaxOutput, maxTokens), "context": r.integer(&m.Context, maxTokens),
+		"rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
 		"allow": r.allow(&m.Allow), "images": r.Boolean(&m.Images),
 	})
 	m.RPM = int(rpm)
@@ -68,17 +70,20 @@ func (r *reader) uses(into *[]Use) func(string, any) {
 
 func (r *reader) allow(into *[]string) func(string, any) {
 	return func(at string, v any) {
-		r.Texts(at, v, maxList, "write remote_urls, files, field:NAME, part:TYPE, or the type of a tool such as web_search", func(s string) bool {
-			*into = append(*into, s)
-			return allowWord().MatchString(s)
-		})
+		r.Texts(at, v, maxList,
+			"write remote_urls, files, field:NAME, part:TYPE, or the type of a tool such as web_search",
+			func(s string) bool {
+				*into = append(*into, s)
+				return allowWord().MatchString(s)
+			})
 	}
 }
 
 func (r *reader) price(at string, v any) *Price {
 	p := Price{Cached: -1, CacheWrite: -1}
 	r.Object(at, v, strictyaml.Fields{
-		"input": r.money(&p.Input), "cached": r.money(&p.Cached), "cache_write": r.money(&p.CacheWrite), "output": r.money(&p.Output),
+		"input": r.money(&p.Input), "cached": r.money(&p.Cached), "cache_write": r.money(&p.CacheWrite),
+		"output": r.money(&p.Output),
 	})
 	if p.Cached < 0 {
 		p.Cached = p.Input
@@ -94,7 +99,8 @@ func (r *reader) money(into *int64) func(string, any) {
 	return func(at string, v any) {
 		n, ok := billionths(v)
 		if !ok {
-			r.Report(at, "it isn't a price", "write what a million tokens cost, such as 0.25, with up to 9 digits behind the point")
+			r.Report(at, "it isn't a price",
+				"write what a million tokens cost, such as 0.25, with up to 9 digits behind the point")
 			return
 		}
 		*into = n

@@ -31,7 +31,8 @@ func (r *reader) providers(at string, v any) map[string]Provider {
 	all := map[string]Provider{}
 	for name, value := range r.Each(at, v) {
 		if !providerName().MatchString(name) {
-			r.Report(strictyaml.Under(at, name), "a provider can't have this name", "use up to 64 of a-z, 0-9, dot, dash and underscore")
+			r.Report(strictyaml.Under(at, name), "a provider can't have this name",
+				"use up to 64 of a-z, 0-9, dot, dash and underscore")
 			continue
 		}
 		all[name] = r.provider(strictyaml.Under(at, name), value)
@@ -45,15 +46,17 @@ func (r *reader) provider(at string, v any) Provider {
 	var concurrency int64
 	usage := true
 	r.Object(at, v, strictyaml.Fields{
-		"kind": r.text(&kind), "key": r.text(&p.Key), "base_url": r.text(&p.BaseURL), "plain_http": r.Boolean(&p.PlainHTTP),
-		"dialects": r.dialects(&p.Dialects), "concurrency": r.integer(&concurrency, maxConcurrency),
+		"kind": r.text(&kind), "key": r.text(&p.Key), "base_url": r.text(&p.BaseURL),
+		"plain_http": r.Boolean(&p.PlainHTTP),
+		"dialects":   r.dialects(&p.Dialects), "concurrency": r.integer(&concurrency, maxConcurrency),
 		"fields": r.text(&anyField), "stream_usage": r.Boolean(&usage), "answers": r.text(&p.Answers),
 	})
 	p.Kind, p.Concurrency, p.NoUsage = Kind(kind), int(concurrency), !usage
 	p.BaseURL = strings.TrimSuffix(p.BaseURL, "/")
 	p.AnyField = anyField == "any" || anyField == "" && p.Kind == Script
 	if anyField != "" && anyField != "any" && anyField != "known" {
-		r.Report(at+"/fields", "it is neither any nor known", "write any to pass on fields that are not known, known to refuse them")
+		r.Report(at+"/fields", "it is neither any nor known",
+			"write any to pass on fields that are not known, known to refuse them")
 	}
 	if len(p.Dialects) == 0 {
 		p.Dialects = spoken[p.Kind]
@@ -77,7 +80,8 @@ func (r *reader) checkProvider(at string, p Provider) {
 	case spoken[p.Kind] == nil:
 		r.Report(at, "it has no kind that there is", "write kind: openai, anthropic, compatible or script")
 	case p.Kind == Compatible && p.BaseURL == "":
-		r.Report(at, "it has no base_url", "write the address that its dialects lie below, such as http://127.0.0.1:8000/v1")
+		r.Report(at, "it has no base_url",
+			"write the address that its dialects lie below, such as http://127.0.0.1:8000/v1")
 	case p.Kind == Script && p.Answers == "":
 		r.Report(at, "it has no answers", "name the file with the answers of the script")
 	case p.Kind == Script && (p.Key != "" || p.BaseURL != ""):
@@ -98,7 +102,8 @@ func (r *reader) checkAddress(at string, p Provider) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see key")
 	case u.Scheme == "http" && !p.PlainHTTP && !httpwire.IsLoopback(u.Hostname()):
-		r.Report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host), "write https://, or plain_http: true where the way there is safe")
+		r.Report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host),
+			"write https://, or plain_http: true where the way there is safe")
 	}
 }
 

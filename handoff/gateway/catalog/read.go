@@ -54,7 +54,8 @@ func (r *reader) check(under string, c Catalog) {
 			if _, known := c.Providers[use.Provider]; known {
 				continue
 			}
-			r.Report(fmt.Sprintf("%s/%s/use/%d", under, strictjson.Escape(name), i), "there is no provider "+fault.Quote(use.Provider),
+			r.Report(fmt.Sprintf("%s/%s/use/%d", under, strictjson.Escape(name), i),
+				"there is no provider "+fault.Quote(use.Provider),
 				fault.Suggest(use.Provider, slices.Collect(maps.Keys(c.Providers)), "add it to providers"))
 		}
 	}
@@ -80,7 +81,8 @@ func (r *reader) integer(into *int64, most int64) func(string, any) {
 	return func(at string, v any) {
 		n, ok := v.(int64)
 		if !ok || n < 1 || n > most {
-			r.Report(at, "it isn't a number from 1", fmt.Sprintf("write a whole number from 1 to %d, or leave it out", most))
+			r.Report(at, "it isn't a number from 1",
+				fmt.Sprintf("write a whole number from 1 to %d, or leave it out", most))
 			return
 		}
 		*into = n

@@ -43,7 +43,8 @@ type reader struct {
 }
 
 func (r *reader) report(at, message, hint string) {
-	r.findings = append(r.findings, fault.Finding{File: r.doc.File, Line: r.doc.LineAt(at), Pointer: at, Message: message, Hint: hint})
+	r.findings = append(r.findings,
+		fault.Finding{File: r.doc.File, Line: r.doc.LineAt(at), Pointer: at, Message: message, Hint: hint})
 }
 
 func (r *reader) script(v any) *Script {
@@ -67,7 +68,8 @@ func (r *reader) script(v any) *Script {
 func (r *reader) known(at string, object map[string]any, names ...string) {
 	for name := range object {
 		if !slices.Contains(names, name) {
-			r.report(at+"/"+strictjson.Escape(name), "an answer has nothing of this name", "there are text, reasoning, tool_calls, status, message, retry_after, pause and usage")
+			r.report(at+"/"+strictjson.Escape(name), "an answer has nothing of this name",
+				"there are text, reasoning, tool_calls, status, message, retry_after, pause and usage")
 		}
 	}
 }
@@ -90,7 +92,8 @@ func (r *reader) step(at string, v any) step {
 		r.report(at+"/status", "it isn't a status of HTTP", "write a number such as 429")
 		s.status = 500
 	}
-	s.pause, s.retryAfter = r.duration(at, "pause", object["pause"]), r.duration(at, "retry_after", object["retry_after"])
+	s.pause, s.retryAfter = r.duration(at, "pause", object["pause"]), r.duration(at, "retry_after",
+		object["retry_after"])
 	s.calls = r.calls(at+"/tool_calls", object["tool_calls"])
 	if counts, ok := object["usage"].(map[string]any); ok {
 		input, _ := counts["input"].(int64)

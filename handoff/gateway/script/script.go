@@ -40,7 +40,10 @@ func (s *Script) Answer(ctx context.Context, run, dialect string, body []byte) (
 	}
 	st, ok := s.next(run)
 	if !ok {
-		st = step{status: http.StatusBadRequest, message: cmp.Or(s.none, "the script has no answer left: it has "+strconv.Itoa(len(s.steps)))}
+		st = step{
+			status:  http.StatusBadRequest,
+			message: cmp.Or(s.none, "the script has no answer left: it has "+strconv.Itoa(len(s.steps))),
+		}
 	}
 	if err := pause.For(ctx, st.pause); err != nil {
 		return nil, err

@@ -48,13 +48,17 @@ func callID(i int) string { return "call_" + strconv.Itoa(i+1) }
 func chatCalls(st step) array {
 	var calls array
 	for i, c := range st.calls {
-		calls = append(calls, object{"id": callID(i), "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
+		calls = append(calls,
+			object{"id": callID(i), "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
 	}
 	return calls
 }
 
 func chatUsage(st step) object {
-	return object{"prompt_tokens": st.usage.input, "completion_tokens": st.usage.output, "total_tokens": st.usage.input + st.usage.output}
+	return object{
+		"prompt_tokens": st.usage.input, "completion_tokens": st.usage.output,
+		"total_tokens": st.usage.input + st.usage.output,
+	}
 }
 
 func (r request) message(st step, blocks array, output int64) object {
@@ -64,7 +68,8 @@ func (r request) message(st step, blocks array, output int64) object {
 	}
 	return object{
 		"id": "script", "type": "message", "role": "assistant", "model": r.model, "content": blocks,
-		"stop_reason": reason, "stop_sequence": nil, "usage": object{"input_tokens": st.usage.input, "output_tokens": output},
+		"stop_reason": reason, "stop_sequence": nil,
+		"usage": object{"input_tokens": st.usage.input, "output_tokens": output},
 	}
 }
 
@@ -91,7 +96,8 @@ func (r request) response(st step, status string, items array) object {
 	}
 	if status == "completed" {
 		whole["usage"] = object{
-			"input_tokens": st.usage.input, "output_tokens": st.usage.output, "total_tokens": st.usage.input + st.usage.output,
+			"input_tokens": st.usage.input, "output_tokens": st.usage.output,
+			"total_tokens":         st.usage.input + st.usage.output,
 			"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
 		}
 	}
@@ -128,7 +134,10 @@ func (r request) embeddings(body []byte) []byte {
 		data = append(data, object{"object": "embedding", "index": i, "embedding": vector(encode(input))})
 	}
 	tokens := len(body)/4 + 1
-	return encode(object{"object": "list", "model": r.model, "data": data, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}})
+	return encode(object{
+		"object": "list", "model": r.model, "data": data,
+		"usage": object{"prompt_tokens": tokens, "total_tokens": tokens},
+	})
 }
 
 const dimensions = 8

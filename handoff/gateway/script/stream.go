@@ -86,7 +86,10 @@ func (r request) streamChat(e *events, st step) {
 	}
 	chunk(object{}, finish(st))
 	if r.usage {
-		e.data(object{"id": "script", "object": "chat.completion.chunk", "created": 0, "model": r.model, "choices": array{}, "usage": chatUsage(st)})
+		e.data(object{
+			"id": "script", "object": "chat.completion.chunk", "created": 0, "model": r.model,
+			"choices": array{}, "usage": chatUsage(st),
+		})
 	}
 	e.WriteString("data: [DONE]\n\n")
 }
@@ -100,7 +103,8 @@ func (r request) streamMessage(e *events, st step) {
 	}
 	whole := r.message(st, nil, st.usage.output)
 	e.named("message_delta", object{
-		"delta": object{"stop_reason": whole["stop_reason"], "stop_sequence": nil}, "usage": object{"output_tokens": st.usage.output},
+		"delta": object{"stop_reason": whole["stop_reason"], "stop_sequence": nil},
+		"usage": object{"output_tokens": st.usage.output},
 	})
 	e.named("message_stop", object{})
 }
@@ -135,8 +139,10 @@ func (r request) streamResponse(e *events, st step) {
 		}
 		began["arguments"], began["status"] = "", "in_progress"
 		e.numbered("response.output_item.added", object{"output_index": i, "item": began})
-		e.numbered("response.function_call_arguments.delta", object{"output_index": i, "item_id": item["id"], "delta": item["arguments"]})
-		e.numbered("response.function_call_arguments.done", object{"output_index": i, "item_id": item["id"], "arguments": item["arguments"]})
+		e.numbered("response.function_call_arguments.delta",
+			object{"output_index": i, "item_id": item["id"], "delta": item["arguments"]})
+		e.numbered("response.function_call_arguments.done",
+			object{"output_index": i, "item_id": item["id"], "arguments": item["arguments"]})
 		e.numbered("response.output_item.done", object{"output_index": i, "item": item})
 	}
 	e.numbered("response.completed", object{"response": r.response(st, "completed", r.items(st))})

@@ -50,7 +50,8 @@ func (a *Agent) Stream(ctx context.Context, m Message, heard func(Task) error) (
 func (a *Agent) Get(ctx context.Context, id string) (Task, error) {
 	none := 0
 	return asked(ctx, id, func(ctx context.Context) (*a2a.Task, error) {
-		return a.wire.GetTask(ctx, a.params, &a2a.GetTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id), HistoryLength: &none})
+		return a.wire.GetTask(ctx, a.params,
+			&a2a.GetTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(id), HistoryLength: &none})
 	})
 }
 
@@ -81,7 +82,8 @@ func asked(ctx context.Context, id string, call func(context.Context) (*a2a.Task
 func (a *Agent) Subscribe(ctx context.Context, task Task, heard func(Task) error) (Task, error) {
 	x := &exchange{form: events, most: MaxEvent}
 	err := x.follow(ctx, &task, heard, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-		return a.wire.SubscribeToTask(ctx, a.params, &a2a.SubscribeToTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(task.ID)})
+		return a.wire.SubscribeToTask(ctx, a.params,
+			&a2a.SubscribeToTaskRequest{Tenant: a.tenant, ID: a2a.TaskID(task.ID)})
 	})
 	return task, err
 }
@@ -113,7 +115,9 @@ func (x *exchange) folds(task *Task, e a2a.Event) error {
 }
 
 // follow reads a stream until it or its task ends, or the task asks.
-func (x *exchange) follow(ctx context.Context, task *Task, heard func(Task) error, open func(context.Context) iter.Seq2[a2a.Event, error]) error {
+func (x *exchange) follow(
+	ctx context.Context, task *Task, heard func(Task) error, open func(context.Context) iter.Seq2[a2a.Event, error],
+) error {
 	ctx, silence := httpwire.WatchSilence(ctx, silenceTime)
 	defer silence.Stop(nil)
 	x.silence = silence

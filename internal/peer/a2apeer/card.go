@@ -22,8 +22,8 @@ type Card struct {
 	Description string
 	Version     string // of the agent
 	Streams     bool   // it answers with streams
-	// Interfaces are those that can be used, the best first. After those of the card each of version 1.0 stands once more
-	// with 0.3: some agents speak that behind a card of 1.0.
+	// Interfaces are those that can be used, the best first. After those of the card each of version 1.0 stands once
+	// more with 0.3: some agents speak that behind a card of 1.0.
 	Interfaces []Interface
 	Raw        json.RawMessage // the card itself
 }
@@ -102,11 +102,13 @@ func readCard(raw []byte, base *url.URL) (Card, error) {
 	}
 	for _, extension := range w.Capabilities.Extensions {
 		if extension.Required {
-			return Card{}, broken(RuleInterfaces, "it wants an extension of the protocol from its clients, which AOD doesn't have")
+			return Card{}, broken(RuleInterfaces,
+				"it wants an extension of the protocol from its clients, which AOD doesn't have")
 		}
 	}
 	card := Card{
-		Name: shown(w.Name), Description: shown(w.Description), Version: shown(w.Version), Streams: w.Capabilities.Streaming, Raw: raw,
+		Name: shown(w.Name), Description: shown(w.Description), Version: shown(w.Version),
+		Streams: w.Capabilities.Streaming, Raw: raw,
 	}
 	var err error
 	card.Interfaces, err = usable(w.interfaces(), base)
@@ -156,7 +158,8 @@ func usable(all []interfaceWire, base *url.URL) (list []Interface, err error) {
 		slices.SortStableFunc(list, compareInterfaces)
 		return withOlder(list), nil
 	case foreign:
-		return nil, broken(RuleOrigin, "its card names no interface at the origin of its address, and no other place is asked")
+		return nil, broken(RuleOrigin,
+			"its card names no interface at the origin of its address, and no other place is asked")
 	}
 	return nil, broken(RuleInterfaces, "its card has no interface of JSON-RPC or HTTP+JSON in version 1.0 or 0.3")
 }

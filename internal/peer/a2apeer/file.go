@@ -44,7 +44,8 @@ func (c *Client) File(ctx context.Context, address string, w io.Writer, most int
 	case err != nil:
 		return err
 	case n > most:
-		return fault.New(fault.TooLarge, "a file of the agent's has more than is taken: %d bytes are left of the limit", most)
+		return fault.New(fault.TooLarge, "a file of the agent's has more than is taken: %d bytes are left of the limit",
+			most)
 	}
 	return nil
 }

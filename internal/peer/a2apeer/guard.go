@@ -110,7 +110,10 @@ func (x *exchange) bound(response *http.Response) error {
 	if x.form == events {
 		in := x.silence.Reader(response.Body, silenceTime)
 		if httpwire.MediaType(response.Header) == httpwire.TypeEvents {
-			limits := httpwire.EventLimits{Line: MaxEvent, Event: MaxEvent, Stream: mostStream, Whose: "the stream of the agent"}
+			limits := httpwire.EventLimits{
+				Line: MaxEvent, Event: MaxEvent, Stream: mostStream,
+				Whose: "the stream of the agent",
+			}
 			response.Body = withClose(&eventBody{x: x, in: httpwire.NewEventReader(in, limits)}, response.Body)
 			return nil
 		}
@@ -143,7 +146,8 @@ func (x *exchange) checked(raw []byte) ([]byte, error) {
 		return nil, nil // what needs one says so
 	}
 	if err := strictjson.Check(raw, strictjson.Rules{Ambiguous: true, Unbounded: true, Values: maxValues}); err != nil {
-		return nil, x.breaks(RuleAnswer, "an answer is no JSON document of at most %d values and %d levels", maxValues, strictjson.MaxDepth)
+		return nil, x.breaks(RuleAnswer, "an answer is no JSON document of at most %d values and %d levels", maxValues,
+			strictjson.MaxDepth)
 	}
 	return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")), nil
 }

@@ -42,7 +42,8 @@ type Interface struct {
 // known returns an interface of a card if its version and its binding are spoken here.
 func (w interfaceWire) known() (i Interface, spoken bool) {
 	i = Interface{URL: w.URL, Binding: Binding(cmp.Or(w.Binding, w.Transport, string(JSONRPC))), Tenant: w.Tenant}
-	if i.Binding != JSONRPC && i.Binding != HTTPJSON || len(i.Tenant) > maxID || strings.ContainsAny(i.Tenant, "/?#%\\") {
+	if i.Binding != JSONRPC && i.Binding != HTTPJSON || len(i.Tenant) > maxID ||
+		strings.ContainsAny(i.Tenant, "/?#%\\") {
 		return i, false
 	}
 	version := cmp.Or(w.Version, string(V10))
@@ -59,7 +60,8 @@ func (w interfaceWire) known() (i Interface, spoken bool) {
 
 // compareInterfaces puts the newer version and then JSON-RPC first.
 func compareInterfaces(a, b Interface) int {
-	return cmp.Or(strings.Compare(string(b.Version), string(a.Version)), -strings.Compare(string(a.Binding), string(b.Binding)))
+	return cmp.Or(strings.Compare(string(b.Version), string(a.Version)),
+		-strings.Compare(string(a.Binding), string(b.Binding)))
 }
 
 // withOlder adds the older version behind each interface of the newer one.

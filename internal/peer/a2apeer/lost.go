@@ -26,7 +26,8 @@ func explain(ctx context.Context, x *exchange, err error) error {
 	case fault.Is(x.lost, fault.Forbidden): // the transport of whoever asks may not reach the agent
 		return fault.Public(x.lost)
 	case x.lost != nil:
-		return fault.Wrap(fault.Unavailable, agenthttp.Reason(x.lost), "%s", x.whereLost()).WithHint("is it running, and is its address right?")
+		return fault.Wrap(fault.Unavailable, agenthttp.Reason(x.lost), "%s", x.whereLost()).
+			WithHint("is it running, and is its address right?")
 	case x.status == 0:
 		return broken(RuleAnswer, "a request to it can't be made")
 	}

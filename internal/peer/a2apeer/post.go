@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Post sends a body as it is to an interface of JSON-RPC, and returns what comes back. Errors are those of Agent.Send; an
-// answer with any status is none.
+// Post sends a body as it is to an interface of JSON-RPC, and returns what comes back. Errors are those of Agent.Send;
+// an answer with any status is none.
 func (c *Client) Post(ctx context.Context, i Interface, body []byte) (status int, answer []byte, err error) {
 	limited, stop := context.WithTimeoutCause(ctx, CallTime, errTimeout)
 	defer stop()

@@ -34,8 +34,8 @@ func IsReason(err error, reason string) bool {
 	return errors.As(err, &r) && r.Reason == reason
 }
 
-// IsUnspoken reports whether an error says that the agent doesn't speak the protocol so: it did nothing then, and may be
-// asked by another of its interfaces.
+// IsUnspoken reports whether an error says that the agent doesn't speak the protocol so: it did nothing then, and may
+// be asked by another of its interfaces.
 func IsUnspoken(err error) bool {
 	var r *Refusal
 	if !errors.As(err, &r) {
@@ -45,7 +45,8 @@ func IsUnspoken(err error) bool {
 	case "METHOD_NOT_FOUND", "VERSION_NOT_SUPPORTED":
 		return true
 	case "":
-		return r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed || r.Status == http.StatusNotImplemented
+		return r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed ||
+			r.Status == http.StatusNotImplemented
 	}
 	return false
 }
@@ -72,13 +73,15 @@ func refusedWith(err error, status int) error {
 		}
 		return broken(RuleAnswer, "an answer is none of the protocol")
 	}
-	if status/100 == 4 && errors.Is(told.Err, a2a.ErrInternalError) { // what the SDK makes of a body that names no reason
+	// what the SDK makes of a body that names no reason
+	if status/100 == 4 && errors.Is(told.Err, a2a.ErrInternalError) {
 		return refusedBy(status)
 	}
 	r := &Refusal{Reason: a2a.ErrorReason(told.Err), Status: status, Words: shown(told.Message)}
 	kind, known := kinds[r.Reason]
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests,
+		status == http.StatusServiceUnavailable:
 		kind = kindOf(status)
 	case asksForRetry(told):
 		kind = fault.Busy
@@ -101,7 +104,8 @@ func asksForRetry(told *a2a.Error) bool {
 // refusedBy is the refusal of an answer that says no more than its status.
 func refusedBy(status int) *Refusal {
 	kind := kindOf(status)
-	return &Refusal{Status: status, Fault: fault.New(kind, "the agent answered with the status %d", status).WithHint("%s", hintOf(kind))}
+	return &Refusal{Status: status, Fault: fault.New(kind, "the agent answered with the status %d", status).
+		WithHint("%s", hintOf(kind))}
 }
 
 func kindOf(status int) fault.Kind {
@@ -132,7 +136,8 @@ func hintOf(kind fault.Kind) string {
 	case fault.Busy:
 		return "ask again later"
 	case fault.NotFound:
-		return fmt.Sprintf("does the agent's card lie at %s below its address, and does it still have the task?", cardPath)
+		return fmt.Sprintf("does the agent's card lie at %s below its address, and does it still have the task?",
+			cardPath)
 	}
 	return "the agent's own log says more"
 }

@@ -82,7 +82,8 @@ func (t *Task) fold(e a2a.Event) error {
 // belongs takes the ids of a task that wasn't known, or checks that they are those of this one.
 func (t *Task) belongs(id a2a.TaskID, context string) error {
 	if !isID(string(id)) || len(context) > maxID {
-		return broken(RuleTask, "an id of a task or a context is empty, longer than %d bytes, or not one to be sent on", maxID)
+		return broken(RuleTask, "an id of a task or a context is empty, longer than %d bytes, or not one to be sent on",
+			maxID)
 	}
 	if t.ID != "" && t.ID != string(id) {
 		return broken(RuleTask, "it speaks of another task than it was asked about")
@@ -97,7 +98,8 @@ func (t *Task) belongs(id a2a.TaskID, context string) error {
 // isID reports whether a text can be an id of a task: it becomes a part of paths.
 func isID(id string) bool {
 	return id != "" && id != "." && id != ".." && len(id) <= maxID &&
-		!strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#%`, r) })
+		!strings.ContainsFunc(id,
+			func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#%`, r) })
 }
 
 // replace takes over a task as the agent has it.

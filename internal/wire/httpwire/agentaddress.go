@@ -19,7 +19,8 @@ func ParseAgentAddress(address string, plain bool) (*url.URL, error) {
 	case err != nil: // the error may show a password
 		return nil, fault.New(fault.Input, "the agent's address can't be read").WithHint(form)
 	case base.User != nil:
-		return nil, fault.New(fault.Input, "the agent's address must not hold a password").WithHint("give the token as a secret")
+		return nil, fault.New(fault.Input, "the agent's address must not hold a password").
+			WithHint("give the token as a secret")
 	case base.Scheme != "http" && base.Scheme != "https", base.Hostname() == "":
 		return nil, fault.New(fault.Input, "the agent's address is not one of http or https").WithHint(form)
 	case base.RawQuery != "" || base.Fragment != "":

@@ -66,12 +66,16 @@ func ProblemOf(err error) Problem {
 // StatusProblem returns a problem that no kind of fault stands for. Its title is the
 // status's own.
 func StatusProblem(status int, code, detail, hint string) Problem {
-	return Problem{Type: problemType + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code, Hint: hint}
+	return Problem{
+		Type: problemType + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
+		Hint: hint,
+	}
 }
 
 // MethodNotAllowed is the problem of a request with a method that its address doesn't take.
 func MethodNotAllowed() Problem {
-	return StatusProblem(http.StatusMethodNotAllowed, "method_not_allowed", "this address does not take the method", "the header Allow lists those that it takes")
+	return StatusProblem(http.StatusMethodNotAllowed, "method_not_allowed", "this address does not take the method",
+		"the header Allow lists those that it takes")
 }
 
 // MayRetry reports whether the same request may succeed later.

@@ -39,7 +39,8 @@ func OnlyNew(r *http.Request) (bool, error) {
 		return false, nil
 	}
 	if len(values) > 1 || values[0] != "*" {
-		return false, fault.New(fault.BadRequest, "the header If-None-Match is not valid here").WithHint("send *, for what must be new, or leave it out")
+		return false, fault.New(fault.BadRequest, "the header If-None-Match is not valid here").
+			WithHint("send *, for what must be new, or leave it out")
 	}
 	return true, nil
 }

@@ -78,7 +78,8 @@ func TakeExecution(f Fields, unit *string, files *map[string]string) error {
 			WithHint(`send {"capsule": "NAME", "input": {…}}`).WithFindings(wrong)
 	}
 	if *unit == "" {
-		return Within(fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them"), "/capsule")
+		return Within(fault.New(fault.BadRequest, "the capsule's name is empty").WithHint("GET /capsules lists them"),
+			"/capsule")
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func (r *reader) document() (any, error) {
 
 func (r *reader) encoding() error {
 	if bytes.HasPrefix(r.data, []byte("\xef\xbb\xbf")) {
-		return r.fail(ByteOrderMark, 0, "the text starts with a byte order mark").withHint("save it as UTF-8 without a byte order mark")
+		return r.fail(ByteOrderMark, 0, "the text starts with a byte order mark").
+			withHint("save it as UTF-8 without a byte order mark")
 	}
 	if utf8.Valid(r.data) {
 		return nil

@@ -22,7 +22,8 @@ func (r *reader) number() (any, error) {
 		return nil, r.fail(Syntax, start, "this is not a number as JSON writes it")
 	}
 	if !r.rules.Ambiguous && !r.fitsDouble(text) {
-		return nil, r.fail(NumberOutOfRange, start, "a number is too large").withHint("numbers reach from -1.8e308 to 1.8e308; send larger ones as strings")
+		return nil, r.fail(NumberOutOfRange, start, "a number is too large").
+			withHint("numbers reach from -1.8e308 to 1.8e308; send larger ones as strings")
 	}
 	if !r.build {
 		return nil, nil //nolint:nilnil // nothing is built

@@ -15,7 +15,8 @@ func (r *reader) text(keep bool) (string, error) {
 			r.pos++
 			return r.unquote(start, escaped, keep)
 		case c < 0x20:
-			return "", r.fail(Syntax, r.pos, "there is a control character in a string").withHint(`write a line break as \n, a tab as \t`)
+			return "", r.fail(Syntax, r.pos, "there is a control character in a string").
+				withHint(`write a line break as \n, a tab as \t`)
 		case c == '\\':
 			escaped = true
 			if err := r.escape(); err != nil {
@@ -48,7 +49,8 @@ func (r *reader) escape() *Error {
 	r.pos++
 	if r.pos < len(r.data) && r.data[r.pos] != 'u' {
 		if bytes.IndexByte([]byte(`"\/bfnrt`), r.data[r.pos]) < 0 {
-			return r.fail(Syntax, at, "the escape in this string is unknown").withHint(`a backslash itself is written \\`)
+			return r.fail(Syntax, at, "the escape in this string is unknown").
+				withHint(`a backslash itself is written \\`)
 		}
 		return nil
 	}

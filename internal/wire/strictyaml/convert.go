@@ -66,7 +66,8 @@ func (c *converter) mapping(n *yaml.Node, depth int) any {
 			continue
 		}
 		if line, taken := firstAt[key.Value]; taken {
-			c.report(key, fmt.Sprintf("the key %s stands twice, first in line %d", fault.Quote(key.Value), line), "keep one of them")
+			c.report(key, fmt.Sprintf("the key %s stands twice, first in line %d", fault.Quote(key.Value), line),
+				"keep one of them")
 			continue
 		}
 		firstAt[key.Value] = key.Line

@@ -25,8 +25,8 @@ type Document struct {
 	root  *yaml.Node // nil when there is nothing in the file
 }
 
-// Parse reads one YAML document of a file, whose name stands in the findings. Where it can't be read as JSON values the findings
-// say why, and the document is nil only when its syntax is broken.
+// Parse reads one YAML document of a file, whose name stands in the findings. Where it can't be read as JSON values the
+// findings say why, and the document is nil only when its syntax is broken.
 func Parse(file string, raw []byte) (*Document, []fault.Finding) {
 	root, finding := ParseNode(file, raw)
 	if finding != nil {

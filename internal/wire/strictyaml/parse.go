@@ -33,7 +33,10 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 	}
 	err := decoder.Decode(&second)
 	if err == nil {
-		return nil, &fault.Finding{File: file, Line: second.Line, Message: "it holds more than one document", Hint: "keep one, without --- between"}
+		return nil, &fault.Finding{
+			File: file, Line: second.Line, Message: "it holds more than one document",
+			Hint: "keep one, without --- between",
+		}
 	}
 	if !errors.Is(err, io.EOF) {
 		return nil, syntaxFinding(file, err)
@@ -46,5 +49,8 @@ func syntaxFinding(file string, err error) *fault.Finding {
 	m := yamlLine().FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // 0 where the parser knows none
 	message := "it isn't YAML: " + fault.Clip(strings.TrimPrefix(text, m[0]), 200)
-	return &fault.Finding{File: file, Line: max(line, 1), Message: message, Hint: "check the indentation (spaces, no tabs), the colons and the quotes"}
+	return &fault.Finding{
+		File: file, Line: max(line, 1), Message: message,
+		Hint: "check the indentation (spaces, no tabs), the colons and the quotes",
+	}
 }

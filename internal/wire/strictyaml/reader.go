@@ -25,7 +25,10 @@ func (r *Reader) Report(at, message, hint string) {
 	if path := strictjson.Path(at); len(path) > 0 {
 		message = strings.Join(path, ".") + ": " + message
 	}
-	r.Findings = append(r.Findings, fault.Finding{File: r.Doc.File, Line: r.Doc.LineAt(at), Message: message, Hint: hint})
+	r.Findings = append(r.Findings, fault.Finding{
+		File: r.Doc.File, Line: r.Doc.LineAt(at), Message: message,
+		Hint: hint,
+	})
 }
 
 // Object reads an object whose fields are known.
@@ -36,7 +39,8 @@ func (r *Reader) Object(at string, v any, known Fields) {
 			read(Under(at, name), value)
 			continue
 		}
-		r.Report(Under(at, name), "nothing has this name", fault.Suggest(name, names, "there are "+strings.Join(names, ", ")))
+		r.Report(Under(at, name), "nothing has this name",
+			fault.Suggest(name, names, "there are "+strings.Join(names, ", ")))
 	}
 }
 

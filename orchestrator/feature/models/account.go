@@ -53,7 +53,8 @@ type Options struct {
 	Journal Journal
 	Logger  *slog.Logger
 
-	Asked func(api.ModelCall)                                            // hears of each call, also of one that isn't listed
+	// hears of each call, also of one that isn't listed
+	Asked func(api.ModelCall)
 	Span  func(name string, options ...trace.SpanStartOption) trace.Span // starts a span below that of the run
 }
 
@@ -120,8 +121,9 @@ func (a *Account) session(turn gateway.Turn, deadline time.Time) gateway.Session
 	limited, costLimited := a.limits()
 	s := gateway.Session{
 		Run: a.run.ID, Root: a.run.Lineage.Root, Unit: a.run.Record.Unit,
-		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: limited || costLimited, CostLimited: costLimited,
-		Ledger: books{a}, Recorder: recorder{a}, Turn: turn,
+		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: limited || costLimited,
+		CostLimited: costLimited,
+		Ledger:      books{a}, Recorder: recorder{a}, Turn: turn,
 		Content: a.keepsContent(), Cache: a.cache(),
 		Script: source.Script, Replay: source.Replay, Record: source.Record,
 	}

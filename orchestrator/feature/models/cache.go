@@ -33,7 +33,8 @@ type cached struct{ *Account }
 
 // cache returns nil unless the unit wants its answers again, and they may be kept.
 func (a *Account) cache() gateway.Answers {
-	if a.run.Unit.Policy.ModelCache == 0 || a.run.Record.Version == "" || a.opts.Source != (Source{}) || !a.keepsContent() {
+	if a.run.Unit.Policy.ModelCache == 0 || a.run.Record.Version == "" || a.opts.Source != (Source{}) ||
+		!a.keepsContent() {
 		return nil
 	}
 	return cached{a}
@@ -72,7 +73,8 @@ func (c *Cache) room(size int64) error {
 		return nil
 	}
 	files, err := filesIn(c.Dir)
-	slices.SortFunc(files, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
+	slices.SortFunc(files,
+		func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
 	c.size = size
 	for _, info := range files {
 		if time.Since(info.ModTime()) < maxCached && c.size+info.Size() <= maxCache {

@@ -68,7 +68,10 @@ func (h *hold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) 
 }
 
 func tokensOf(u gateway.Usage) api.ModelTokens {
-	return api.ModelTokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output, Reasoning: u.Reasoning}
+	return api.ModelTokens{
+		Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output,
+		Reasoning: u.Reasoning,
+	}
 }
 
 // spending is what a run itself has spent on models.

@@ -18,10 +18,12 @@ type recorder struct{ *Account }
 // Record implements gateway.Recorder.
 func (r recorder) Record(e gateway.Exchange) {
 	told := api.ModelCall{
-		At: e.Started.UTC(), Dialect: string(e.Call.Dialect), Model: e.Call.Model, Provider: e.Call.Provider, Upstream: e.Call.Upstream,
-		Source: string(e.Source), Stream: e.Call.Stream, Status: e.Status, Rule: e.Rule, Attempts: e.Attempts,
-		Tokens: tokensOf(e.Spent.Usage), Charged: e.Spent.Amount.Tokens, Cost: api.Cost(e.Spent.Amount.Cost), Estimated: e.Spent.Estimated,
-		FirstMS: run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
+		At: e.Started.UTC(), Dialect: string(e.Call.Dialect), Model: e.Call.Model, Provider: e.Call.Provider,
+		Upstream: e.Call.Upstream,
+		Source:   string(e.Source), Stream: e.Call.Stream, Status: e.Status, Rule: e.Rule, Attempts: e.Attempts,
+		Tokens: tokensOf(e.Spent.Usage), Charged: e.Spent.Amount.Tokens, Cost: api.Cost(e.Spent.Amount.Cost),
+		Estimated: e.Spent.Estimated,
+		FirstMS:   run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
 	}
 	r.opts.Asked(told)
 	if r.spending.lists(told) {
@@ -68,14 +70,19 @@ func (a *Account) trace(e gateway.Exchange) {
 	if e.Call.Dialect == "embeddings" {
 		operation = "embeddings"
 	}
-	attributes := []attribute.KeyValue{genOperation.String(operation), genConversation.String(e.Call.Root), genStream.Bool(e.Call.Stream)}
+	attributes := []attribute.KeyValue{
+		genOperation.String(operation), genConversation.String(e.Call.Root),
+		genStream.Bool(e.Call.Stream),
+	}
 	name := operation
 	if e.Call.Provider != "" { // else the name of the model is the capsule's word
 		name += " " + e.Call.Model
-		attributes = append(attributes, genModel.String(e.Call.Model), genProvider.String(e.Call.Provider), genMaxTokens.Int64(e.Call.MaxTokens))
+		attributes = append(attributes, genModel.String(e.Call.Model), genProvider.String(e.Call.Provider),
+			genMaxTokens.Int64(e.Call.MaxTokens))
 	}
 	span := a.opts.Span(name,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(e.Started), trace.WithAttributes(append(attributes, answerAttributes(e)...)...))
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(e.Started),
+		trace.WithAttributes(append(attributes, answerAttributes(e)...)...))
 	if e.Rule != "" {
 		span.SetStatus(codes.Error, e.Rule)
 	}
@@ -84,7 +91,10 @@ func (a *Account) trace(e gateway.Exchange) {
 
 // answerAttributes are the attributes of an answer.
 func answerAttributes(e gateway.Exchange) (all []attribute.KeyValue) {
-	for key, value := range map[attribute.Key]string{genAnswerModel: e.About.Model, genAnswerID: e.About.ID, genServer: e.Server, genError: e.Rule} {
+	for key, value := range map[attribute.Key]string{
+		genAnswerModel: e.About.Model, genAnswerID: e.About.ID,
+		genServer: e.Server, genError: e.Rule,
+	} {
 		if value != "" {
 			all = append(all, key.String(value))
 		}
@@ -96,7 +106,10 @@ func answerAttributes(e gateway.Exchange) (all []attribute.KeyValue) {
 		all = append(all, genFirstChunk.Float64(e.First.Seconds()))
 	}
 	u := e.Spent.Usage
-	for key, n := range map[attribute.Key]int64{genInput: u.Input, genOutput: u.Output, genCached: u.Cached, genReasoning: u.Reasoning} {
+	for key, n := range map[attribute.Key]int64{
+		genInput: u.Input, genOutput: u.Output, genCached: u.Cached,
+		genReasoning: u.Reasoning,
+	} {
 		if n > 0 {
 			all = append(all, key.Int64(n))
 		}

@@ -22,7 +22,9 @@ type Books interface {
 // Restore opens the account of a recovered run. It counts what an earlier process spent on
 // behalf of the run, and of those below it that have ended: the latter as spent says, by the
 // root of the tree and the run's id.
-func (a *Account) Restore(ctx context.Context, from Books, spent func(ctx context.Context, root, id string) (ledger.Amount, error)) {
+func (a *Account) Restore(
+	ctx context.Context, from Books, spent func(ctx context.Context, root, id string) (ledger.Amount, error),
+) {
 	a.Open()
 	a.answered.Store(safefs.TreeBytes(filepath.Join(a.run.Dir, answersDir)))
 	listed := map[string]bool{}

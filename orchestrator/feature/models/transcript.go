@@ -199,11 +199,13 @@ func ReadExchange(runDir string, n int64) (api.ModelExchange, error) {
 	}
 	line, found := lines[n]
 	if !found {
-		return api.ModelExchange{}, fault.New(fault.NotFound, "the run has no model call %d", n).WithHint("aod runs ID --models lists them")
+		return api.ModelExchange{}, fault.New(fault.NotFound, "the run has no model call %d", n).
+			WithHint("aod runs ID --models lists them")
 	}
 	if line.Request == nil {
 		return api.ModelExchange{}, fault.New(fault.NotFound, "what was asked with this call isn't kept").
-			WithHint("transcripts are off by `transcript: false` in agent.yaml, or by the setting model_transcripts, and hold 16 MiB")
+			WithHint("transcripts are off by `transcript: false` in agent.yaml, or by the setting model_transcripts, " +
+				"and hold 16 MiB")
 	}
 	request, err := whole(lines, line)
 	if err != nil {

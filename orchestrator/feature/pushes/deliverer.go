@@ -35,7 +35,10 @@ type Deliverer struct {
 // New returns a Deliverer, which does nothing before Run.
 func New(book Book, render Render, opts Options) *Deliverer {
 	opts = opts.withDefaults()
-	return &Deliverer{book: book, render: render, opts: opts, sender: newSender(opts), freed: make(chan struct{}, 1), led: map[int64]string{}}
+	return &Deliverer{
+		book: book, render: render, opts: opts, sender: newSender(opts), freed: make(chan struct{}, 1),
+		led: map[int64]string{},
+	}
 }
 
 // Run makes deliveries until ctx ends: those that are due, and further ones whenever news has
@@ -164,7 +167,8 @@ func (d *Deliverer) try(ctx context.Context, delivery Delivery) Result {
 	body, kind, err := d.render(ctx, delivery.Run, delivery.Event)
 	switch {
 	case err != nil:
-		d.opts.Logger.Warn("push not made", "run", delivery.Run, "push", delivery.Push, "event", delivery.Event.Seq, fault.LogAttr(err))
+		d.opts.Logger.Warn("push not made", "run", delivery.Run, "push", delivery.Push, "event", delivery.Event.Seq,
+			fault.LogAttr(err))
 		r.Word = Unmade
 	case body == nil:
 		r.Word = Nothing
@@ -189,7 +193,8 @@ func (d *Deliverer) tell(delivery Delivery, r Result) {
 	default:
 		message = "delivery will be tried again"
 	}
-	d.opts.Logger.Log(context.Background(), level, message, "run", delivery.Run, "push", delivery.Push, "event", delivery.Event.Seq,
+	d.opts.Logger.Log(context.Background(), level, message, "run", delivery.Run, "push", delivery.Push, "event",
+		delivery.Event.Seq,
 		"tries", delivery.Tries+1, "outcome", string(r.Word), "status", r.Status)
 }
 

@@ -36,7 +36,10 @@ func newSender(opts Options) sender {
 		DisableCompression:     true,
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return sender{client: &http.Client{Transport: transport, CheckRedirect: stay, Timeout: opts.Timeout}, transport: transport}
+	return sender{
+		client:    &http.Client{Transport: transport, CheckRedirect: stay, Timeout: opts.Timeout},
+		transport: transport,
+	}
 }
 
 // send makes the request of a delivery, and returns what came of it with the status of the answer.

@@ -71,7 +71,8 @@ func TargetOf(ctx context.Context, c api.PushConfig, door *egress.Door) (Target,
 		report("/scheme", "it is neither Bearer nor Basic", "authenticate by one of them, or by a token")
 	}
 	if len(c.Credentials) > maxSecret || !isVisible(c.Credentials) {
-		report("/credentials", "they aren't up to 4096 visible ASCII characters", "give them as they stand in the header Authorization, behind the scheme")
+		report("/credentials", "they aren't up to 4096 visible ASCII characters",
+			"give them as they stand in the header Authorization, behind the scheme")
 	}
 	var err error
 	if t.Host, err = hostOf(ctx, c.URL, door); err != nil {
@@ -86,17 +87,22 @@ func TargetOf(ctx context.Context, c api.PushConfig, door *egress.Door) (Target,
 // hostOf checks the address of a receiver and returns its host.
 func hostOf(ctx context.Context, address string, door *egress.Door) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxURL || !isVisible(address) || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return "", broken(RuleURL, "it is no address of up to 2048 characters that begins with https://, without user, password and fragment", "give user and password as credentials")
+	if err != nil || len(address) > maxURL || !isVisible(address) || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+		return "", broken(RuleURL,
+			"it is no address of up to 2048 characters that begins with https://, without user, password and fragment",
+			"give user and password as credentials")
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if u.Scheme == "http" && !door.Excepts(host) {
-		return "", broken(RuleTLS, "receivers are spoken to by https", "write https://; the operator can name hosts for http in a2a.push_private")
+		return "", broken(RuleTLS, "receivers are spoken to by https",
+			"write https://; the operator can name hosts for http in a2a.push_private")
 	}
 	err = door.Check(ctx, net.JoinHostPort(host, portOf(u)))
 	switch {
 	case fault.Is(err, fault.Forbidden):
-		return "", broken(RulePrivate, "it leads to no public address", "the operator can name the host in a2a.push_private")
+		return "", broken(RulePrivate, "it leads to no public address",
+			"the operator can name the host in a2a.push_private")
 	case fault.Is(err, fault.BadRequest):
 		return "", broken(RuleURL, "it names no host", "name a host, such as hooks.example.com")
 	case errors.Is(ctx.Err(), context.Canceled):

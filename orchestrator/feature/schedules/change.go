@@ -82,7 +82,8 @@ func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
 	}
 	p := s.table.find(name)
 	if p == nil {
-		return api.Record{}, fault.New(fault.Conflict, "the schedule can't be kept").WithHint("look at its problem, and make it again")
+		return api.Record{}, fault.New(fault.Conflict, "the schedule can't be kept").
+			WithHint("look at its problem, and make it again")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +92,8 @@ func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
 	record, err := s.start(ctx, p, o)
 	var happened *store.Happened
 	if errors.As(err, &happened) {
-		return record, fault.Wrap(fault.Conflict, err, "the schedule has an occurrence of this moment, or was removed").WithHint("try again")
+		return record, fault.Wrap(fault.Conflict, err, "the schedule has an occurrence of this moment, or was removed").
+			WithHint("try again")
 	}
 	if err == nil {
 		s.began(p, o)

@@ -80,7 +80,8 @@ func (s *Scheduler) spoolOf(stored storedSchedule) (*spool.Spool, error) {
 	}
 	for i, f := range stored.files {
 		path := filepath.Join(s.path(stored.row.Files), strconv.Itoa(i))
-		if err := linked.Link(path, spool.File{Field: f.Field, Name: f.Name, Size: f.Size, SHA256: f.SHA256}); err != nil {
+		if err := linked.Link(path,
+			spool.File{Field: f.Field, Name: f.Name, Size: f.Size, SHA256: f.SHA256}); err != nil {
 			return nil, errors.Join(run.StorageFault(err), linked.Remove())
 		}
 	}

@@ -100,7 +100,8 @@ func (s *Scheduler) keepUp(ctx context.Context, p *planned) error {
 	}
 	begin := p.toBegin(due, now.Add(-delay))
 	if missed := without(due, begin); len(missed) > 0 {
-		if err := s.remember(ctx, p, missed, api.OccurrenceMissed, "no server looked at the clock in time"); err != nil {
+		if err := s.remember(ctx, p, missed, api.OccurrenceMissed,
+			"no server looked at the clock in time"); err != nil {
 			return err
 		}
 	}
@@ -170,7 +171,9 @@ func (p *planned) toBegin(due []time.Time, now time.Time) []time.Time {
 func without(all, tail []time.Time) []time.Time { return all[:len(all)-len(tail)] }
 
 // remember stores times that have no run, or none yet.
-func (s *Scheduler) remember(ctx context.Context, p *planned, times []time.Time, outcome api.OccurrenceOutcome, reason string) error {
+func (s *Scheduler) remember(
+	ctx context.Context, p *planned, times []time.Time, outcome api.OccurrenceOutcome, reason string,
+) error {
 	rows := make([]store.Occurrence, 0, len(times))
 	for _, at := range times {
 		o := s.occurrenceOf(p, at)

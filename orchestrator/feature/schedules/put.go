@@ -15,18 +15,24 @@ import (
 // Put makes a schedule, or gives one another specification. It takes the files over: each
 // of the schedule's runs gets them; with nil it has none. One that is as it was stays as it is. The
 // error is a fault that names what is wrong with the specification, and nothing has changed then.
-func (s *Scheduler) Put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
+func (s *Scheduler) Put(
+	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool,
+) (shown api.Schedule, created bool, err error) {
 	return s.put(ctx, name, spec, files, false)
 }
 
 // Add is Put for a schedule that must be new: where another has the name, it stays as it is, and the
 // error is an Exists fault. One that is just the same is no other one, so an Add may be repeated.
-func (s *Scheduler) Add(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool) (shown api.Schedule, created bool, err error) {
+func (s *Scheduler) Add(
+	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool,
+) (shown api.Schedule, created bool, err error) {
 	return s.put(ctx, name, spec, files, true)
 }
 
 // Try says what Put would do, and does nothing. The error is that of Put.
-func (s *Scheduler) Try(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (would api.PlannedSchedule, err error) {
+func (s *Scheduler) Try(
+	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
+) (would api.PlannedSchedule, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
@@ -34,7 +40,9 @@ func (s *Scheduler) Try(ctx context.Context, name string, spec api.ScheduleSpec,
 	return api.PlannedSchedule{Name: name, Change: p.change}, err
 }
 
-func (s *Scheduler) put(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (shown api.Schedule, created bool, err error) {
+func (s *Scheduler) put(
+	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
+) (shown api.Schedule, created bool, err error) {
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
@@ -61,7 +69,9 @@ type proposal struct {
 
 // propose says what is to become of a schedule that is put, or why that is refused. It changes
 // nothing.
-func (s *Scheduler) propose(ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool) (p proposal, err error) {
+func (s *Scheduler) propose(
+	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
+) (p proposal, err error) {
 	if p.row, err = s.row(name, access.ClientOf(ctx), spec, files); err != nil {
 		return p, err
 	}
@@ -80,7 +90,8 @@ func (s *Scheduler) propose(ctx context.Context, name string, spec api.ScheduleS
 		return p, nil
 	case onlyNew:
 		return p, fault.New(fault.Exists, "there is a schedule %q already", name).
-			WithHint("`aod schedule show %s` shows it; --replace, or no If-None-Match, gives it another specification", name)
+			WithHint("`aod schedule show %s` shows it; --replace, or no If-None-Match, gives it another specification",
+				name)
 	default:
 		p.change = api.ScheduleChanged
 	}
@@ -108,13 +119,15 @@ func (s *Scheduler) standing(ctx context.Context, name string) (was storedSchedu
 // row checks what needs no look at anything else.
 func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spool) (store.Schedule, error) {
 	if err := api.CheckUnitName(name); err != nil {
-		return store.Schedule{}, fault.New(fault.Input, "a schedule can't have the name %s", fault.Quote(name)).WithHint("%s", fault.Public(err).Hint)
+		return store.Schedule{}, fault.New(fault.Input, "a schedule can't have the name %s", fault.Quote(name)).
+			WithHint("%s", fault.Public(err).Hint)
 	}
 	if err := api.CheckMetadata(spec.Metadata); err != nil {
 		return store.Schedule{}, err
 	}
 	if files.Project() != nil {
-		return store.Schedule{}, fault.New(fault.Unsupported, "a schedule takes no workspace").WithHint("give files, or submit runs with their projects")
+		return store.Schedule{}, fault.New(fault.Unsupported, "a schedule takes no workspace").
+			WithHint("give files, or submit runs with their projects")
 	}
 	if int64(len(spec.Input)) > s.opts.PayloadBytes {
 		return store.Schedule{}, fault.New(fault.TooLarge, "the input has more than %d bytes", s.opts.PayloadBytes)
@@ -123,7 +136,10 @@ func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spo
 }
 
 // check holds a new specification against its unit and the clock, and completes its row.
-func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec, files *spool.Spool) (*due.Plan, error) {
+func (s *Scheduler) check(
+	ctx context.Context, was storedSchedule, created bool, row *store.Schedule, spec api.ScheduleSpec,
+	files *spool.Spool,
+) (*due.Plan, error) {
 	now := s.clock.Now()
 	row.CreatedAt, row.ChangedAt, row.Until = now, now, now
 	if !created {
@@ -137,7 +153,8 @@ func (s *Scheduler) check(ctx context.Context, was storedSchedule, created bool,
 		return nil, err
 	}
 	if created && s.table.count() >= maxSchedules {
-		return nil, fault.New(fault.Busy, "there are %d schedules already", maxSchedules).WithHint("remove some that nobody needs: `aod schedule rm NAME`")
+		return nil, fault.New(fault.Busy, "there are %d schedules already", maxSchedules).
+			WithHint("remove some that nobody needs: `aod schedule rm NAME`")
 	}
 	if plan.Next(row.Until).IsZero() {
 		return nil, inThePast(spec)
@@ -156,7 +173,9 @@ func inThePast(spec api.ScheduleSpec) error {
 }
 
 // save stores a row that was checked, with its files, and goes by it from now on.
-func (s *Scheduler) save(ctx context.Context, was storedSchedule, row store.Schedule, plan *due.Plan, files *spool.Spool) (err error) {
+func (s *Scheduler) save(
+	ctx context.Context, was storedSchedule, row store.Schedule, plan *due.Plan, files *spool.Spool,
+) (err error) {
 	p := s.table.find(row.Name)
 	if p == nil {
 		p = plannedOf(row, plan)

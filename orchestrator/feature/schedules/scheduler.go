@@ -70,7 +70,10 @@ func New(opts Options) *Scheduler {
 	if opts.Clock == nil {
 		opts.Clock = wallClock{}
 	}
-	return &Scheduler{opts: opts, host: opts.Host, store: opts.Store, clock: opts.Clock, logger: opts.Logger, table: newTimetable()}
+	return &Scheduler{
+		opts: opts, host: opts.Host, store: opts.Store, clock: opts.Clock, logger: opts.Logger,
+		table: newTimetable(),
+	}
 }
 
 // Join notes that a run of a schedule goes on.

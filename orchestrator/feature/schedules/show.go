@@ -70,7 +70,10 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 // show returns a schedule as clients see it.
 func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store.Occurrence) api.Schedule {
 	row := stored.row
-	shown := api.Schedule{Name: row.Name, ScheduleSpec: stored.spec, By: stored.by, Fired: row.Fired, CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt}
+	shown := api.Schedule{
+		Name: row.Name, ScheduleSpec: stored.spec, By: stored.by, Fired: row.Fired,
+		CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt,
+	}
 	for _, f := range stored.files {
 		shown.Files = append(shown.Files, f.shown())
 	}

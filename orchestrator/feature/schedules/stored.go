@@ -34,10 +34,12 @@ type specDocument struct {
 func readSchedule(row store.Schedule) (storedSchedule, error) {
 	stored, document := storedSchedule{row: row}, specDocument{}
 	if err := json.Unmarshal(row.Spec, &document); err != nil {
-		return stored, fault.Wrap(fault.Internal, err, "what is stored of the schedule can't be read").WithHint("make it again")
+		return stored, fault.Wrap(fault.Internal, err, "what is stored of the schedule can't be read").
+			WithHint("make it again")
 	}
 	if err := json.Unmarshal(row.Private, &stored.files); err != nil {
-		return stored, fault.Wrap(fault.Internal, err, "what is stored of the schedule's files can't be read").WithHint("make it again")
+		return stored, fault.Wrap(fault.Internal, err, "what is stored of the schedule's files can't be read").
+			WithHint("make it again")
 	}
 	stored.spec, stored.by = document.ScheduleSpec, document.By
 	stored.spec.Input = row.Input
@@ -80,7 +82,10 @@ func (c storedSchedule) plan() (*due.Plan, error) { return due.Read(c.spec, c.ro
 
 // request returns what each run of the schedule is asked for with.
 func (c storedSchedule) request(plan *due.Plan, files *spool.Spool) Request {
-	return Request{Schedule: c.row.Name, Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout, Metadata: c.spec.Metadata, Unattended: !c.spec.Ask}
+	return Request{
+		Schedule: c.row.Name, Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout,
+		Metadata: c.spec.Metadata, Unattended: !c.spec.Ask,
+	}
 }
 
 // sameTimes reports whether two specifications mean the same times.
@@ -91,7 +96,8 @@ func sameTimes(a, b api.ScheduleSpec) bool {
 		}
 		return *t
 	}
-	return a.Cron == b.Cron && a.Timezone == b.Timezone && a.Every == b.Every && a.At == b.At && a.Jitter == b.Jitter && at(a.Start).Equal(at(b.Start))
+	return a.Cron == b.Cron && a.Timezone == b.Timezone && a.Every == b.Every && a.At == b.At && a.Jitter == b.Jitter &&
+		at(a.Start).Equal(at(b.Start))
 }
 
 // each calls do with every stored schedule that can be read, without its input.
@@ -141,5 +147,8 @@ func (s *Scheduler) Restore(ctx context.Context) error {
 }
 
 func plannedOf(row store.Schedule, plan *due.Plan) *planned {
-	return &planned{name: row.Name, unit: row.Unit, seq: row.Seq, plan: plan, until: row.Until, fired: row.Fired, paused: row.Paused}
+	return &planned{
+		name: row.Name, unit: row.Unit, seq: row.Seq, plan: plan, until: row.Until, fired: row.Fired,
+		paused: row.Paused,
+	}
 }

@@ -44,7 +44,10 @@ type timetable struct {
 }
 
 func newTimetable() *timetable {
-	return &timetable{changed: make(chan struct{}, 1), known: map[string]*planned{}, going: map[string]map[string]bool{}}
+	return &timetable{
+		changed: make(chan struct{}, 1), known: map[string]*planned{},
+		going: map[string]map[string]bool{},
+	}
 }
 
 // wake has whoever waits for the next time look again.

@@ -57,7 +57,9 @@ func (x *execution) beginsAnew() {
 
 // outlast carries an attempt out, and enters it again whenever the engine was away: what goes on
 // there is found and adopted, as by the next process after a restart. No attempt is used for it.
-func (x *execution) outlast(ctx context.Context, carryOut func(context.Context) (run.Result, error)) (run.Result, error) {
+func (x *execution) outlast(
+	ctx context.Context, carryOut func(context.Context) (run.Result, error),
+) (run.Result, error) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = lookAgain, 5*time.Second
 	for left := entries; ; {
@@ -70,7 +72,8 @@ func (x *execution) outlast(ctx context.Context, carryOut func(context.Context) 
 		if left--; left == 0 || !x.entersAgain(ctx, err) {
 			return x.given(result, err)
 		}
-		x.containers.logger.Warn("engine away, attempt is entered again", "run", x.ID, "attempt", x.Run.Attempt, fault.LogAttr(err))
+		x.containers.logger.Warn("engine away, attempt is entered again", "run", x.ID, "attempt", x.Run.Attempt,
+			fault.LogAttr(err))
 		x.letGo()
 		_ = pause.For(ctx, delays.NextBackOff()) // an end is seen below
 		if err := x.awaitEngine(ctx); err != nil {
@@ -122,7 +125,8 @@ func (x *execution) letGo() {
 	x.again = true
 	if !x.Durable {
 		x.log = a.log
-		x.warnOnce("the connection to the engine broke while the %s ran: the log may lack lines from then", x.program.noun())
+		x.warnOnce("the connection to the engine broke while the %s ran: the log may lack lines from then",
+			x.program.noun())
 	}
 }
 
@@ -185,7 +189,8 @@ func (a *attempt) rejoin(ctx context.Context) error {
 		return err
 	}
 	log := x.resumedLog(a.limits.LogBytes)
-	sandbox, err := runtime.Adopt(ctx, x.containers.engine, a.sandbox.ID(), runtime.Spec{Limits: a.limits, Durable: true}, a.layout, log)
+	sandbox, err := runtime.Adopt(ctx, x.containers.engine, a.sandbox.ID(),
+		runtime.Spec{Limits: a.limits, Durable: true}, a.layout, log)
 	if err == nil {
 		a.sandbox, a.log, a.exit = sandbox, log, nil
 	}
@@ -198,7 +203,8 @@ func (x *execution) awaitEngine(ctx context.Context) error {
 	defer stop()
 	if began := x.Record.StartedAt; x.State() == api.Running && began != nil {
 		var end context.CancelFunc
-		ctx, end = context.WithTimeoutCause(ctx, max(x.limits().Timeout-time.Since(*began), enginePatience), run.ErrTimeout)
+		ctx, end = context.WithTimeoutCause(ctx, max(x.limits().Timeout-time.Since(*began), enginePatience),
+			run.ErrTimeout)
 		defer end()
 	}
 	_, err := x.containers.awaitEngine(ctx)

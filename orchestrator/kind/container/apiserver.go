@@ -70,7 +70,8 @@ func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiSe
 	limit.ResultBytes = limits.ResultBytes
 	a := &apiServer{
 		calls: calls, continues: x.saved.Slot.Continues(),
-		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger, calls.Mounts()...),
+		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger,
+			calls.Mounts()...),
 	}
 	a.handler.Remember(calls.Keys()...)
 	return a, nil

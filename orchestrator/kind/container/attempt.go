@@ -87,7 +87,9 @@ func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, e
 }
 
 // startSandbox starts a sandbox. It bounds how many starts the engine has at once.
-func (c *Containers) startSandbox(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log) (*runtime.Sandbox, error) {
+func (c *Containers) startSandbox(
+	ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log,
+) (*runtime.Sandbox, error) {
 	if err := c.Confined(ctx); err != nil {
 		return nil, err
 	}
@@ -275,7 +277,8 @@ func (a *attempt) logEnds() bool {
 func (a *attempt) settle(ctx context.Context) {
 	exit, err := a.settled(context.WithoutCancel(ctx))
 	if err = errors.Join(err, exit.Err); err != nil || exit.Code != 0 {
-		a.x.containers.logger.Warn("container ended otherwise than its program", "run", a.x.ID, "container", a.sandbox.ID(), "exit_code", exit.Code, fault.LogAttr(err))
+		a.x.containers.logger.Warn("container ended otherwise than its program", "run", a.x.ID, "container",
+			a.sandbox.ID(), "exit_code", exit.Code, fault.LogAttr(err))
 	}
 }
 

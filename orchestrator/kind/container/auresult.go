@@ -67,7 +67,8 @@ func wrongStdout(wrong *au.OutputError) run.Result {
 // wroteTooMuch returns the limit of a unit that wrote too much, to stdout or to a file.
 func (agenticUnit) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
 	return &runtime.LimitError{
-		Limit:   "output",
-		Message: fmt.Sprintf("the unit was stopped when it had written %s, to stdout or to a file; its result may have %s", megabytes(limits.DiskBytes), megabytes(limits.ResultBytes)),
+		Limit: "output",
+		Message: fmt.Sprintf("the unit was stopped when it had written %s, to stdout or to a file; its result "+
+			"may have %s", megabytes(limits.DiskBytes), megabytes(limits.ResultBytes)),
 	}
 }

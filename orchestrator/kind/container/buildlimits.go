@@ -26,5 +26,6 @@ func withoutNetwork(u *unit.Unit, err error) error {
 		return err
 	}
 	return fault.Wrap(fault.Build, err, "%s", fault.Public(err).Msg).
-		WithHint("builds have no network here; the operator can allow it in the server's file: %s", u.Policy.Bounds.AllowingNetwork(u.Name))
+		WithHint("builds have no network here; the operator can allow it in the server's file: %s",
+			u.Policy.Bounds.AllowingNetwork(u.Name))
 }

@@ -70,7 +70,9 @@ type buildFunc func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime
 // join returns the image that build makes, or that a build of the same reference makes which
 // is under way. It calls progress in the caller's goroutine. When ctx ends first, join
 // returns the cause at once.
-func (b *builds) join(ctx context.Context, ref string, progress func(runtime.BuildEvent), build buildFunc) (runtime.Image, error) {
+func (b *builds) join(
+	ctx context.Context, ref string, progress func(runtime.BuildEvent), build buildFunc,
+) (runtime.Image, error) {
 	if ctx.Err() != nil {
 		return runtime.Image{}, context.Cause(ctx)
 	}
@@ -148,8 +150,10 @@ func (b *builds) carryOut(ctx context.Context, shared *sharedBuild, build buildF
 	defer stop()
 	image, err := build(ctx, func(event runtime.BuildEvent) { b.tell(shared, event) })
 	if err != nil && errors.Is(context.Cause(ctx), errBuildTime) {
-		return image, fault.Wrap(fault.BuildTimeout, err, "the build was stopped after %v, its time limit", b.opts.Timeout).
-			WithHint("make its steps shorter, or build the image before (`aod build`); the setting `build_timeout` of the server says how long a build may take")
+		return image, fault.Wrap(fault.BuildTimeout, err, "the build was stopped after %v, its time limit",
+			b.opts.Timeout).
+			WithHint("make its steps shorter, or build the image before (`aod build`); the setting `build_timeout` " +
+				"of the server says how long a build may take")
 	}
 	return image, err
 }
@@ -161,7 +165,8 @@ func (b *builds) await(ctx context.Context) error {
 	err := acquire(ctx, b.turns)
 	if errors.Is(err, errBuildTurn) {
 		return fault.New(fault.Busy, "the build waited for more than %v for its turn", b.opts.Wait).
-			WithHint("try again later; the settings `builds` and `queue_wait` say how many images are built at once and how long others wait")
+			WithHint("try again later; the settings `builds` and `queue_wait` say how many images are built at once " +
+				"and how long others wait")
 	}
 	return err
 }

@@ -40,8 +40,9 @@ func (capsuleProgram) collect(ctx context.Context, x *execution, end runtime.End
 
 func (capsuleProgram) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
 	return &runtime.LimitError{
-		Limit:   "output",
-		Message: fmt.Sprintf("the capsule was stopped when it wrote a file of more than %s", megabytes(limits.DiskBytes)),
-		Hint:    "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
+		Limit: "output",
+		Message: fmt.Sprintf("the capsule was stopped when it wrote a file of more than %s",
+			megabytes(limits.DiskBytes)),
+		Hint: "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
 	}
 }

@@ -27,8 +27,8 @@ import (
 const describeTime = 10 * time.Second
 
 // Card implements run.Describer: the model card of an Agentic Unit as its program printed
-// it, or the tools of an MCP server. The program is asked once for each version, in a sandbox of its own. The error is an
-// Input fault for a unit of another kind, a Capsule fault for one that gives no card.
+// it, or the tools of an MCP server. The program is asked once for each version, in a sandbox of its own. The error is
+// an Input fault for a unit of another kind, a Capsule fault for one that gives no card.
 func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
 	if _, err := c.StdinBytes(u); err != nil && u.Kind != unit.MCP {
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
@@ -69,7 +69,8 @@ func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
 // no card, or can't be started, the error is a Capsule fault.
 func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
 	if !isAgenticUnit(u) {
-		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).WithHint("`aod units` shows its contract")
+		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).
+			WithHint("`aod units` shows its contract")
 	}
 	err = c.besideRuns(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
 		card, err = c.card(ctx, r, spec, dir)
@@ -80,7 +81,9 @@ func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(ru
 
 // besideRuns starts a unit without a run, in a directory among those of runs. After a crash
 // the next start removes the directory, since no run has it.
-func (c *Containers) besideRuns(ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error) (err error) {
+func (c *Containers) besideRuns(
+	ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error,
+) (err error) {
 	id, err := run.NewID()
 	if err != nil {
 		return err
@@ -161,11 +164,13 @@ func describedBy(unit string, seen Observed) ([]byte, error) {
 	const hint = "an Agentic Unit prints its model card on --describe, alone, and exits with 0"
 	switch {
 	case seen.TimedOut:
-		return nil, fault.New(fault.Capsule, "%q gives no model card: it took more than %v", unit, describeTime).WithHint(hint)
+		return nil, fault.New(fault.Capsule, "%q gives no model card: it took more than %v", unit, describeTime).
+			WithHint(hint)
 	case seen.StartError != "" || au.ExitMeaning(seen.ExitCode, nil).Class == au.ExitNotStarted:
 		return nil, programMissing(unit, seen.ExitCode, seen.StartError)
 	case seen.ExitCode != 0:
-		return nil, fault.New(fault.Capsule, "%q gives no model card: it exited with %d", unit, seen.ExitCode).WithHint(hint)
+		return nil, fault.New(fault.Capsule, "%q gives no model card: it exited with %d", unit, seen.ExitCode).
+			WithHint(hint)
 	}
 	output, err := au.ParseOutput(bytes.NewReader(seen.Stdout), au.MaxCardBytes)
 	var wrong *au.OutputError

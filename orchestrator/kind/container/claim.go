@@ -47,7 +47,10 @@ func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
 		}
 	}
 	x.attempt, x.Record.Image = a, s.Image
-	x.Record.Container = &api.Container{ID: s.Runtime.ID(), WaitedMS: run.Milliseconds(began.Sub(s.Since)), Served: x.saved.Slot.Number}
+	x.Record.Container = &api.Container{
+		ID: s.Runtime.ID(), WaitedMS: run.Milliseconds(began.Sub(s.Since)),
+		Served: x.saved.Slot.Number,
+	}
 	x.Record.Timings.Create = 0
 	x.Record.Timings.Start = run.Milliseconds(time.Since(began))
 	return nil

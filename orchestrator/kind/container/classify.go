@@ -73,7 +73,8 @@ func (x *execution) ranFor(end runtime.End) time.Duration {
 func usageOf(r initreport.Report, ran time.Duration) *api.Usage {
 	usage := &api.Usage{
 		CPUSeconds: r.CPUSeconds, PeakMemoryBytes: r.PeakMemoryBytes,
-		MemoryBytes: known(r.MemoryBytes), DiskReadBytes: known(r.DiskReadBytes), DiskWriteBytes: known(r.DiskWriteBytes),
+		MemoryBytes: known(r.MemoryBytes), DiskReadBytes: known(r.DiskReadBytes),
+		DiskWriteBytes: known(r.DiskWriteBytes),
 	}
 	if ran >= time.Millisecond {
 		usage.CPUPercent = math.Round(r.CPUSeconds/ran.Seconds()*1000) / 10
@@ -114,8 +115,9 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 	case end.OOMKilled || end.Report.OOMKills > 0:
 		return run.Failed(api.OutOfMemory, exitKilled, &api.RunError{
 			Category: api.CategoryAgent, Kind: "memory_limit",
-			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", x.program.noun(), megabytes(limits.MemoryBytes)),
-			Hint:    "raise limits.memory in agent.yaml if it needs that much",
+			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", x.program.noun(),
+				megabytes(limits.MemoryBytes)),
+			Hint: "raise limits.memory in agent.yaml if it needs that much",
 		}), true
 	case end.Outside:
 		return run.Failed(api.SystemError, end.ExitCode, &api.RunError{
@@ -131,9 +133,10 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 		}), true
 	case end.Report.PIDsLimitHits > 0:
 		return exceeded(end.ExitCode, &runtime.LimitError{
-			Limit:   "pids",
-			Message: fmt.Sprintf("the %s failed (exit code %d) at its limit of %d processes and threads", x.program.noun(), end.ExitCode, limits.PIDs),
-			Hint:    "raise limits.pids in agent.yaml if it needs that many",
+			Limit: "pids",
+			Message: fmt.Sprintf("the %s failed (exit code %d) at its limit of %d processes and threads",
+				x.program.noun(), end.ExitCode, limits.PIDs),
+			Hint: "raise limits.pids in agent.yaml if it needs that many",
 		}), true
 	case end.ExitCode == exitFileSize:
 		return exceeded(end.ExitCode, x.program.wroteTooMuch(limits)), true
@@ -156,7 +159,8 @@ func (x *execution) afterFullDisk(end runtime.End, result run.Result) run.Result
 	if result.Outcome != api.Success {
 		return diskFull(end.ExitCode, "the run failed while the host's disk was full: "+result.Reason())
 	}
-	x.Warn("the host's disk was full while the %s ran: its output may be cut off, if it doesn't check what it writes", x.program.noun())
+	x.Warn("the host's disk was full while the %s ran: its output may be cut off, if it doesn't check what it writes",
+		x.program.noun())
 	return result
 }
 

@@ -32,7 +32,9 @@ func (x *execution) takeResult(ctx context.Context, layout runtime.Layout, limit
 	return x.takeOutput(ctx, output, layout, limits)
 }
 
-func (x *execution) takeOutput(ctx context.Context, output contract.Payload, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+func (x *execution) takeOutput(
+	ctx context.Context, output contract.Payload, layout runtime.Layout, limits runtime.Limits,
+) (run.Result, error) {
 	listing, err := layout.Collect(limits)
 	var over *runtime.LimitError
 	if errors.As(err, &over) {
@@ -51,7 +53,9 @@ func (x *execution) takeOutput(ctx context.Context, output contract.Payload, lay
 	return x.deliver(output, listing, layout)
 }
 
-func (x *execution) checkOutput(ctx context.Context, output contract.Payload, layout runtime.Layout) ([]fault.Finding, error) {
+func (x *execution) checkOutput(
+	ctx context.Context, output contract.Payload, layout runtime.Layout,
+) ([]fault.Finding, error) {
 	root, err := layout.OutputRoot()
 	if err != nil {
 		return nil, fmt.Errorf("check output: %w", err)
@@ -66,7 +70,9 @@ func (x *execution) checkOutput(ctx context.Context, output contract.Payload, la
 }
 
 // deliver moves the output files out of the attempt's directory.
-func (x *execution) deliver(output contract.Payload, listing runtime.Listing, layout runtime.Layout) (run.Result, error) {
+func (x *execution) deliver(
+	output contract.Payload, listing runtime.Listing, layout runtime.Layout,
+) (run.Result, error) {
 	delivered, err := x.moveOut(listing.Files, layout)
 	if err != nil {
 		x.Keep = true // the work is done: nothing of it shall be lost

@@ -23,8 +23,10 @@ func (c *Containers) confines(info runtime.EngineInfo) error {
 	bad := c.opts.NeedSeccomp && !info.HasSeccomp()
 	c.confined.Store(!bad)
 	if bad {
-		return fault.New(fault.Unsupported, "the engine at %s has no seccomp: programs in sandboxes could use every system call", info.Endpoint).
-			WithHint("use an engine and a kernel with seccomp; allow_unconfined: true in the server's file serves without it")
+		return fault.New(fault.Unsupported,
+			"the engine at %s has no seccomp: programs in sandboxes could use every system call", info.Endpoint).
+			WithHint("use an engine and a kernel with seccomp; allow_unconfined: true in the server's file serves " +
+				"without it")
 	}
 	return nil
 }

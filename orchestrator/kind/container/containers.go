@@ -68,16 +68,18 @@ type Containers struct {
 	inits  initbin.Installer
 	images sync.Map // of foundImage, by unit and version, so that a run needn't ask the engine again
 	builds *builds
-	asked  sync.Map // by reference, when this process was asked for an image: an upload has its image before it is a unit
-	pool   *pool.Pool
-	users  users
+	// by reference, when this process was asked for an image: an upload has its image before it is a unit
+	asked sync.Map
+	pool  *pool.Pool
+	users users
 
 	livings sync.Map // of *living, by session
 
 	confined atomic.Bool // as NeedSeccomp asks, when the engine answered last
 
-	describing *semaphore.Weighted // one unit at a time is asked for its card: whoever else wants that finds it remembered
-	life       context.Context     //nolint:containedctx // of what belongs to no run; Close ends it
+	// one unit at a time is asked for its card: whoever else wants that finds it remembered
+	describing *semaphore.Weighted
+	life       context.Context //nolint:containedctx // of what belongs to no run; Close ends it
 	end        context.CancelFunc
 }
 
@@ -149,7 +151,8 @@ func (c *Containers) reaches(u *unit.Unit) error {
 	if len(u.Policy.Egress) == 0 || !runtime.IsRemote(c.engine) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "%q reaches hosts by name (egress), which it can't from an engine elsewhere", u.Name).
+	return fault.New(fault.Unsupported, "%q reaches hosts by name (egress), which it can't from an engine elsewhere",
+		u.Name).
 		WithHint("use an engine on this machine")
 }
 
@@ -237,7 +240,8 @@ func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool)
 	begun, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(sweepGrace, stop) })()
-	removed, err := runtime.RemoveStray(begun, c.engine, c.home.Owner, func(id string) bool { return live(id) || c.pool.Has(id) })
+	removed, err := runtime.RemoveStray(begun, c.engine, c.home.Owner,
+		func(id string) bool { return live(id) || c.pool.Has(id) })
 	if removed > 0 {
 		c.logger.Warn("removed stray containers or volumes", "count", removed)
 	}

@@ -34,7 +34,9 @@ func (c *Containers) Conversation(u *unit.Unit) (terms run.SessionTerms, has boo
 		return terms, false, nil
 	}
 	if runtime.IsRemote(c.engine) {
-		return terms, false, fault.New(fault.Unsupported, "%q is talked with, which an engine elsewhere can't have: its files and streams are on this machine", u.Name).
+		return terms, false, fault.New(fault.Unsupported,
+			"%q is talked with, which an engine elsewhere can't have: its files and streams are on this machine",
+			u.Name).
 			WithHint("use an engine on this machine")
 	}
 	terms.Alone, terms.Resumes = config.Mode != agent.Interactive, resumes(config)

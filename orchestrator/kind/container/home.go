@@ -38,7 +38,8 @@ func (x *execution) savedTalk() (talk talkState, err error) {
 		return talk, nil
 	}
 	if err := json.Unmarshal(x.Session.Saved, &talk); err != nil {
-		return talk, fault.Wrap(fault.Internal, err, "what is stored of the session can't be read").WithHint("begin a new one")
+		return talk, fault.Wrap(fault.Internal, err, "what is stored of the session can't be read").
+			WithHint("begin a new one")
 	}
 	return talk, nil
 }

@@ -74,7 +74,9 @@ type foundImage struct {
 }
 
 // Build returns the capsule's image, its reference, and whether it had to be built.
-func (c *Containers) Build(ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent)) (runtime.Image, string, bool, error) {
+func (c *Containers) Build(
+	ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent),
+) (runtime.Image, string, bool, error) {
 	found, built, err := c.build(ctx, u, progress, inPlace)
 	return found.image, found.ref, built, err
 }
@@ -89,7 +91,9 @@ func inPlace(_ context.Context, wait func()) error {
 }
 
 // build returns the image of the unit. It has it built if the engine doesn't have it.
-func (c *Containers) build(ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent), aside aside) (found foundImage, built bool, err error) {
+func (c *Containers) build(
+	ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent), aside aside,
+) (found foundImage, built bool, err error) {
 	recipe, err := c.recipeOf(u)
 	if err != nil {
 		return foundImage{}, false, err
@@ -125,7 +129,9 @@ func (c *Containers) checkSize(ctx context.Context, u *unit.Unit, found foundIma
 }
 
 // buildMissing builds an image, and before that the base image if it stands on that.
-func (c *Containers) buildMissing(ctx context.Context, u *unit.Unit, recipe runtime.Recipe, progress func(runtime.BuildEvent)) (runtime.Image, error) {
+func (c *Containers) buildMissing(
+	ctx context.Context, u *unit.Unit, recipe runtime.Recipe, progress func(runtime.BuildEvent),
+) (runtime.Image, error) {
 	dir, err := capsuleOf(u)
 	if err != nil {
 		return runtime.Image{}, err
@@ -141,15 +147,16 @@ func (c *Containers) buildMissing(ctx context.Context, u *unit.Unit, recipe runt
 			return runtime.Image{}, err
 		}
 	}
-	image, err := c.builds.join(ctx, recipe.Tag(), progress, func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
-		if image, err := c.engine.Image(ctx, recipe.Tag()); err == nil {
-			return image, nil // another build made it meanwhile
-		}
-		if err := c.checkTriggers(ctx, u, dir); err != nil {
-			return runtime.Image{}, err
-		}
-		return runtime.BuildImage(ctx, c.engine, recipe, tell)
-	})
+	image, err := c.builds.join(ctx, recipe.Tag(), progress,
+		func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
+			if image, err := c.engine.Image(ctx, recipe.Tag()); err == nil {
+				return image, nil // another build made it meanwhile
+			}
+			if err := c.checkTriggers(ctx, u, dir); err != nil {
+				return runtime.Image{}, err
+			}
+			return runtime.BuildImage(ctx, c.engine, recipe, tell)
+		})
 	return image, withoutNetwork(u, err)
 }
 
@@ -196,12 +203,13 @@ func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.Build
 	if err != nil || ready {
 		return err
 	}
-	_, err = c.builds.join(ctx, recipe.Tag(), progress, func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
-		if err := c.ensureDebian(ctx); err != nil {
-			return runtime.Image{}, err
-		}
-		return runtime.BuildImage(ctx, c.engine, recipe, tell)
-	})
+	_, err = c.builds.join(ctx, recipe.Tag(), progress,
+		func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
+			if err := c.ensureDebian(ctx); err != nil {
+				return runtime.Image{}, err
+			}
+			return runtime.BuildImage(ctx, c.engine, recipe, tell)
+		})
 	if err != nil {
 		return fmt.Errorf("base image: %w", err)
 	}
@@ -230,8 +238,10 @@ func (c *Containers) ensureDebian(ctx context.Context) error {
 		return err
 	}
 	if err := c.engine.Pull(ctx, images.BaseFrom); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "the base image needs %s, which is neither here nor to be pulled", images.BaseFrom).
-			WithHint("without a registry, scripts/bootstrap-debian.sh makes it from Debian's packages (`make base` does both)")
+		return fault.Wrap(fault.Unavailable, err, "the base image needs %s, which is neither here nor to be pulled",
+			images.BaseFrom).
+			WithHint("without a registry, scripts/bootstrap-debian.sh makes it from Debian's packages (`make base` " +
+				"does both)")
 	}
 	return nil
 }

@@ -35,7 +35,9 @@ func (mcpServer) check(c *Containers, req run.Request, _ run.Input) error {
 // canTalk refuses sessions with an engine that this process can't keep a server's end with.
 func (c *Containers) canTalk() error {
 	if runtime.IsRemote(c.engine) {
-		return fault.New(fault.Unsupported, "an MCP server can't be run on an engine elsewhere: it has to end with its session, and nobody there would notice").
+		return fault.New(fault.Unsupported,
+			"an MCP server can't be run on an engine elsewhere: it has to end with its session, and nobody there "+
+				"would notice").
 			WithHint("use an engine on this machine")
 	}
 	return nil

@@ -43,7 +43,9 @@ func (c *Containers) Tools(ctx context.Context, u *unit.Unit, observe func(run.E
 }
 
 // askForTools starts the server in a sandbox beside those of runs.
-func (c *Containers) askForTools(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (tools []relay.Tool, err error) {
+func (c *Containers) askForTools(
+	ctx context.Context, r *run.Run, spec runtime.Spec, dir string,
+) (tools []relay.Tool, err error) {
 	layout, err := c.newLayout(dir, spec.Image, "")
 	if err != nil {
 		return nil, err
@@ -53,7 +55,8 @@ func (c *Containers) askForTools(ctx context.Context, r *run.Run, spec runtime.S
 	t := newTalk(session)
 	talkInstead(&spec, r.Unit, t)
 	spec.Purpose, spec.Network = "tools", "none"
-	ctx, cancel := context.WithTimeoutCause(ctx, answersTime, fault.New(fault.Capsule, "the server of %q didn't tell its tools in %v", r.Record.Unit, answersTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, answersTime,
+		fault.New(fault.Capsule, "the server of %q didn't tell its tools in %v", r.Record.Unit, answersTime))
 	defer cancel()
 	log := runtime.NewLog(spec.Limits.LogBytes, r.Log)
 	defer t.begin(ctx, log)()

@@ -48,7 +48,10 @@ func (x *execution) adopt(ctx context.Context, container string) (err error) {
 	}
 	if x.State() != api.Running { // the earlier process stored no more
 		a := x.attempt
-		x.Record.Container = &api.Container{ID: container, WaitedMS: run.Milliseconds(a.startedAt().Sub(a.sandbox.StartedAt())), Served: x.saved.Slot.Number}
+		x.Record.Container = &api.Container{
+			ID:       container,
+			WaitedMS: run.Milliseconds(a.startedAt().Sub(a.sandbox.StartedAt())), Served: x.saved.Slot.Number,
+		}
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ func (p *patch) place(dir string) ([]runtime.Mount, error) {
 			return nil
 		}
 		name := strconv.Itoa(len(mounts))
-		target := path.Join(p.target, header.Name) //nolint:gosec // the tar is our own, and its names are those of a directory's files
+		//nolint:gosec // the tar is our own, and its names are those of a directory's files
+		target := path.Join(p.target, header.Name)
 		mounts = append(mounts, runtime.Mount{Source: filepath.Join(dir, name), Target: target, ReadOnly: true})
 		_, err := safefs.Copy(root, name, content, header.FileInfo().Mode().Perm())
 		return err

@@ -46,7 +46,8 @@ const maxPatched = 32
 func (x *execution) image(ctx context.Context) (runtime.Image, error) {
 	patches := x.containers.opts.Patches
 	c, err := capsuleOf(x.Unit)
-	if patches == nil || err != nil || x.Unit.Version != "" || isAgenticUnit(x.Unit) { // whose card is known by the image
+	// whose card is known by the image
+	if patches == nil || err != nil || x.Unit.Version != "" || isAgenticUnit(x.Unit) {
 		return x.containers.ensureImage(ctx, x.Run)
 	}
 	began := time.Now()
@@ -66,7 +67,10 @@ func (x *execution) image(ctx context.Context) (runtime.Image, error) {
 		return image, nil
 	}
 	if image, err = x.containers.ensureImage(ctx, x.Run); err == nil {
-		patches.remember(x.Unit.Name, builtImage{ref: x.Record.Image.Ref, image: image, digest: context.Digest, files: files})
+		patches.remember(x.Unit.Name, builtImage{
+			ref: x.Record.Image.Ref, image: image, digest: context.Digest,
+			files: files,
+		})
 	}
 	return image, err
 }
@@ -91,7 +95,9 @@ func (p *Patches) forget(unit string) {
 }
 
 // find returns the remembered image of a unit and what it lacks, or no patch.
-func (p *Patches) find(c *capsule.Capsule, context *capsule.Context, files map[string]contextFile) (runtime.Image, string, *patch) {
+func (p *Patches) find(
+	c *capsule.Capsule, context *capsule.Context, files map[string]contextFile,
+) (runtime.Image, string, *patch) {
 	p.mu.Lock()
 	built, known := p.images[c.Name]
 	p.mu.Unlock()

@@ -32,7 +32,10 @@ type program interface {
 }
 
 // programs are those of the kinds of unit that run in containers.
-var programs = map[unit.Kind]program{unit.Capsule: capsuleProgram{}, unit.AU: agenticUnit{}, unit.MCP: mcpServer{}, unit.Agent: wrappedAgent{}}
+var programs = map[unit.Kind]program{
+	unit.Capsule: capsuleProgram{}, unit.AU: agenticUnit{}, unit.MCP: mcpServer{},
+	unit.Agent: wrappedAgent{},
+}
 
 // programOf returns the program of a unit.
 func programOf(u *unit.Unit) program {

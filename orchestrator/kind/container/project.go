@@ -73,7 +73,8 @@ func (x *execution) checkStartDir(dir string) error {
 	}
 	defer func() { _ = root.Close() }() // read only
 	if info, err := root.Stat(below); err != nil || !info.IsDir() {
-		return fault.New(fault.Input, "dir: the workspace has no directory %s", fault.Quote(below)).WithHint("name one that holds files")
+		return fault.New(fault.Input, "dir: the workspace has no directory %s", fault.Quote(below)).
+			WithHint("name one that holds files")
 	}
 	return nil
 }
@@ -114,7 +115,9 @@ func (x *execution) cloneProject(ctx context.Context, sandbox, to string) error 
 }
 
 // takeChanges stores what the attempt made of its project, also where it failed or was stopped.
-func (x *execution) takeChanges(ctx context.Context, result run.Result, of runtime.Layout, limits runtime.Limits) (run.Result, error) {
+func (x *execution) takeChanges(
+	ctx context.Context, result run.Result, of runtime.Layout, limits runtime.Limits,
+) (run.Result, error) {
 	if !x.mayWrite() {
 		return result, nil
 	}

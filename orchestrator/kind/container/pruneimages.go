@@ -14,7 +14,9 @@ import (
 
 // PruneImages implements run.ImagePruner. It removes images with the label of this home alone,
 // and none that a container of anybody has.
-func (c *Containers) PruneImages(ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool) (removed int, err error) {
+func (c *Containers) PruneImages(
+	ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool,
+) (removed int, err error) {
 	if c.home.Owner == "" {
 		return 0, nil // whose every image would be
 	}

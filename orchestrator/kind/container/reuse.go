@@ -46,7 +46,8 @@ func (x *execution) settlePosted(ctx context.Context) {
 		return
 	}
 	if err := x.reset(ctx); err != nil {
-		x.containers.logger.Warn("container not used again", "run", x.ID, "container", a.sandbox.ID(), fault.LogAttr(err))
+		x.containers.logger.Warn("container not used again", "run", x.ID, "container", a.sandbox.ID(),
+			fault.LogAttr(err))
 		return
 	}
 	x.released = a.shared

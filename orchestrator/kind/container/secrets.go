@@ -23,10 +23,12 @@ func (c *Containers) takesSecrets(u *unit.Unit) error {
 	case !getsSecrets(u):
 		return nil
 	case runtime.IsRemote(c.engine):
-		return fault.New(fault.Unsupported, "%q gets secrets, which an engine elsewhere can't be given without keeping them", u.Name).
+		return fault.New(fault.Unsupported,
+			"%q gets secrets, which an engine elsewhere can't be given without keeping them", u.Name).
 			WithHint("use an engine on this machine, or an upstream, which keeps the key outside")
 	case u.Policy.Isolation != "":
-		return fault.New(fault.Unsupported, "%q gets secrets, which can't be given under the isolation runtime %s", u.Name, u.Policy.Isolation).
+		return fault.New(fault.Unsupported, "%q gets secrets, which can't be given under the isolation runtime %s",
+			u.Name, u.Policy.Isolation).
 			WithHint("use an upstream, which keeps the key outside")
 	}
 	return nil

@@ -52,6 +52,7 @@ func (shell) collect(_ context.Context, _ *execution, end runtime.End) (run.Resu
 		return run.Result{State: api.Completed, Outcome: api.Success, ExitCode: &end.ExitCode}, nil
 	}
 	return run.Failed(api.CapsuleError, end.ExitCode, &api.RunError{
-		Category: api.CategoryAgent, Kind: string(api.CapsuleError), Message: fmt.Sprintf("the shell exited with %d", end.ExitCode),
+		Category: api.CategoryAgent, Kind: string(api.CapsuleError),
+		Message: fmt.Sprintf("the shell exited with %d", end.ExitCode),
 	}), nil
 }

@@ -79,7 +79,8 @@ func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
 	}
 	s.builds.tasks.Go(func() {
 		if _, err := s.buildMissing(s.life, u, recipe, func(runtime.BuildEvent) {}); err != nil && s.life.Err() == nil {
-			s.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).String(), fault.LogAttr(err))
+			s.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).
+				String(), fault.LogAttr(err))
 		}
 	})
 }

@@ -25,7 +25,8 @@ func programMissing(unit string, code int, why string) *startFailure {
 	if why == "" {
 		why = missingText(code)
 	}
-	return &startFailure{code: code, fault: fault.New(fault.Capsule, "the program of %q could not be started: %s", unit, why).WithHint(missingHint)}
+	return &startFailure{code: code, fault: fault.New(fault.Capsule, "the program of %q could not be started: %s", unit,
+		why).WithHint(missingHint)}
 }
 
 func (f *startFailure) result() run.Result {
@@ -34,7 +35,8 @@ func (f *startFailure) result() run.Result {
 	})
 }
 
-const missingHint = "check the ENTRYPOINT of its Dockerfile, and that its interpreter and what it calls are in its image; its log says more"
+const missingHint = "check the ENTRYPOINT of its Dockerfile, and that its interpreter and what it calls are in its " +
+	"image; its log says more"
 
 func missingText(code int) string {
 	if code == au.ExitNotExecutable {

@@ -17,22 +17,27 @@ type surprise struct {
 var (
 	noNetwork = surprise{
 		words: []string{
-			"name resolution", "name or service not known", "could not resolve host", "no address associated with hostname",
+			"name resolution", "name or service not known", "could not resolve host",
+			"no address associated with hostname",
 			"nodename nor servname", "getaddrinfo", "network is unreachable", "enetunreach", "no such host",
 		},
-		hint: "the sandbox has no network: take the data as a file, put it into the image, or set network: bridge in agent.yaml",
+		hint: "the sandbox has no network: take the data as a file, put it into the image, or set network: bridge in " +
+			"agent.yaml",
 	}
 	readOnly = surprise{
 		words: []string{"read-only file system", "erofs"},
-		hint:  "the sandbox's system is read-only: write scratch files to /workspace or /tmp, and what the caller shall get to /io/output",
+		hint: "the sandbox's system is read-only: write scratch files to /workspace or /tmp, and what the caller " +
+			"shall get to /io/output",
 	}
 	noModule = surprise{
 		words: []string{"modulenotfounderror", "no module named", "cannot find module", "can't locate "},
-		hint:  "the image lacks a module that the program imports: install it in the Dockerfile, see docs/capsules.md, \"Packages\"",
+		hint: "the image lacks a module that the program imports: install it in the Dockerfile, see " +
+			"docs/capsules.md, \"Packages\"",
 	}
 	inputAsItStands = surprise{
 		words: []string{"no such file", "enoent", "cannot open", "can't open"},
-		hint:  "input files lie in /io/input, not in the working directory: open aod.input_path(NAME), or /io/input/NAME",
+		hint: "input files lie in /io/input, not in the working directory: open aod.input_path(NAME), or " +
+			"/io/input/NAME",
 	}
 )
 

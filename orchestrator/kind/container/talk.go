@@ -32,7 +32,8 @@ func newTalk(s *relay.Session) *talk {
 func (t *talk) begin(ctx context.Context, log *runtime.Log) (end func()) {
 	var talking sync.WaitGroup
 	talking.Go(func() {
-		t.session.Talk(t.toStdin, t.said, func(line []byte) { log.Add("stdout", append(line[:len(line):len(line)], '\n')) })
+		t.session.Talk(t.toStdin, t.said,
+			func(line []byte) { log.Add("stdout", append(line[:len(line):len(line)], '\n')) })
 		_ = t.said.Close() // what the container still writes is dropped
 	})
 	stop := context.AfterFunc(ctx, func() {

@@ -53,7 +53,9 @@ func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (seen O
 }
 
 // try makes a trial in a directory of its own, which it removes.
-func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir string, trial Trial) (seen Observed, err error) {
+func (c *Containers) try(
+	ctx context.Context, r *run.Run, spec runtime.Spec, dir string, trial Trial,
+) (seen Observed, err error) {
 	layout, err := c.newLayout(dir, spec.Image, "")
 	if err != nil {
 		return seen, err
@@ -85,7 +87,9 @@ func (c *Containers) try(ctx context.Context, r *run.Run, spec runtime.Spec, dir
 
 // startToEnd starts a container, and returns when it has ended and is removed and its log is
 // complete.
-func (c *Containers) startToEnd(ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log, timeout time.Duration) (runtime.End, error) {
+func (c *Containers) startToEnd(
+	ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log, timeout time.Duration,
+) (runtime.End, error) {
 	sandbox, err := c.startSandbox(ctx, spec, layout, log)
 	if err != nil {
 		return runtime.End{}, err

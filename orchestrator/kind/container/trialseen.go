@@ -66,7 +66,8 @@ func observedRun(end runtime.End, limits runtime.Limits) check.Run {
 		run.PeakMemory = &peak
 		left := int(end.Report.ProcessesLeft)
 		run.ProcessesLeft = &left
-		if taken := end.Report.StdinTaken; taken > 0 { // a program may have opened it by its name, which moves nothing here
+		// a program may have opened it by its name, which moves nothing here
+		if taken := end.Report.StdinTaken; taken > 0 {
 			run.StdinTaken = &taken
 		}
 		run.NetworkAttempts, run.FilesWritten = counted(end.Report.NetAttempts), counted(end.Report.FilesLeft)

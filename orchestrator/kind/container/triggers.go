@@ -31,7 +31,8 @@ func (c *Containers) checkTriggers(ctx context.Context, u *unit.Unit, dir *capsu
 		}
 		for _, trigger := range base.OnBuild {
 			if found := capsule.TriggerFetches(trigger); found != "" {
-				return u.RefuseFetch(fmt.Sprintf("that its base image %s fetches from elsewhere: ONBUILD %s", name, found))
+				return u.RefuseFetch(fmt.Sprintf("that its base image %s fetches from elsewhere: ONBUILD %s", name,
+					found))
 			}
 		}
 	}

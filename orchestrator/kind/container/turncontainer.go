@@ -145,7 +145,8 @@ func (t *turn) makeLayout(image runtime.Image) (runtime.Layout, error) {
 	if err := t.makeSession(layout); err != nil {
 		return layout, err
 	}
-	return layout, errors.Join(makeDirs(layout, t.startDir()), layout.WriteInput(t.Input.Payload.JSON()), layout.LinkInputs(t.InputDir()))
+	return layout, errors.Join(makeDirs(layout, t.startDir()), layout.WriteInput(t.Input.Payload.JSON()),
+		layout.LinkInputs(t.InputDir()))
 }
 
 // liveSpec is the spec of the session's container.

@@ -108,7 +108,8 @@ func (t *turn) programEnded(v *living) run.Result {
 	if result, ok := t.died(v.end, t.limits()); ok {
 		return result
 	}
-	result := turnFailed(fmt.Sprintf("the program ended with exit code %d before its turn did", v.end.ExitCode), "its log, which is its stderr, says more")
+	result := turnFailed(fmt.Sprintf("the program ended with exit code %d before its turn did", v.end.ExitCode),
+		"its log, which is its stderr, says more")
 	result.ExitCode = &v.end.ExitCode
 	return result
 }

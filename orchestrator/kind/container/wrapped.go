@@ -155,6 +155,7 @@ func (wrappedAgent) adopt(x *execution, spec *runtime.Spec) {
 
 func (w wrappedAgent) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
 	over := w.capsuleProgram.wroteTooMuch(limits)
-	over.Message = fmt.Sprintf("the agent was stopped when it wrote a file, or to stdout, more than %s", megabytes(limits.DiskBytes))
+	over.Message = fmt.Sprintf("the agent was stopped when it wrote a file, or to stdout, more than %s",
+		megabytes(limits.DiskBytes))
 	return over
 }

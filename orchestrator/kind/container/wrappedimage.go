@@ -30,7 +30,10 @@ func isImageID(image string) bool { return strings.HasPrefix(image, "sha256:") }
 func writeFrom(w io.Writer, image string) error {
 	dockerfile := []byte("FROM " + image + "\n")
 	t := tar.NewWriter(w)
-	err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(dockerfile)), ModTime: time.Unix(0, 0)})
+	err := t.WriteHeader(&tar.Header{
+		Name: "Dockerfile", Typeflag: tar.TypeReg, Mode: 0o644,
+		Size: int64(len(dockerfile)), ModTime: time.Unix(0, 0),
+	})
 	if err == nil {
 		_, err = t.Write(dockerfile)
 	}

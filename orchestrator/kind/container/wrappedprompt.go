@@ -20,7 +20,8 @@ const (
 // it hardly used the processor, and what it wrote last ends as a question does.
 func (x *execution) hintAtPrompt(failure *api.RunError, ran time.Duration) {
 	usage := x.Record.Usage
-	if failure == nil || x.Unit.Kind != unit.Agent || failure.Kind != string(api.TimedOut) || usage == nil || usage.CPUSeconds > ran.Seconds()/idleShare {
+	if failure == nil || x.Unit.Kind != unit.Agent || failure.Kind != string(api.TimedOut) || usage == nil ||
+		usage.CPUSeconds > ran.Seconds()/idleShare {
 		return
 	}
 	logged := ""

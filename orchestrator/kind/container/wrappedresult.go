@@ -74,11 +74,20 @@ func (x *execution) openOutput(name string) (f *os.File, wrong *fault.Finding, e
 		return f, nil, nil
 	case name == "":
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil, &fault.Finding{Message: "the file of agent.output_file was not written", Hint: "it is " + path.Join(runtime.Workspace, name) + " in the sandbox"}, nil
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file was not written",
+			Hint:    "it is " + path.Join(runtime.Workspace, name) + " in the sandbox",
+		}, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, &fault.Finding{Message: "the file of agent.output_file can't be read: its permissions are closed", Hint: "have it written with mode 0644"}, nil
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file can't be read: its permissions are closed",
+			Hint:    "have it written with mode 0644",
+		}, nil
 	case errors.As(err, &special):
-		return nil, &fault.Finding{Message: "the file of agent.output_file " + special.Error(), Hint: "links and special files are never followed"}, nil
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file " + special.Error(),
+			Hint:    "links and special files are never followed",
+		}, nil
 	}
 	return nil, nil, fmt.Errorf("open output: %w", err)
 }
@@ -95,7 +104,8 @@ func (x *execution) noteWrapped(output capsule.AgentOutput) {
 func wrappedFailed(c *capsule.Capsule, exit int, output capsule.AgentOutput) run.Result {
 	failure := &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.CapsuleError),
-		Message: fmt.Sprintf("the agent failed with exit code %d", exit), Hint: "its log, which is its stderr, says more",
+		Message: fmt.Sprintf("the agent failed with exit code %d", exit),
+		Hint:    "its log, which is its stderr, says more",
 	}
 	if category, ok := c.Wrapped.ExitCodes[exit]; ok {
 		failure.Category = api.Category(category)

@@ -79,7 +79,8 @@ func (s *files) saveInput(input map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return run.StorageFault(safefs.Replace(filepath.Join(s.dir, run.FlowInputFile), raw, safefs.ReplaceOptions{Mode: 0o600, Synced: true}))
+	return run.StorageFault(safefs.Replace(filepath.Join(s.dir, run.FlowInputFile), raw,
+		safefs.ReplaceOptions{Mode: 0o600, Synced: true}))
 }
 
 // path returns where a file lies. A digest may come from a store that somebody changed.

@@ -36,7 +36,10 @@ func (h *host) Keep(_ context.Context, s flow.Step) error { return h.KeepStep(s)
 
 // Ask implements flow.Host.
 func (h *host) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
-	asked := run.Question{Address: q.Address, Text: q.Text, Form: q.Form, Answers: q.Answers, Until: q.Until, Alone: q.Alone}
+	asked := run.Question{
+		Address: q.Address, Text: q.Text, Form: q.Form, Answers: q.Answers, Until: q.Until,
+		Alone: q.Alone,
+	}
 	if len(q.Show) > 0 {
 		var err error
 		if asked.Show, err = flow.Encode(q.Show); err != nil {
@@ -206,7 +209,8 @@ func hasFailed(c flow.Call, result handoff.Result) error {
 	failure := flow.Failure{Node: c.Address, Kind: result.State, Message: "it ended " + result.State}
 	if e := result.Error; e != nil {
 		failure = flow.Failure{
-			Node: c.Address, Category: e.Category, Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint, Findings: e.Findings,
+			Node: c.Address, Category: e.Category, Kind: e.Kind, Type: e.Type, Message: e.Message, Hint: e.Hint,
+			Findings: e.Findings,
 		}
 	}
 	return &flow.CallError{Run: result.ID, Failure: failure}

@@ -70,7 +70,8 @@ func stepFailed(f flow.Failure) run.Result {
 func contractViolation(findings ...fault.Finding) run.Result {
 	return run.Result{State: api.Failed, Outcome: api.ContractViolation, Failure: &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.ContractViolation),
-		Message: "the flow's output breaks its contract", Hint: "see `output` in its schema.json and in " + flow.FileName,
+		Message: "the flow's output breaks its contract", Hint: "see `output` in its schema.json and in " +
+			flow.FileName,
 		Findings: findings,
 	}}
 }
@@ -97,14 +98,16 @@ func (x *execution) tooMuch(given []flow.File) *run.Result {
 	message := ""
 	switch {
 	case bytes > x.Limits.OutputBytes && x.Limits.OutputBytes > 0:
-		message = fmt.Sprintf("the files of the output have %s, and the limit is %s", quantity.SizeText(bytes), quantity.SizeText(x.Limits.OutputBytes))
+		message = fmt.Sprintf("the files of the output have %s, and the limit is %s", quantity.SizeText(bytes),
+			quantity.SizeText(x.Limits.OutputBytes))
 	case len(given) > x.Limits.OutputFiles && x.Limits.OutputFiles > 0:
 		message = fmt.Sprintf("the output has %d files, and the limit is %d", len(given), x.Limits.OutputFiles)
 	default:
 		return nil
 	}
 	return &run.Result{State: api.Failed, Outcome: api.LimitExceeded, Failure: &api.RunError{
-		Category: api.CategoryAgent, Kind: "output_limit", Message: message, Hint: "raise limits.output in agent.yaml if it needs that much",
+		Category: api.CategoryAgent, Kind: "output_limit", Message: message,
+		Hint: "raise limits.output in agent.yaml if it needs that much",
 	}}
 }
 
@@ -122,7 +125,10 @@ func (x *execution) deliver(state *files, names *flow.Names, output contract.Pay
 			return nil, fault.Wrap(fault.Unavailable, err, "the output file %q can't be written", name).
 				WithHint("is the disk full, or something in the way?")
 		}
-		given = append(given, runtime.File{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name)), SizeBytes: f.SizeBytes, SHA256: f.SHA256})
+		given = append(given, runtime.File{
+			Name: name, Path: filepath.Join(dir, filepath.FromSlash(name)),
+			SizeBytes: f.SizeBytes, SHA256: f.SHA256,
+		})
 	}
 	return x.Delivered(given, output), nil
 }

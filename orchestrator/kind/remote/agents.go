@@ -48,7 +48,10 @@ func New(opts Options) *Agents {
 	if opts.Data != "" {
 		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
 	}
-	return &Agents{clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Door, opts.Logger), logger: opts.Logger}
+	return &Agents{
+		clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Door, opts.Logger),
+		logger:  opts.Logger,
+	}
 }
 
 // Open implements run.Opener: there is nothing to open.
@@ -74,7 +77,8 @@ func (a *Agents) Accept(ctx context.Context, u *unit.Unit) error {
 	case err != nil:
 		return nil //nolint:nilerr // there is none to be asked
 	case agent.Auth != nil:
-		return fault.New(fault.Forbidden, "the uploaded unit %q names a secret, which only units in directories of the server get", u.Name).
+		return fault.New(fault.Forbidden,
+			"the uploaded unit %q names a secret, which only units in directories of the server get", u.Name).
 			WithHint("keep it in one of the server's `units` directories")
 	}
 	return a.checkUploaded(ctx, agent)

@@ -44,7 +44,9 @@ func newClients(s secrets.Files, door *egress.Door, logger *slog.Logger) *client
 // client returns a client for one request to a unit's agent, and the secret that it sends. The
 // run's limit of time ends the request; the client's own timeouts are longer. The error is a
 // fault about the secret.
-func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Limits) (client *agenthttp.Client, secret agenthttp.Secret, err error) {
+func (c *clients) client(
+	u *unit.Unit, remote *capsule.Remote, limits runtime.Limits,
+) (client *agenthttp.Client, secret agenthttp.Secret, err error) {
 	opts := agenthttp.Options{
 		URL: remote.URL, PlainHTTP: remote.PlainHTTP,
 		Timeout: limits.Timeout + time.Minute, Silence: limits.Timeout + time.Minute,
@@ -58,7 +60,9 @@ func (c *clients) client(u *unit.Unit, remote *capsule.Remote, limits runtime.Li
 }
 
 // peer is client for an agent of the A2A protocol.
-func (c *clients) peer(u *unit.Unit, remote *capsule.Remote) (client *a2apeer.Client, secret agenthttp.Secret, err error) {
+func (c *clients) peer(
+	u *unit.Unit, remote *capsule.Remote,
+) (client *a2apeer.Client, secret agenthttp.Secret, err error) {
 	opts := a2apeer.Options{URL: remote.URL, PlainHTTP: remote.PlainHTTP, Transport: c.transport(u, remote)}
 	if secret, opts.Token, opts.TokenHeader, err = c.credentials(remote.Auth); err != nil {
 		return nil, "", err

@@ -15,10 +15,11 @@ import (
 )
 
 // textForm is the form of an answer that is a text.
-const textForm = `{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`
+const textForm = `{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],` +
+	`"additionalProperties":false}`
 
-// mostGrace is how often a status is looked at again whose question is answered: some agents tell of it once more before
-// they go on.
+// mostGrace is how often a status is looked at again whose question is answered: some agents tell of it once more
+// before they go on.
 const mostGrace = 5
 
 // errMovedOn is why nobody has to answer any more.
@@ -42,7 +43,8 @@ func (e *errand) answer(ctx context.Context) error {
 	}
 	e.kept.Asked++
 	e.kept.Answering = &answering{Mark: e.task.Mark, Message: a2apeer.Message{
-		ID: e.answerID(e.kept.Asked), Task: e.kept.Task, Context: e.kept.Context, Parts: []a2apeer.Part{a2apeer.TextPart(text)},
+		ID: e.answerID(e.kept.Asked), Task: e.kept.Task, Context: e.kept.Context,
+		Parts: []a2apeer.Part{a2apeer.TextPart(text)},
 	}}
 	if err := e.keep(); err != nil {
 		return err
@@ -50,8 +52,8 @@ func (e *errand) answer(ctx context.Context) error {
 	return e.deliver(ctx)
 }
 
-// deliver sends the answer that is kept. Where nobody knows whether it came, the task's next status tells: it goes again
-// under the same id if the question still stands.
+// deliver sends the answer that is kept. Where nobody knows whether it came, the task's next status tells: it goes
+// again under the same id if the question still stands.
 func (e *errand) deliver(ctx context.Context) error {
 	err := e.say(ctx, e.kept.Answering.Message)
 	var silent *streamless

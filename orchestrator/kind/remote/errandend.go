@@ -52,7 +52,11 @@ func (e *errand) failed(err error) run.Result {
 	case errors.As(err, &broken):
 		return contractViolation(fmt.Sprintf("%s (rule %s)", broken.Fault.Msg, broken.Rule), broken.Fault.Hint)
 	case errors.As(err, &denied):
-		return remoteEnd(api.RemoteError, api.RunError{Category: api.CategoryPermanent, Kind: kindUnanswered, Message: denied.Reason, Hint: denied.Hint})
+		return remoteEnd(api.RemoteError,
+			api.RunError{
+				Category: api.CategoryPermanent, Kind: kindUnanswered, Message: denied.Reason,
+				Hint: denied.Hint,
+			})
 	case errors.As(err, &refused):
 		return e.refused(refused)
 	case errors.As(err, &silent):

@@ -96,7 +96,9 @@ func (e *errand) outputRoot(anew bool) (*os.Root, error) {
 }
 
 // write writes one file, and returns how many bytes it has.
-func (e *errand) write(ctx context.Context, root *os.Root, name string, part a2apeer.Part, most int64) (n int64, err error) {
+func (e *errand) write(
+	ctx context.Context, root *os.Root, name string, part a2apeer.Part, most int64,
+) (n int64, err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return 0, run.StorageFault(err)
 	}
@@ -188,7 +190,8 @@ func nameIn(values map[string]any, schema *contract.Schema, field, name string) 
 func (g *gathered) missing(schema *contract.Schema, output contract.Payload) (findings []fault.Finding) {
 	for _, ref := range schema.FileRefs(output) {
 		if ref.Err != nil || !slices.ContainsFunc(g.list, func(f gatheredFile) bool { return f.name == ref.Name }) {
-			findings = append(findings, fault.Finding{Pointer: ref.Pointer, Message: "it names a file that the agent didn't give"})
+			findings = append(findings,
+				fault.Finding{Pointer: ref.Pointer, Message: "it names a file that the agent didn't give"})
 		}
 	}
 	return findings

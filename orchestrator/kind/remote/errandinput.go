@@ -54,7 +54,8 @@ func (e *errand) inputFiles(values map[string]any) (parts []a2apeer.Part, err er
 		}
 		left -= int64(len(content))
 		parts = append(parts, a2apeer.FilePart(path.Base(ref.Name), content, run.FieldOf(ref.Pointer)))
-		if top := strictjson.Path(ref.Pointer); len(top) == 1 || len(top) == 2 && !strings.Contains(run.FieldOf(ref.Pointer), ".") {
+		if top := strictjson.Path(ref.Pointer); len(top) == 1 || len(top) == 2 &&
+			!strings.Contains(run.FieldOf(ref.Pointer), ".") {
 			delete(values, top[0])
 		}
 	}
@@ -71,7 +72,9 @@ func readInput(root *os.Root, name string, most int64) ([]byte, error) {
 }
 
 func tooMuchInput() error {
-	return fault.New(fault.Input, "the files of the input have more than %s, which is what an agent of the A2A protocol is sent", quantity.SizeText(maxInputFiles)).
+	return fault.New(fault.Input,
+		"the files of the input have more than %s, which is what an agent of the A2A protocol is sent",
+		quantity.SizeText(maxInputFiles)).
 		WithHint("give it an address where it can get them")
 }
 

@@ -19,8 +19,8 @@ import (
 // textField is the field of the output that has the texts of a task.
 const textField = "text"
 
-// takeOutput makes the run's output of what the task has made, and checks it against the unit's contract. Where ctx ends
-// before that is done, its cause is the error.
+// takeOutput makes the run's output of what the task has made, and checks it against the unit's contract. Where ctx
+// ends before that is done, its cause is the error.
 func (e *errand) takeOutput(ctx context.Context) (run.Result, error) {
 	values, wrong := e.gatherData()
 	if wrong != nil {
@@ -33,7 +33,8 @@ func (e *errand) takeOutput(ctx context.Context) (run.Result, error) {
 	files.name(values, e.Unit.Contract.Output)
 	output, err := contract.NewPayload(values)
 	if err == nil && int64(len(output.JSON())) > e.Limits.ResultBytes {
-		return contractViolation(fmt.Sprintf("the agent's output has more than %d bytes", e.Limits.ResultBytes), "the setting payload_limit bounds what a unit may give"), nil
+		return contractViolation(fmt.Sprintf("the agent's output has more than %d bytes", e.Limits.ResultBytes),
+			"the setting payload_limit bounds what a unit may give"), nil
 	}
 	if err != nil {
 		return outputsBreak(run.Undecodable(err)), nil
@@ -88,7 +89,8 @@ func (e *errand) gatherData() (values map[string]any, wrong *run.Result) {
 
 // hasText reports whether the contract has a field for texts.
 func (e *errand) hasText() bool {
-	return slices.ContainsFunc(e.Unit.Contract.Output.Fields(), func(f contract.Field) bool { return f.Name == textField })
+	return slices.ContainsFunc(e.Unit.Contract.Output.Fields(),
+		func(f contract.Field) bool { return f.Name == textField })
 }
 
 // objectOf reads an object of an agent's.
@@ -113,7 +115,8 @@ func (e *errand) filesFailed(err error) (run.Result, error) {
 	var over *overLimit
 	if errors.As(err, &over) {
 		return remoteEnd(api.LimitExceeded, api.RunError{
-			Category: api.CategoryAgent, Kind: "output_limit", Message: over.message, Hint: "raise limits.output in agent.yaml if it needs that much",
+			Category: api.CategoryAgent, Kind: "output_limit", Message: over.message,
+			Hint: "raise limits.output in agent.yaml if it needs that much",
 		}), nil
 	}
 	return run.Result{}, err

@@ -22,7 +22,8 @@ func (e *errand) follow(ctx context.Context) error {
 	if e.kept.Streams && e.task.State != "" { // else it was never asked how the task stands
 		_, err := e.agent.Subscribe(ctx, e.task, e.hear)
 		switch {
-		case err != nil && !isLost(err) && !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION") && !a2apeer.IsReason(err, "TASK_NOT_FOUND"):
+		case err != nil && !isLost(err) && !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION") &&
+			!a2apeer.IsReason(err, "TASK_NOT_FOUND"):
 			return err
 		case e.task.State.Over() || e.task.State.Asks():
 			return nil

@@ -28,7 +28,8 @@ func (x *execution) classify(ctx context.Context, answer agenthttp.Response, err
 	case err == nil && answer.OK:
 		x.passOn(answer.Warnings)
 		if answer.HasOddStatus() {
-			x.Warn("the agent's status is %s; it counts as a success because ok or success is true beside it", fault.Quote(answer.Status))
+			x.Warn("the agent's status is %s; it counts as a success because ok or success is true beside it",
+				fault.Quote(answer.Status))
 		}
 		return x.takeOutputs(ctx, answer.Outputs)
 	case err == nil:
@@ -98,7 +99,8 @@ func outputsBreak(findings ...fault.Finding) run.Result {
 // contractViolation is the result of a run whose agent broke the agent HTTP contract or the
 // unit's contract.
 func contractViolation(message, hint string) run.Result {
-	return remoteEnd(api.ContractViolation, api.RunError{Category: api.CategoryAgent, Kind: string(api.ContractViolation), Message: message, Hint: hint})
+	return remoteEnd(api.ContractViolation,
+		api.RunError{Category: api.CategoryAgent, Kind: string(api.ContractViolation), Message: message, Hint: hint})
 }
 
 // remoteFailed is the result of a run whose agent reports a failure.
@@ -111,7 +113,8 @@ func remoteFailed(answer agenthttp.Response) run.Result {
 // whyFailure says why an answer counts as a failure.
 func whyFailure(answer agenthttp.Response) string {
 	if answer.HasOddStatus() {
-		return fmt.Sprintf("the agent's status is %s, and only ok and success are a success by themselves: it counts as a failure", fault.Quote(answer.Status))
+		return fmt.Sprintf("the agent's status is %s, and only ok and success are a success by themselves: it counts "+
+			"as a failure", fault.Quote(answer.Status))
 	}
 	return "the agent says that it failed"
 }
@@ -153,7 +156,10 @@ func refusedWith(answer agenthttp.Response, refused *agenthttp.Refusal) run.Resu
 // unreachable is the result of a run that got no complete answer.
 func unreachable(err error) run.Result {
 	public := fault.Public(err)
-	failure := api.RunError{Category: run.CategoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err), Hint: public.Hint, Findings: public.Findings}
+	failure := api.RunError{
+		Category: run.CategoryOf(public.Kind), Kind: public.Kind.String(), Message: reasonOf(err),
+		Hint: public.Hint, Findings: public.Findings,
+	}
 	switch {
 	case errors.Is(err, agenthttp.ErrCertificate), errors.Is(err, agenthttp.ErrHandshake):
 		failure.Category, failure.Kind = api.CategoryPermanent, api.KindRemoteUntrusted
@@ -177,7 +183,10 @@ func reasonOf(err error) string {
 // noSecret is the result of a run whose secret can't be read.
 func noSecret(err error) run.Result {
 	public := fault.Public(err)
-	return remoteEnd(api.SystemError, api.RunError{Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable, Message: public.Msg, Hint: public.Hint})
+	return remoteEnd(api.SystemError, api.RunError{
+		Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable,
+		Message: public.Msg, Hint: public.Hint,
+	})
 }
 
 // unanswered is the result of an attempt that ended with an earlier process.

@@ -45,7 +45,8 @@ func notPublic(err error) error {
 		return err
 	}
 	return fault.New(fault.Forbidden, "the agent of an uploaded unit has to be at a public address").
-		WithHint("keep the unit in one of the server's `units` directories, or have the operator name the agent's host in egress_private")
+		WithHint("keep the unit in one of the server's `units` directories, or have the operator name the agent's " +
+			"host in egress_private")
 }
 
 // staying takes from redirects where they lead to, so that nobody follows one.

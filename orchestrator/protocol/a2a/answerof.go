@@ -37,7 +37,8 @@ func answerOf(q api.Question, m *sdk.Message) (api.Answer, error) {
 	}
 	answer := api.Answer{Action: actionOf(q, m, form, texts), By: "a2a"}
 	if answer.Action == "" {
-		return answer, refuse(badParams, "the task has asked something: answer with one of "+strings.Join(q.Answers, ", "))
+		return answer, refuse(badParams, "the task has asked something: answer with one of "+
+			strings.Join(q.Answers, ", "))
 	}
 	return filled(q, answer, form, texts)
 }

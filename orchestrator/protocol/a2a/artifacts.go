@@ -60,7 +60,8 @@ func (v *view) results(ctx context.Context) ([]*sdk.Artifact, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &sdk.Artifact{ID: sdk.ArtifactID("file:" + f.Name), Name: f.Name, Parts: sdk.ContentParts{part}})
+		all = append(all,
+			&sdk.Artifact{ID: sdk.ArtifactID("file:" + f.Name), Name: f.Name, Parts: sdk.ContentParts{part}})
 	}
 	if v.record.Changes == nil {
 		return all, nil
@@ -80,7 +81,8 @@ func (v *view) output() *sdk.Artifact {
 	}
 	var parts sdk.ContentParts
 	var text string
-	if fields, err := httpwire.FieldsOf(v.record.Output); err == nil && httpwire.Take(fields, "text", &text) == nil && text != "" {
+	if fields, err := httpwire.FieldsOf(v.record.Output); err == nil && httpwire.Take(fields, "text", &text) == nil &&
+		text != "" {
 		parts = append(parts, &sdk.Part{Content: sdk.Text(text), MediaType: typeText})
 	}
 	parts = append(parts, &sdk.Part{Content: sdk.Data{Value: value}, MediaType: httpwire.TypeJSON})
@@ -200,7 +202,10 @@ func (c *call) spoken(stored []api.Part) sdk.ContentParts {
 			continue
 		}
 		known := map[string]any{"name": p.File.Name, "size_bytes": float64(p.File.SizeBytes), "sha256": p.File.SHA256}
-		parts = append(parts, &sdk.Part{Content: sdk.Data{Value: map[string]any{"file": known}}, Filename: p.File.Name, MediaType: httpwire.TypeJSON})
+		parts = append(parts, &sdk.Part{
+			Content: sdk.Data{Value: map[string]any{"file": known}}, Filename: p.File.Name,
+			MediaType: httpwire.TypeJSON,
+		})
 	}
 	return parts
 }
@@ -252,7 +257,10 @@ func (v *view) artifact(ctx context.Context, a api.ArtifactEvent) ([]sdk.Event, 
 
 // keep adds an artifact to the task, or its parts to the one of the same id.
 func (v *view) keep(a *sdk.Artifact, more, last bool) sdk.Event {
-	told := &sdk.TaskArtifactUpdateEvent{TaskID: v.task.ID, ContextID: v.task.ContextID, Artifact: a, Append: more, LastChunk: last}
+	told := &sdk.TaskArtifactUpdateEvent{
+		TaskID: v.task.ID, ContextID: v.task.ContextID, Artifact: a, Append: more,
+		LastChunk: last,
+	}
 	for i, known := range v.task.Artifacts {
 		if known.ID != a.ID {
 			continue

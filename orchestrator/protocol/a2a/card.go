@@ -139,8 +139,12 @@ func (s *Server) directory(ctx context.Context, base string) (*sdk.AgentCard, ti
 	}
 	card := s.plainCard("", base)
 	card.Name, card.Version = "aod", s.opts.Version
-	card.Description = "Agent on Demand: its skills are the units of this server. A message says in its metadata `unit` which one it is for."
-	card.DefaultInputModes, card.DefaultOutputModes = []string{httpwire.TypeJSON, typeText}, []string{httpwire.TypeJSON, typeText}
+	card.Description = "Agent on Demand: its skills are the units of this server. A message says in its metadata " +
+		"`unit` which one it is for."
+	card.DefaultInputModes, card.DefaultOutputModes = []string{httpwire.TypeJSON, typeText}, []string{
+		httpwire.TypeJSON,
+		typeText,
+	}
 	card.Skills = []sdk.AgentSkill{}
 	var since time.Time
 	for _, u := range units {
@@ -166,7 +170,10 @@ func sinceOf(u api.Unit) time.Time {
 func (s *Server) plainCard(unit, base string) *sdk.AgentCard {
 	card := &sdk.AgentCard{
 		SupportedInterfaces: s.interfaces(unit, base),
-		Capabilities:        sdk.AgentCapabilities{Streaming: true, PushNotifications: s.opts.Push != nil, ExtendedAgentCard: true},
+		Capabilities: sdk.AgentCapabilities{
+			Streaming: true, PushNotifications: s.opts.Push != nil,
+			ExtendedAgentCard: true,
+		},
 	}
 	if s.opts.NoAuth {
 		return card
@@ -191,10 +198,17 @@ func (s *Server) interfaces(unit, base string) []*sdk.AgentInterface {
 	var all []*sdk.AgentInterface
 	for _, version := range Versions() {
 		for _, binding := range []sdk.TransportProtocol{sdk.TransportProtocolJSONRPC, sdk.TransportProtocolHTTPJSON} {
-			all = append(all, &sdk.AgentInterface{URL: address, ProtocolBinding: binding, ProtocolVersion: sdk.ProtocolVersion(version)})
+			all = append(all,
+				&sdk.AgentInterface{
+					URL: address, ProtocolBinding: binding,
+					ProtocolVersion: sdk.ProtocolVersion(version),
+				})
 		}
 		if s.opts.GRPC != "" && (version == version10 || unit == s.opts.Root) {
-			at := &sdk.AgentInterface{URL: s.opts.GRPC, ProtocolBinding: sdk.TransportProtocolGRPC, ProtocolVersion: sdk.ProtocolVersion(version)}
+			at := &sdk.AgentInterface{
+				URL: s.opts.GRPC, ProtocolBinding: sdk.TransportProtocolGRPC,
+				ProtocolVersion: sdk.ProtocolVersion(version),
+			}
 			if version == version10 {
 				at.Tenant = unit
 			}
@@ -226,7 +240,8 @@ func skillOf(agent Agent) sdk.AgentSkill {
 	if len(parsed.Input.TakingFiles()) > 0 {
 		skill.InputModes = append(skill.InputModes, typeRaw)
 	}
-	if slices.ContainsFunc(parsed.Output.Fields(), func(f contract.Field) bool { return f.Name == "text" && isText(f) }) {
+	if slices.ContainsFunc(parsed.Output.Fields(),
+		func(f contract.Field) bool { return f.Name == "text" && isText(f) }) {
 		skill.OutputModes = append(skill.OutputModes, typeText)
 	}
 	if len(parsed.Output.TakingFiles()) > 0 {

@@ -88,7 +88,8 @@ func (e *rpcEntrance) admit(r *http.Request) (http.Handler, *http.Request, error
 		return nil, r, err
 	}
 	e.method = request.Method
-	e.events = slices.Contains(streaming, request.Method) && httpwire.MediaType(http.Header{"Content-Type": r.Header["Accept"]}) == httpwire.TypeEvents
+	e.events = slices.Contains(streaming, request.Method) &&
+		httpwire.MediaType(http.Header{"Content-Type": r.Header["Accept"]}) == httpwire.TypeEvents
 	if err := e.look(request); err != nil {
 		return nil, r, err
 	}

@@ -34,7 +34,8 @@ const (
 func (s *Server) ServeGRPC(ctx context.Context, listener net.Listener) error {
 	g := &grpcEntrance{server: s, atEnd: func(do func()) func() bool { return context.AfterFunc(ctx, do) }}
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(int(s.opts.MaxBytes)), grpc.MaxHeaderListSize(grpcHeaders), grpc.MaxConcurrentStreams(grpcCalls),
+		grpc.MaxRecvMsgSize(int(s.opts.MaxBytes)), grpc.MaxHeaderListSize(grpcHeaders),
+		grpc.MaxConcurrentStreams(grpcCalls),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: httpwire.Heartbeat}),
 		grpc.StaticStreamWindowSize(grpcCallWindow), grpc.StaticConnWindowSize(grpcConnWindow),
 		grpc.InTapHandle(g.tap), grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
@@ -153,7 +154,9 @@ func isOurs(err error) bool {
 	return errors.As(err, &known)
 }
 
-func (g *grpcEntrance) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+func (g *grpcEntrance) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (answer any, err error) {
 	ctx, c, end, err := g.begin(ctx, info.FullMethod)
 	defer end()
 	if err == nil {
@@ -169,7 +172,9 @@ func (g *grpcEntrance) unary(ctx context.Context, req any, info *grpc.UnaryServe
 	return answer, nil
 }
 
-func (g *grpcEntrance) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (g *grpcEntrance) stream(
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
 	ctx, c, end, err := g.begin(stream.Context(), info.FullMethod)
 	defer end()
 	if err == nil {

@@ -31,7 +31,9 @@ func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConf
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
-func (h handler) ListTaskPushConfigs(ctx context.Context, req *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+func (h handler) ListTaskPushConfigs(
+	ctx context.Context, req *sdk.ListTaskPushConfigRequest,
+) (*sdk.ListTaskPushConfigResponse, error) {
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.ListTaskPushConfigResponse, error) {
 		all, err := h.opts.Push.Pushes(ctx, run)
 		answer := &sdk.ListTaskPushConfigResponse{Configs: []*sdk.PushConfig{}}

@@ -30,24 +30,78 @@ type rule struct {
 
 // The sorts of refusals, with the codes of version 1.0.1.
 var (
-	badJSON       = rule{sdk.ErrParseError, -32700, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT", "PARSE_ERROR"}
-	badEnvelope   = rule{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT", "INVALID_REQUEST"}
-	noMethod      = rule{sdk.ErrMethodNotFound, -32601, http.StatusNotFound, codes.Unimplemented, "NOT_FOUND", "METHOD_NOT_FOUND"}
-	badParams     = rule{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT", "INVALID_PARAMS"}
-	internal      = rule{sdk.ErrInternalError, -32603, http.StatusInternalServerError, codes.Internal, "INTERNAL", "INTERNAL_ERROR"}
-	noAgent       = rule{sdk.ErrInvalidParams, -32602, http.StatusNotFound, codes.NotFound, "NOT_FOUND", "INVALID_PARAMS"}
-	noTask        = rule{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, codes.NotFound, "NOT_FOUND", "TASK_NOT_FOUND"}
-	notCancelable = rule{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, codes.FailedPrecondition, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE"}
-	noPush        = rule{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, codes.FailedPrecondition, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"}
-	notDone       = rule{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, codes.FailedPrecondition, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION"}
-	badContent    = rule{sdk.ErrUnsupportedContentType, -32005, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED"}
-	badType       = rule{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, codes.InvalidArgument, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED"}
-	badVersion    = rule{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, codes.FailedPrecondition, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"}
-	noToken       = rule{sdk.ErrUnauthenticated, -31401, http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED", "UNAUTHENTICATED"}
-	forbidden     = rule{sdk.ErrUnauthorized, -31403, http.StatusForbidden, codes.PermissionDenied, "PERMISSION_DENIED", "UNAUTHORIZED"}
-	tooLarge      = rule{sdk.ErrInvalidParams, -32602, http.StatusRequestEntityTooLarge, codes.InvalidArgument, "INVALID_ARGUMENT", "INVALID_PARAMS"}
-	busy          = rule{sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.Unavailable, "UNAVAILABLE", "SERVER_ERROR"}
-	unavailable   = rule{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, codes.Unavailable, "UNAVAILABLE", "SERVER_ERROR"}
+	badJSON = rule{
+		sdk.ErrParseError, -32700, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
+		"PARSE_ERROR",
+	}
+	badEnvelope = rule{
+		sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, codes.InvalidArgument,
+		"INVALID_ARGUMENT", "INVALID_REQUEST",
+	}
+	noMethod = rule{
+		sdk.ErrMethodNotFound, -32601, http.StatusNotFound, codes.Unimplemented, "NOT_FOUND",
+		"METHOD_NOT_FOUND",
+	}
+	badParams = rule{
+		sdk.ErrInvalidParams, -32602, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
+		"INVALID_PARAMS",
+	}
+	internal = rule{
+		sdk.ErrInternalError, -32603, http.StatusInternalServerError, codes.Internal, "INTERNAL",
+		"INTERNAL_ERROR",
+	}
+	noAgent = rule{
+		sdk.ErrInvalidParams, -32602, http.StatusNotFound, codes.NotFound, "NOT_FOUND",
+		"INVALID_PARAMS",
+	}
+	noTask = rule{
+		sdk.ErrTaskNotFound, -32001, http.StatusNotFound, codes.NotFound, "NOT_FOUND",
+		"TASK_NOT_FOUND",
+	}
+	notCancelable = rule{
+		sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, codes.FailedPrecondition,
+		"FAILED_PRECONDITION", "TASK_NOT_CANCELABLE",
+	}
+	noPush = rule{
+		sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, codes.FailedPrecondition,
+		"FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED",
+	}
+	notDone = rule{
+		sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, codes.FailedPrecondition,
+		"FAILED_PRECONDITION", "UNSUPPORTED_OPERATION",
+	}
+	badContent = rule{
+		sdk.ErrUnsupportedContentType, -32005, http.StatusBadRequest, codes.InvalidArgument,
+		"INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED",
+	}
+	badType = rule{
+		sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, codes.InvalidArgument,
+		"INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED",
+	}
+	badVersion = rule{
+		sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, codes.FailedPrecondition,
+		"FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED",
+	}
+	noToken = rule{
+		sdk.ErrUnauthenticated, -31401, http.StatusUnauthorized, codes.Unauthenticated,
+		"UNAUTHENTICATED", "UNAUTHENTICATED",
+	}
+	forbidden = rule{
+		sdk.ErrUnauthorized, -31403, http.StatusForbidden, codes.PermissionDenied, "PERMISSION_DENIED",
+		"UNAUTHORIZED",
+	}
+	tooLarge = rule{
+		sdk.ErrInvalidParams, -32602, http.StatusRequestEntityTooLarge, codes.InvalidArgument,
+		"INVALID_ARGUMENT", "INVALID_PARAMS",
+	}
+	busy = rule{
+		sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.Unavailable, "UNAVAILABLE",
+		"SERVER_ERROR",
+	}
+	unavailable = rule{
+		sdk.ErrServerError, -32000, http.StatusServiceUnavailable, codes.Unavailable, "UNAVAILABLE",
+		"SERVER_ERROR",
+	}
 )
 
 // refusal is an error as a client may know it. It wraps exactly one error of the SDK.
@@ -104,7 +158,10 @@ type detail map[string]any
 
 // details are what a program reads of a refusal.
 func (r *refusal) details() []detail {
-	all := []detail{{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": r.rule.reason, "domain": sdk.ProtocolDomain}}
+	all := []detail{{
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": r.rule.reason,
+		"domain": sdk.ProtocolDomain,
+	}}
 	if fields := r.fields(); len(fields) > 0 {
 		violations := make([]map[string]string, len(fields))
 		for i, f := range fields {

@@ -40,7 +40,10 @@ func (s *Server) RenderPush(ctx context.Context, run string, event api.Event) (b
 func (h handler) toldOf(ctx context.Context, c *call, record api.Record, event api.Event) (sdk.Event, error) {
 	v := h.passed.take(record.ID)
 	if v == nil || v.seq >= event.Seq {
-		bare := api.Record{ID: record.ID, Unit: record.Unit, Session: record.Session, Context: record.Context, CreatedAt: record.CreatedAt}
+		bare := api.Record{
+			ID: record.ID, Unit: record.Unit, Session: record.Session, Context: record.Context,
+			CreatedAt: record.CreatedAt,
+		}
 		v = &view{handler: h, call: c, record: bare, task: newTask(bare)}
 	}
 	if err := v.passUntil(ctx, event.Seq); err != nil {

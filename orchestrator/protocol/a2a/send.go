@@ -70,7 +70,9 @@ func (h handler) checkSend(req *sdk.SendMessageRequest) error {
 }
 
 // begin makes a run of a message.
-func (h handler) begin(ctx context.Context, c *call, m *sdk.Message, pushes []api.PushConfig) (record api.Record, err error) {
+func (h handler) begin(
+	ctx context.Context, c *call, m *sdk.Message, pushes []api.PushConfig,
+) (record api.Record, err error) {
 	agent, err := h.agentOf(ctx, c, m)
 	if err != nil {
 		return api.Record{}, err
@@ -109,7 +111,8 @@ func (h handler) agentOf(ctx context.Context, c *call, m *sdk.Message) (Agent, e
 		name, _ = m.Metadata[unitKey].(string)
 	}
 	if name == "" {
-		return Agent{}, refuse(badParams, "this agent stands for all units: say in the message's metadata `unit` which one is meant")
+		return Agent{}, refuse(badParams,
+			"this agent stands for all units: say in the message's metadata `unit` which one is meant")
 	}
 	if api.CheckUnitName(name) != nil {
 		return Agent{}, refuse(noAgent, "there is no such unit")
@@ -127,7 +130,8 @@ func (h handler) converse(ctx context.Context, agent Agent, sub *Submission) err
 	case agent.Sessions && sub.Context != "":
 		session, err := h.svc.Session(ctx, sub.Context)
 		if fault.Is(err, fault.NotFound) || err == nil && session.Unit != agent.Name {
-			return refuse(badParams, "the context is no session of this agent: leave contextId out, and the answer has that of a new one")
+			return refuse(badParams,
+				"the context is no session of this agent: leave contextId out, and the answer has that of a new one")
 		}
 		sub.Session = sub.Context
 		return err

@@ -117,10 +117,13 @@ func (s *Server) conclude(ctx context.Context, w http.ResponseWriter, c *call, e
 	switch {
 	case failure != nil:
 		s.write(ctx, w, e, failure)
-	case !reached && (held.status == http.StatusNotFound || held.status == http.StatusMethodNotAllowed || held.status/100 == 3):
+	case !reached &&
+		(held.status == http.StatusNotFound || held.status == http.StatusMethodNotAllowed || held.status/100 == 3):
 		s.write(ctx, w, e, refuse(noMethod, "there is no such method"))
 	case !reached:
-		s.write(ctx, w, e, refuse(badParams, "the parameters can't be read: a part has exactly one of text, raw, data and url, and every field its type"))
+		s.write(ctx, w, e,
+			refuse(badParams, "the parameters can't be read: a part has exactly one of text, raw, data and url, and "+
+				"every field its type"))
 	case ctx.Err() == nil:
 		_ = httpwire.Reply(w, http.StatusOK, httpwire.TypeJSON, e.empty())
 	}

@@ -15,7 +15,9 @@ import (
 var errLeft = errors.New("the subscriber has left")
 
 // streamed yields a task as it stands, and then its changes until its end.
-func (h handler) streamed(ctx context.Context, history *int, run func(*call) (api.Record, error)) iter.Seq2[sdk.Event, error] {
+func (h handler) streamed(
+	ctx context.Context, history *int, run func(*call) (api.Record, error),
+) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		c := callOf(ctx)
 		c.reached.Store(true)
@@ -38,7 +40,9 @@ func (h handler) streamed(ctx context.Context, history *int, run func(*call) (ap
 	}
 }
 
-func (h handler) stream(ctx context.Context, c *call, history *int, run func(*call) (api.Record, error), yield func(sdk.Event, error) bool) error {
+func (h handler) stream(
+	ctx context.Context, c *call, history *int, run func(*call) (api.Record, error), yield func(sdk.Event, error) bool,
+) error {
 	record, err := run(c)
 	if err != nil {
 		return err

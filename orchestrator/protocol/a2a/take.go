@@ -177,7 +177,8 @@ func (t *taking) fieldFor(part *sdk.Part) (field string, list bool, err error) {
 	fields := t.schema.TakingFiles()
 	if named, ok := part.Metadata[fieldKey].(string); ok {
 		if !slices.Contains(fields, named) {
-			return "", false, refuse(badContent, "the metadata `field` of a part names no field that takes a file. "+t.takes())
+			return "", false, refuse(badContent, "the metadata `field` of a part names no field that takes a file. "+
+				t.takes())
 		}
 		fields = []string{named}
 	}

@@ -311,7 +311,8 @@ func (v *view) question(ctx context.Context, q api.QuestionEvent) ([]sdk.Event, 
 // message keeps a message, and tells those of the agent.
 func (v *view) message(m api.MessageEvent) []sdk.Event {
 	message := &sdk.Message{
-		ID: m.ID, TaskID: v.task.ID, ContextID: v.task.ContextID, Role: sdk.MessageRoleUser, Parts: v.call.spoken(m.Parts),
+		ID: m.ID, TaskID: v.task.ID, ContextID: v.task.ContextID, Role: sdk.MessageRoleUser,
+		Parts: v.call.spoken(m.Parts),
 	}
 	if meta, ok := valueOf(m.Metadata); ok {
 		message.Metadata, _ = meta.(map[string]any)

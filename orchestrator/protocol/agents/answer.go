@@ -59,9 +59,12 @@ const StatusFailed = "error"
 func (t *task) answer(record api.Record) agenthttp.Response {
 	r := agenthttp.Response{
 		RequestID: t.RequestID, TaskType: t.TaskType, Status: agenthttp.StatusOK, OK: true,
-		Outputs:    outputsOf(record.Output),
-		Provenance: object(Provenance{record.Unit, record.Version, contractDigest(t.schema), record.Image.ID, record.ID}),
-		Warnings:   slices.Concat(t.warnings, record.Warnings),
+		Outputs: outputsOf(record.Output),
+		Provenance: object(Provenance{
+			record.Unit, record.Version, contractDigest(t.schema), record.Image.ID,
+			record.ID,
+		}),
+		Warnings: slices.Concat(t.warnings, record.Warnings),
 	}
 	if u := record.Usage; u != nil {
 		r.Usage = object(Usage{record.Timings.Run, u.CPUSeconds, u.PeakMemoryBytes})
@@ -69,7 +72,8 @@ func (t *task) answer(record api.Record) agenthttp.Response {
 	for _, f := range record.Files {
 		at := (&url.URL{Path: "/v1/runs/" + record.ID + "/files/" + f.Name}).EscapedPath()
 		r.Artifacts = append(r.Artifacts, at)
-		r.ArtifactDetails = append(r.ArtifactDetails, json.RawMessage(object(Artifact{f.Name, f.SizeBytes, f.SHA256, at})))
+		r.ArtifactDetails = append(r.ArtifactDetails,
+			json.RawMessage(object(Artifact{f.Name, f.SizeBytes, f.SHA256, at})))
 	}
 	return r
 }

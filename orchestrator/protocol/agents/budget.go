@@ -19,7 +19,8 @@ var timeBudgets = map[string]time.Duration{
 	"max_seconds":     time.Second,
 }
 
-const unappliedBudget = "budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, timeout_seconds and max_seconds"
+const unappliedBudget = "budgets has limits that this server does not apply: it knows timeout_ms, timeout_s, " +
+	"timeout_seconds and max_seconds"
 
 // readBudgets returns the shortest of the given times, 0 for none, with a warning for each
 // unknown member. The error is an Input fault.

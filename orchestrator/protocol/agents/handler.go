@@ -142,7 +142,8 @@ func (h *handler) route(c *call) error {
 		}
 		return answer(c)
 	}
-	return fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s does a task", agenthttp.SyncPath)
+	return fault.New(fault.NotFound, "there is nothing at this address").
+		WithHint("POST %s does a task", agenthttp.SyncPath)
 }
 
 // ready answers the readiness check.

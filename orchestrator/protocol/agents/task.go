@@ -75,7 +75,8 @@ func (h *handler) begin(c *call) (api.Record, error) {
 	}
 	t := c.task
 	record, err := h.svc.Submit(c.r.Context(), Submission{
-		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: httpwire.TraceParent(c.r), Metadata: t.metadata,
+		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: httpwire.TraceParent(c.r),
+		Metadata: t.metadata,
 	})
 	if err != nil {
 		return api.Record{}, redact(err, t.unit, t.schema)
@@ -166,7 +167,8 @@ func (h *handler) namesNoFile(schema []byte, inputs agenthttp.Object) error {
 	}
 	var found []fault.Finding
 	for _, ref := range known.Input.FileRefs(input) {
-		found = append(found, fault.Finding{Pointer: ref.Pointer, Message: "names a file, and the agent HTTP contract carries none"})
+		found = append(found,
+			fault.Finding{Pointer: ref.Pointer, Message: "names a file, and the agent HTTP contract carries none"})
 	}
 	if len(found) == 0 {
 		return nil

@@ -95,7 +95,8 @@ func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record ap
 	case err == nil && record.Outcome != "":
 		return s.resultOf(ctx, record), nil
 	case errors.Is(context.Cause(ctx), httpwire.ErrServerEnds):
-		return s.refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").WithHint("the run goes on"), id)
+		return s.refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").
+			WithHint("the run goes on"), id)
 	case ctx.Err() != nil:
 		s.giveUp(ctx, id)
 		return nil, &jsonrpc.Error{Code: codeCancelled, Message: "the request was cancelled"}
@@ -147,11 +148,15 @@ func (p problem) result() *sdk.CallToolResult {
 // refused makes a result of a fault, which a model may mend. Other errors are the server's own.
 func (s *Server) refused(ctx context.Context, err error, run string) (sdk.Result, error) {
 	var known *fault.Error
-	if !errors.As(err, &known) || fault.Is(err, fault.Internal) || ctx.Err() != nil && !fault.Is(err, fault.Unavailable) {
+	if !errors.As(err, &known) || fault.Is(err, fault.Internal) || ctx.Err() != nil &&
+		!fault.Is(err, fault.Unavailable) {
 		return nil, err
 	}
 	public := fault.Public(err)
-	p := problem{Kind: fault.KindOf(err).String(), Message: public.Msg, Hint: public.Hint, Findings: public.Findings, Run: run}
+	p := problem{
+		Kind: fault.KindOf(err).String(), Message: public.Msg, Hint: public.Hint, Findings: public.Findings,
+		Run: run,
+	}
 	var refusal *handoff.Refusal
 	if errors.As(err, &refusal) {
 		p.Rule = string(refusal.Rule)

@@ -94,7 +94,8 @@ func (c *catalogue) wanted(units []api.Unit) map[string]wish {
 			continue
 		}
 		if first, taken := wanted[t.Name]; taken {
-			c.tell(t.Unit, "two units make a tool of one name: the second is left out", "tool", t.Name, "unit", t.Unit, "first", first.Unit)
+			c.tell(t.Unit, "two units make a tool of one name: the second is left out", "tool", t.Name, "unit", t.Unit,
+				"first", first.Unit)
 			continue
 		}
 		wanted[t.Name] = wish{t, u}

@@ -46,7 +46,8 @@ func newDoors(server *sdk.Server, most int) *doors {
 	return &doors{
 		visits: visits{server: server, most: most, byID: map[string]*visit{}},
 		stateless: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxRequest, DisableLocalhostProtection: true,
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxRequest,
+			DisableLocalhostProtection: true,
 		}),
 		sessions: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 			SessionTimeout: sessionTime, MaxRequestBodyBytes: maxRequest, DisableLocalhostProtection: true,
@@ -68,7 +69,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	if strings.TrimSuffix(r.URL.Path, "/") != Path {
-		refuse(w, fault.New(fault.NotFound, "there is nothing at this address").WithHint("POST %s speaks the protocol", Path))
+		refuse(w, fault.New(fault.NotFound, "there is nothing at this address").
+			WithHint("POST %s speaks the protocol", Path))
 		return
 	}
 	if err := s.doors.serve(w, r); err != nil {

@@ -38,7 +38,9 @@ func (t *taken) close() {
 
 // take reads the arguments of a call, and opens the files that they name. In the input that it
 // returns they have names of their own.
-func (s *Server) take(ctx context.Context, input *contract.Schema, arguments json.RawMessage) (json.RawMessage, *taken, error) {
+func (s *Server) take(
+	ctx context.Context, input *contract.Schema, arguments json.RawMessage,
+) (json.RawMessage, *taken, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
@@ -130,7 +132,8 @@ func (s *Server) findFile(ctx context.Context, uri string) (string, api.File, er
 	if err != nil {
 		return "", api.File{}, err
 	}
-	missing := fault.New(fault.Input, "there is no such file of a run").WithHint("take the URI from the link in a result")
+	missing := fault.New(fault.Input, "there is no such file of a run").
+		WithHint("take the URI from the link in a result")
 	record, err := s.svc.Get(ctx, run)
 	if fault.Is(err, fault.NotFound) {
 		return "", api.File{}, missing
@@ -154,7 +157,8 @@ func (s *Server) openBelow(name string) (io.ReadCloser, string, error) {
 			why = "is not there"
 		}
 		return fault.Wrap(fault.Input, err, "the file %s %s", fault.Quote(name), why).
-			WithHint("name a regular file below the directory that aod mcp --files gives; links out of it are not followed")
+			WithHint("name a regular file below the directory that aod mcp --files gives; links out of it are not " +
+				"followed")
 	}
 	top, err := filepath.Abs(s.opts.Files)
 	if err != nil {

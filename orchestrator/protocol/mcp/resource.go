@@ -38,7 +38,9 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 // tooLarge says where a large file is to be had.
 func (s *Server) tooLarge(run, name string) error {
 	if s.opts.URL == "" {
-		return fault.New(fault.TooLarge, "the file has more than %d bytes; give its URI to a tool that takes a file", maxResource)
+		return fault.New(fault.TooLarge, "the file has more than %d bytes; give its URI to a tool that takes a file",
+			maxResource)
 	}
-	return fault.New(fault.TooLarge, "the file has more than %d bytes; GET %s/v1/runs/%s/files/%s has it", maxResource, s.opts.URL, run, escaped(name))
+	return fault.New(fault.TooLarge, "the file has more than %d bytes; GET %s/v1/runs/%s/files/%s has it", maxResource,
+		s.opts.URL, run, escaped(name))
 }

@@ -16,11 +16,13 @@ const fileHint = "A file: a data: URI of up to 4 MiB, or aod://runs/ID/files/NAM
 // in other words, or left out.
 var keywords = keywordSet(`$ref title description default examples type enum const multipleOf maximum exclusiveMaximum
 	minimum exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems contains maxProperties
-	minProperties required properties patternProperties additionalProperties propertyNames items if then else allOf anyOf
+	minProperties required properties patternProperties additionalProperties propertyNames items if then else allOf
+		anyOf
 	oneOf not format readOnly writeOnly`)
 
 // formats are the formats that both drafts name.
-var formats = keywordSet(`date-time date time email hostname ipv4 ipv6 uri uri-reference uri-template json-pointer regex`)
+var formats = keywordSet(`date-time date time email hostname ipv4 ipv6 uri uri-reference uri-template json-pointer
+	regex`)
 
 // filePath is the format of a file's name in contracts.
 const filePath = "file_path"

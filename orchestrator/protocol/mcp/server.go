@@ -35,13 +35,23 @@ type Server struct {
 // New returns a server. It starts nothing.
 func New(svc Service, opts Options) *Server {
 	opts = opts.withDefaults()
-	s := &Server{svc: svc, opts: opts, catalogue: &catalogue{svc: svc, opts: opts, tools: map[string]*tool{}, told: map[string]bool{}}}
-	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}}
+	s := &Server{
+		svc: svc, opts: opts,
+		catalogue: &catalogue{svc: svc, opts: opts, tools: map[string]*tool{}, told: map[string]bool{}},
+	}
+	capabilities := &sdk.ServerCapabilities{
+		Tools:     &sdk.ToolCapabilities{ListChanged: true},
+		Resources: &sdk.ResourceCapabilities{},
+	}
 	capabilities.AddExtension(tasksExtension, map[string]any{})
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "aod", Title: "Agent on Demand", Version: opts.Version}, &sdk.ServerOptions{
-		Instructions: instructions, Capabilities: capabilities, SupportedProtocolVersions: Revisions(),
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.TTLMs, c.CacheScope = cacheTime, "private" },
-	})
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "aod", Title: "Agent on Demand", Version: opts.Version},
+		&sdk.ServerOptions{
+			Instructions: instructions, Capabilities: capabilities, SupportedProtocolVersions: Revisions(),
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+				c.TTLMs, c.CacheScope = cacheTime,
+					"private"
+			},
+		})
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "file", Title: "A file of a result", Description: "A file that a tool made, by the link in its result.",
 		URITemplate: "aod://runs/{run}/files/{+name}",
@@ -179,7 +189,8 @@ func (s *Server) public(ctx context.Context, method string, err error) error {
 	if !errors.As(err, &known) && ctx.Err() == nil {
 		s.opts.Logger.ErrorContext(ctx, "mcp request failed", "method", method, fault.LogAttr(err))
 	}
-	if fault.Is(err, fault.Input) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.BadRequest) || fault.Is(err, fault.TooLarge) {
+	if fault.Is(err, fault.Input) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.BadRequest) ||
+		fault.Is(err, fault.TooLarge) {
 		return invalid("%s", fault.Public(err).Msg)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server could not do this"}

@@ -28,7 +28,9 @@ var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/protocol/m
 // traceCall starts the span of a call below that of its client, if the options ask for it. The
 // trace context is what the run's span is to be below; "" is none. The span has the names of
 // the tool and of the revision, and nothing that a client or a program said.
-func (s *Server) traceCall(ctx context.Context, t *tool, req *sdk.CallToolRequest) (traceParent string, end func(sdk.Result, error)) {
+func (s *Server) traceCall(
+	ctx context.Context, t *tool, req *sdk.CallToolRequest,
+) (traceParent string, end func(sdk.Result, error)) {
 	traceParent = httpwire.TraceParent(&http.Request{Header: headerOf(req)})
 	if !s.opts.Spans {
 		return traceParent, func(sdk.Result, error) {}
@@ -39,7 +41,8 @@ func (s *Server) traceCall(ctx context.Context, t *tool, req *sdk.CallToolReques
 	}
 	ctx, span := tracer.Start(propagation.TraceContext{}.Extract(ctx, carrier), "tools/call "+t.Name,
 		trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(spanMethod.String("tools/call"), spanTool.String(t.Name), spanRevision.String(req.ProtocolVersion())))
+		trace.WithAttributes(spanMethod.String("tools/call"), spanTool.String(t.Name),
+			spanRevision.String(req.ProtocolVersion())))
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier.Get("traceparent"), func(result sdk.Result, err error) {
 		if why := failureOf(result, err); why != "" {

@@ -18,9 +18,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer cancel()
 	ctx = context.WithValue(ctx, lifeKey{}, ctx)
 	asked := &asked{ids: map[string]bool{}, changed: make(chan struct{}, 1)}
-	lines := newLines(in, maxRequest, func(what string) { s.opts.Logger.Warn("line of stdin passed over", "reason", what) })
+	lines := newLines(in, maxRequest,
+		func(what string) { s.opts.Logger.Warn("line of stdin passed over", "reason", what) })
 	err := s.sdk.Run(ctx, &sdk.IOTransport{
-		Reader: io.NopCloser(&patient{lines: lines, asked: asked, ctx: ctx}), Writer: &answered{out, asked}, MaxLineLength: -1,
+		Reader: io.NopCloser(&patient{lines: lines, asked: asked, ctx: ctx}), Writer: &answered{out, asked},
+		MaxLineLength: -1,
 	})
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
 		return err

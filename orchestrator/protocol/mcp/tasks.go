@@ -79,13 +79,14 @@ func (s *Server) addTasks() {
 		},
 	}
 	for name, do := range methods {
-		err := sdk.AddReceivingCustomMethod(s.sdk, name, func(ctx context.Context, _ *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
-			record, err := s.recordOf(ctx, params)
-			if err != nil {
-				return nil, err
-			}
-			return do(ctx, record)
-		})
+		err := sdk.AddReceivingCustomMethod(s.sdk, name,
+			func(ctx context.Context, _ *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
+				record, err := s.recordOf(ctx, params)
+				if err != nil {
+					return nil, err
+				}
+				return do(ctx, record)
+			})
 		if err != nil {
 			panic(err) // a newer SDK has the method
 		}

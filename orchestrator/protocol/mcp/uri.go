@@ -37,7 +37,8 @@ func escaped(name string) string {
 
 // parseFileURI reads aod://runs/ID/files/NAME.
 func parseFileURI(uri string) (run, name string, err error) {
-	refused := fault.New(fault.Input, "the URI is not that of a file of a run").WithHint("write %sID/files/NAME, as a result links to it", runScheme)
+	refused := fault.New(fault.Input, "the URI is not that of a file of a run").
+		WithHint("write %sID/files/NAME, as a result links to it", runScheme)
 	rest, ours := strings.CutPrefix(uri, runScheme)
 	run, escapedName, whole := strings.Cut(rest, "/files/")
 	if !ours || !whole || len(uri) > maxURI || !httpwire.IsRunID(run) {

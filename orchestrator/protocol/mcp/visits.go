@@ -32,7 +32,8 @@ func (v *visits) enter(id, owner string) (leave func(), err error) {
 	defer v.mu.Unlock()
 	known := v.byID[id]
 	if known == nil || known.owner != owner || v.sessionOf(id) == nil {
-		return nil, fault.New(fault.NotFound, "there is no such session").WithHint("it is over; begin a new one with initialize")
+		return nil, fault.New(fault.NotFound, "there is no such session").
+			WithHint("it is over; begin a new one with initialize")
 	}
 	known.busy++
 	return func() {
@@ -93,8 +94,10 @@ func (v *visits) displace(holder string) (oldest string, err error) {
 	case count < v.most:
 		return "", nil
 	case oldest == "":
-		return "", fault.New(fault.Unavailable, "this client has %d sessions, all in use, and no more at a time", count).
-			WithHint("end sessions with DELETE, ask without a session (protocol revision %s), or have mcp_sessions raised", Stateless)
+		return "", fault.New(fault.Unavailable, "this client has %d sessions, all in use, and no more at a time",
+			count).
+			WithHint("end sessions with DELETE, ask without a session (protocol revision %s), or have "+
+				"mcp_sessions raised", Stateless)
 	}
 	delete(v.byID, oldest)
 	return oldest, nil

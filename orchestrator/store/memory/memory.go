@@ -35,7 +35,10 @@ type stepName struct {
 
 // New returns a journal without runs.
 func New() *Journal {
-	return &Journal{runs: map[string]store.Run{}, keys: map[string]store.Taken{}, steps: map[string]map[stepName]store.Step{}}
+	return &Journal{
+		runs: map[string]store.Run{}, keys: map[string]store.Taken{},
+		steps: map[string]map[stepName]store.Step{},
+	}
 }
 
 // Insert stores a new run. If the key exists already, the error is a *store.Taken.
@@ -156,7 +159,8 @@ func (j *Journal) KeepStep(_ context.Context, run string, step store.Step, _ ...
 func (j *Journal) Steps(_ context.Context, run string, after int64, limit int) ([]store.Step, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	steps := slices.SortedFunc(maps.Values(j.steps[run]), func(a, b store.Step) int { return cmp.Compare(a.Seq, b.Seq) })
+	steps := slices.SortedFunc(maps.Values(j.steps[run]),
+		func(a, b store.Step) int { return cmp.Compare(a.Seq, b.Seq) })
 	steps = slices.DeleteFunc(steps, func(s store.Step) bool { return s.Seq <= after })
 	return steps[:min(limit, len(steps))], nil
 }

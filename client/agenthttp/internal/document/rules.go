@@ -66,11 +66,14 @@ var Terminal = []Rule{
 		Members: []string{"status"}, Judge: hasStatus,
 	},
 	{
-		ID: "stream-terminal-success", Title: "the terminal event says that it is a success, by status, ok or success", Section: SectionByType,
-		Members: successMembers, Always: true, Judge: indicates("the terminal event has no status, ok or success that says how it went"),
+		ID: "stream-terminal-success", Title: "the terminal event says that it is a success, by status, ok or success",
+		Section: SectionByType,
+		Members: successMembers, Always: true,
+		Judge: indicates("the terminal event has no status, ok or success that says how it went"),
 	},
 	{
-		ID: "stream-terminal-outputs", Title: "the terminal event has outputs or data, an object", Section: SectionByType,
+		ID: "stream-terminal-outputs", Title: "the terminal event has outputs or data, an object",
+		Section: SectionByType,
 		Members: []string{"outputs", "data"}, Judge: hasOutputs("outputs", "data"),
 	},
 }

@@ -26,8 +26,8 @@ const lookTime = 200 * time.Millisecond
 // Options configure a check of an agent.
 type Options struct {
 	Call a2apeer.Options // how the agent is asked, and where it is
-	// Inputs are what the agent is sent: the text of message, prompt, query or text, and the other members as data. None
-	// are a greeting.
+	// Inputs are what the agent is sent: the text of message, prompt, query or text, and the other members as data.
+	// None are a greeting.
 	Inputs  json.RawMessage
 	Timeout time.Duration // for each task; 0 is DefaultTimeout
 }

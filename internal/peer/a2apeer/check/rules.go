@@ -27,19 +27,40 @@ type rule struct {
 // rules lists every rule, in the order of a report.
 func rules() []rule {
 	return []rule{
-		{"card", "the card can be fetched and read, and has an interface at the origin of its address", sectionCard, judgeCard},
+		{
+			"card", "the card can be fetched and read, and has an interface at the origin of its address", sectionCard,
+			judgeCard,
+		},
 		{"card-members", "the card has the members that each card has", sectionCard, judgeMembers},
 		{"card-skills", "each skill of the card has id, name, description and tags", sectionCard, judgeSkills},
-		{"card-version", "an interface of the card is answered in the version that it names", sectionCard, judgeVersion},
-		{"error-not-json", "what is no JSON is refused with -32700", sectionErrors, judgeCode(-32700, func(e *evidence) envelope { return e.notJSON })},
-		{"error-unknown-method", "a method that there isn't is refused with -32601", sectionErrors, judgeCode(-32601, func(e *evidence) envelope { return e.noMethod })},
-		{"error-unknown-task", "a task that there isn't is TASK_NOT_FOUND", sectionErrors, judgeRefused(sentOne, func(e *evidence) error { return e.unknown }, "TASK_NOT_FOUND")},
-		{"error-cancel-unknown-task", "so is one that is to be cancelled", sectionErrors, judgeRefused(sentOne, func(e *evidence) error { return e.cancelUnknown }, "TASK_NOT_FOUND")},
+		{
+			"card-version", "an interface of the card is answered in the version that it names", sectionCard,
+			judgeVersion,
+		},
+		{
+			"error-not-json", "what is no JSON is refused with -32700", sectionErrors,
+			judgeCode(-32700, func(e *evidence) envelope { return e.notJSON }),
+		},
+		{
+			"error-unknown-method", "a method that there isn't is refused with -32601", sectionErrors,
+			judgeCode(-32601, func(e *evidence) envelope { return e.noMethod }),
+		},
+		{
+			"error-unknown-task", "a task that there isn't is TASK_NOT_FOUND", sectionErrors,
+			judgeRefused(sentOne, func(e *evidence) error { return e.unknown }, "TASK_NOT_FOUND"),
+		},
+		{
+			"error-cancel-unknown-task", "so is one that is to be cancelled", sectionErrors,
+			judgeRefused(sentOne, func(e *evidence) error { return e.cancelUnknown }, "TASK_NOT_FOUND"),
+		},
 		{"send", "a message is answered with a task or a message", sectionSend, judgeSend},
 		{"send-completed", "the task comes to its end, completed", sectionSend, judgeCompleted},
 		{"send-result", "what a completed task has made is in its artifacts", sectionSend, judgeResult},
 		{"get-same", "a task that is over is told of alike when it is looked at", sectionTasks, judgeSame},
-		{"error-cancel-ended", "a task that is over can't be cancelled: TASK_NOT_CANCELABLE", sectionTasks, judgeRefused(overOne, func(e *evidence) error { return e.ended }, "TASK_NOT_CANCELABLE")},
+		{
+			"error-cancel-ended", "a task that is over can't be cancelled: TASK_NOT_CANCELABLE", sectionTasks,
+			judgeRefused(overOne, func(e *evidence) error { return e.ended }, "TASK_NOT_CANCELABLE"),
+		},
 		{"error-message-ended", "a task that is over takes no message: UNSUPPORTED_OPERATION", sectionTasks, judgeLate},
 		{"stream", "a stream tells of the task until its end", sectionStream, judgeStream},
 		{"error-subscribe-ended", "a task that is over can't be subscribed to", sectionStream, judgeResubscribed},
@@ -67,7 +88,10 @@ func judgeCard(e *evidence) (check.Verdict, string) {
 const noCard = "there is no card"
 
 // membersOf are the members of each card in both versions.
-var membersOf = []string{"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
+var membersOf = []string{
+	"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes",
+	"skills",
+}
 
 func judgeMembers(e *evidence) (check.Verdict, string) {
 	if e.cardErr != nil {
@@ -103,7 +127,8 @@ func judgeSkills(e *evidence) (check.Verdict, string) {
 		return check.Advice, "the card has no skill: who looks for an agent finds nothing that it can do"
 	}
 	for i, skill := range card.Skills {
-		if verdict, says := judgeHas(skill, fmt.Sprintf("in skill %d of %d: ", i+1, len(card.Skills)), []string{"id", "name", "description", "tags"}); verdict != check.Pass {
+		if verdict, says := judgeHas(skill, fmt.Sprintf("in skill %d of %d: ", i+1, len(card.Skills)),
+			[]string{"id", "name", "description", "tags"}); verdict != check.Pass {
 			return verdict, says
 		}
 	}
@@ -115,7 +140,8 @@ func judgeVersion(e *evidence) (check.Verdict, string) {
 	case !e.sent.made || e.sent.err != nil:
 		return check.NotApplicable, "there is no answer to a message"
 	case e.at != e.card.Interfaces[0]:
-		return check.Fail, fmt.Sprintf("the first that was asked isn't spoken; %s in version %s is", e.at.Binding, e.at.Version)
+		return check.Fail, fmt.Sprintf("the first that was asked isn't spoken; %s in version %s is", e.at.Binding,
+			e.at.Version)
 	}
 	return check.Pass, ""
 }
@@ -154,7 +180,9 @@ func overOne(e *evidence) string {
 }
 
 // judgeRefused wants a refusal for one of the given reasons.
-func judgeRefused(needs func(*evidence) string, of func(*evidence) error, reasons ...string) func(*evidence) (check.Verdict, string) {
+func judgeRefused(
+	needs func(*evidence) string, of func(*evidence) error, reasons ...string,
+) func(*evidence) (check.Verdict, string) {
 	return func(e *evidence) (check.Verdict, string) {
 		if lacks := needs(e); lacks != "" {
 			return check.NotApplicable, lacks
@@ -215,7 +243,8 @@ func judgeSame(e *evidence) (check.Verdict, string) {
 	case e.looked.task.State != e.sent.task.State:
 		return check.Fail, fmt.Sprintf("it was %s, and is %s", e.sent.task.State, e.looked.task.State)
 	case len(e.looked.task.Artifacts) != len(e.sent.task.Artifacts):
-		return check.Fail, fmt.Sprintf("it had %d artifacts, and has %d", len(e.sent.task.Artifacts), len(e.looked.task.Artifacts))
+		return check.Fail, fmt.Sprintf("it had %d artifacts, and has %d", len(e.sent.task.Artifacts),
+			len(e.looked.task.Artifacts))
 	}
 	return check.Pass, ""
 }
@@ -249,7 +278,8 @@ func judgeResubscribed(e *evidence) (check.Verdict, string) {
 	}
 	verdict, says := judgeRefused(overOne, func(e *evidence) error { return e.resub }, "UNSUPPORTED_OPERATION")(e)
 	if verdict == check.Fail && a2apeer.IsReason(e.resub, "TASK_NOT_FOUND") {
-		return check.Advice, "it is refused with TASK_NOT_FOUND, though the task is there; UNSUPPORTED_OPERATION says what is wrong"
+		return check.Advice,
+			"it is refused with TASK_NOT_FOUND, though the task is there; UNSUPPORTED_OPERATION says what is wrong"
 	}
 	return verdict, says
 }
@@ -258,7 +288,8 @@ func judgeCancel(e *evidence) (check.Verdict, string) {
 	switch {
 	case !e.stopped.made:
 		return check.NotApplicable, "there is no task that could be cancelled before it was over"
-	case e.stopped.task.State == a2apeer.Completed && (e.stopped.err == nil || a2apeer.IsReason(e.stopped.err, "TASK_NOT_CANCELABLE")):
+	case e.stopped.task.State == a2apeer.Completed &&
+		(e.stopped.err == nil || a2apeer.IsReason(e.stopped.err, "TASK_NOT_CANCELABLE")):
 		return check.NotApplicable, "it was over before it could be cancelled"
 	case e.stopped.task.State == a2apeer.Completed: // an agent whose task ends at that moment may say so in its own way
 		return check.Advice, "it was over by itself, but not refused with TASK_NOT_CANCELABLE: " + why(e.stopped.err)

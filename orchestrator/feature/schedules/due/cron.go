@@ -25,14 +25,16 @@ const (
 
 var (
 	shorthands = map[string]string{
-		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
+		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *",
+		"@yearly": "0 0 1 1 *",
 	}
 	parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 	// part is one of a field's list. The parser takes more, and means less by it.
 	part = lazyregexp.New(`^(\*|([0-9]{1,2}|[A-Za-z]{3})(-([0-9]{1,2}|[A-Za-z]{3}))?)(/[0-9]{1,2})?$`)
 )
 
-const cronHint = "five fields: minute, hour, day (of the month), month, weekday, such as 30 2 * * 1-5; or @hourly, @daily, @weekly, @monthly, @yearly"
+const cronHint = "five fields: minute, hour, day (of the month), month, weekday, such as 30 2 * * 1-5; or @hourly, " +
+	"@daily, @weekly, @monthly, @yearly"
 
 func (r *reader) cron(text string, zone *time.Location) times {
 	if problem, hint := unreadable(text); problem != "" {
@@ -48,7 +50,8 @@ func (r *reader) cron(text string, zone *time.Location) times {
 		return nil
 	}
 	if p.after(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		r.add("/cron", "%s never comes: there is no such day", fault.Quote(text)).Hint = "look at the day of the month and at the month"
+		r.add("/cron", "%s never comes: there is no such day", fault.Quote(text)).
+			Hint = "look at the day of the month and at the month"
 		return nil
 	}
 	if byElapsedTime(text) {
@@ -78,7 +81,10 @@ func unreadable(text string) (problem, hint string) {
 	for _, field := range fields {
 		for _, one := range strings.Split(field, ",") {
 			if !part().MatchString(one) {
-				return fault.Quote(one) + " isn't taken", "numbers, names of three letters, *, lists with ',', ranges with '-', steps with '/'; no L, W, # or ?"
+				return fault.Quote(one) +
+						" isn't taken",
+					"numbers, names of three letters, *, lists with ',', ranges with '-', steps with '/'; no L, " +
+						"W, # or ?"
 			}
 		}
 	}
@@ -104,8 +110,9 @@ func parsePattern(text string) (pattern, error) {
 	fields := strings.Fields(text)
 	const some = 1<<60 - 1 // without the parser's own marks
 	return pattern{
-		minute: spec.Minute & some, hour: spec.Hour & some, day: spec.Dom & some, month: spec.Month & some, weekday: spec.Dow & some,
-		anyDay: fields[2][0] == '*' || fields[4][0] == '*',
+		minute: spec.Minute & some, hour: spec.Hour & some, day: spec.Dom & some, month: spec.Month & some,
+		weekday: spec.Dow & some,
+		anyDay:  fields[2][0] == '*' || fields[4][0] == '*',
 	}, nil
 }
 
@@ -155,7 +162,8 @@ func (p pattern) onSameDay(wall time.Time) (time.Time, bool) {
 	if h >= 24 {
 		return wall, false
 	}
-	return wall.Truncate(24 * time.Hour).Add(time.Duration(h)*time.Hour + time.Duration(firstFrom(p.minute, 0))*time.Minute), true
+	return wall.Truncate(24 * time.Hour).
+		Add(time.Duration(h)*time.Hour + time.Duration(firstFrom(p.minute, 0))*time.Minute), true
 }
 
 // firstFrom returns the first number of a set from another on; 64 if there is none.

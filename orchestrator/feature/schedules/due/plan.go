@@ -53,7 +53,8 @@ func Read(spec api.ScheduleSpec, made time.Time) (*Plan, error) {
 	p := &Plan{Count: spec.Count}
 	p.times = r.times(spec, made)
 	p.Missed = oneOf(&r, "/missed", spec.Missed, api.MissedLast, api.MissedSkip, api.MissedAll)
-	p.Overlap = oneOf(&r, "/overlap", spec.Overlap, api.OverlapSkip, api.OverlapQueue, api.OverlapCancel, api.OverlapAllow)
+	p.Overlap = oneOf(&r, "/overlap", spec.Overlap, api.OverlapSkip, api.OverlapQueue, api.OverlapCancel,
+		api.OverlapAllow)
 	p.Grace = r.duration("/grace", spec.Grace, 0, MaxGrace, defaultGrace)
 	p.Timeout = r.duration("/timeout", spec.Timeout, time.Millisecond, MaxTimeout, 0)
 	p.Jitter = r.duration("/jitter", spec.Jitter, 0, MaxJitter, 0)
@@ -97,7 +98,8 @@ func (p *Plan) Delay(name string) time.Duration {
 type reader struct{ findings []fault.Finding }
 
 func (r *reader) add(pointer, format string, args ...any) *fault.Finding {
-	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: fault.New(fault.Input, format, args...).Msg})
+	r.findings = append(r.findings, fault.Finding{Pointer: pointer, Message: fault.New(fault.Input, format, args...).
+		Msg})
 	return &r.findings[len(r.findings)-1]
 }
 
@@ -107,7 +109,8 @@ func (r *reader) duration(pointer, text string, least, most, otherwise time.Dura
 	}
 	d, err := quantity.ParseDuration(text, least, most)
 	if err != nil {
-		r.add(pointer, "%v", err).Hint = "a duration from " + quantity.DurationText(least) + " to " + quantity.DurationText(most) + ", such as 15m or 1h30m"
+		r.add(pointer, "%v", err).Hint = "a duration from " + quantity.DurationText(least) + " to " +
+			quantity.DurationText(most) + ", such as 15m or 1h30m"
 	}
 	return d
 }
@@ -120,7 +123,8 @@ func oneOf[T ~string](r *reader, pointer string, word T, known ...T) T {
 			return word
 		}
 	}
-	r.add(pointer, "%s is none of the words that there are", fault.Quote(string(word))).Hint = fmt.Sprint("one of ", known)
+	r.add(pointer, "%s is none of the words that there are", fault.Quote(string(word))).
+		Hint = fmt.Sprint("one of ", known)
 	return known[0]
 }
 
@@ -179,7 +183,8 @@ func (r *reader) zone(name string) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" || len(name) > 64 {
-		r.add("/timezone", "there is no zone %s", fault.Quote(name)).Hint = "a name of the IANA database, such as Europe/Berlin or UTC"
+		r.add("/timezone", "there is no zone %s", fault.Quote(name)).
+			Hint = "a name of the IANA database, such as Europe/Berlin or UTC"
 		return nil
 	}
 	zones.Store(name, zone)
