@@ -130,6 +130,7 @@ func (w *fixture) awayAtEach(done bool, o orders, before func()) (methods string
 
 // The engine goes away at each call that a run makes of it, one after the other.
 func TestAnEngineThatIsAwayAtAnyCallUsesNoAttempt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		exit  int
@@ -211,6 +212,7 @@ func TestARunInAContainerThatWaitedOutlivesTheEnginesAbsence(t *testing.T) {
 }
 
 func TestARunThatIsCancelledWhileTheEngineIsAwayEnds(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	id := w.submit(orders{Mark: "a", Until: "never"})
 	w.until(id, running)

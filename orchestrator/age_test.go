@@ -25,6 +25,7 @@ func (w *fixture) isKept(id string, now time.Time) bool {
 
 // A clock that is a year ahead is the same as runs that ended a year earlier.
 func TestAClockThatIsAheadAtTheStartRemovesNoRuns(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) { s.RetentionAge = week })
 	id := w.await(w.submit(orders{Mark: "a"})).ID
 	w.stop()
@@ -39,6 +40,7 @@ func TestAClockThatIsAheadAtTheStartRemovesNoRuns(t *testing.T) {
 }
 
 func TestOldRunsAreRemovedAtOnceWhereThereAreNewOnes(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) { s.RetentionAge = week })
 	id, young := w.await(w.submit(orders{Mark: "a"})).ID, w.await(w.submit(orders{Mark: "b"})).ID
 	w.stop()
@@ -50,6 +52,7 @@ func TestOldRunsAreRemovedAtOnceWhereThereAreNewOnes(t *testing.T) {
 }
 
 func TestRunsGrowOldByTheTimeThatPasses(t *testing.T) {
+	t.Parallel()
 	opened := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct{ says, want time.Duration }{
 		"a clock that goes":        {time.Hour, time.Hour},

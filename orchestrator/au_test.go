@@ -68,6 +68,7 @@ func (p auProbe) call(prompt, stdin string, args ...any) Request {
 }
 
 func TestHowAUnitMayEnd(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	for _, c := range []struct {
 		name, prompt string
@@ -118,6 +119,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 }
 
 func TestWhatAUnitGets(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, model, "weights")
@@ -161,6 +163,7 @@ echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class
 }
 
 func TestWhatAUnitIsSparedOf(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	large := p.call("true", "")
 	large.Extra = container.Extra{StdinBytes: 10}
@@ -198,6 +201,7 @@ func TestWhatAUnitIsSparedOf(t *testing.T) {
 }
 
 func TestAModelCardIsAskedForOnce(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	c, err := capsule.Load(p.dir)
 	if err != nil {

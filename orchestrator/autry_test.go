@@ -45,6 +45,7 @@ func (p auProbe) attempt(ctx context.Context, script string, trial container.Tri
 }
 
 func TestATrialShowsHowAUnitEnds(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	for _, c := range []struct {
 		name, script string
@@ -100,6 +101,7 @@ func TestATrialShowsHowAUnitEnds(t *testing.T) {
 var equateEmpty = cmp.Comparer(bytes.Equal)
 
 func TestATrialCountsWhatAUnitDoes(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	for _, c := range []struct {
 		name, script   string
@@ -128,6 +130,7 @@ func TestATrialCountsWhatAUnitDoes(t *testing.T) {
 }
 
 func TestATrialIsBounded(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	t.Run("stdout is read up to one byte more than it may have", func(t *testing.T) {
 		if got := p.try(`head -c 11M /dev/zero`, container.Trial{}); len(got.Stdout) != au.MaxOutputBytes+1 || got.ExitCode != 0 {
@@ -153,6 +156,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestATrialWithAnOpenStdin(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	if p.remote() {
 		t.Skip("no pipe leads to an engine elsewhere")
@@ -171,6 +175,7 @@ func TestATrialWithAnOpenStdin(t *testing.T) {
 }
 
 func TestATrialWithAModel(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, model, "weights")
@@ -186,6 +191,7 @@ func TestATrialWithAModel(t *testing.T) {
 }
 
 func TestATrialThatShowsNothing(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	t.Run("its caller went away", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -212,6 +218,7 @@ func TestATrialThatShowsNothing(t *testing.T) {
 }
 
 func TestATrialHasNoNetworkWhateverTheUnitAsksFor(t *testing.T) {
+	t.Parallel()
 	p := newAUProbe(t)
 	write(t, filepath.Join(p.dir, "agent.yaml"), auFiles["agent.yaml"]+"network: bridge\n")
 	if got := p.try(`grep -c : /proc/net/dev`, container.Trial{}); string(got.Stdout) != "1\n" { // lo

@@ -65,6 +65,7 @@ func (w *site) noneBuilds() {
 }
 
 func TestBuildsTakeNoSlots(t *testing.T) {
+	t.Parallel()
 	slow := []string{"s1", "s2", "s3", "s4", "s5"}
 	w := newSite(t, func(s *settings) { s.Containers.Builds.AtOnce = 1 }, slow...)
 	w.await(w.submit(orders{Mark: "first"}))
@@ -91,6 +92,7 @@ func TestBuildsTakeNoSlots(t *testing.T) {
 }
 
 func TestRunsOfANewUnitMakeOneBuild(t *testing.T) {
+	t.Parallel()
 	w := newSite(t, func(s *settings) { s.Containers.Builds.AtOnce = 4 }, "slow")
 	var ids []string
 	for n := range 10 {
@@ -109,6 +111,7 @@ func TestRunsOfANewUnitMakeOneBuild(t *testing.T) {
 }
 
 func TestARunThatIsCancelledWaitsForNoBuild(t *testing.T) {
+	t.Parallel()
 	w := newSite(t, nil, "slow")
 	id := w.submitTo("slow", orders{Mark: "1"})
 	w.builds(1)
@@ -122,6 +125,7 @@ func TestARunThatIsCancelledWaitsForNoBuild(t *testing.T) {
 }
 
 func TestABuildThatTakesTooLong(t *testing.T) {
+	t.Parallel()
 	w := newSite(t, func(s *settings) { s.Containers.Builds.Timeout = 50 * time.Millisecond }, "slow")
 	r := w.await(w.submitTo("slow", orders{Mark: "1"}))
 	if r.Outcome != api.SystemError || r.Error.Kind != "build_timeout" || r.Error.Category != api.CategoryPermanent ||
@@ -132,6 +136,7 @@ func TestABuildThatTakesTooLong(t *testing.T) {
 }
 
 func TestImagesThatNoUnitNeedsArePruned(t *testing.T) {
+	t.Parallel()
 	w := newSite(t, func(s *settings) { s.Containers.Builds.Settle = time.Nanosecond }, "slow")
 	w.open("built")
 	first := w.await(w.submitTo("slow", orders{Mark: "first"}))

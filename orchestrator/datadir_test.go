@@ -37,6 +37,7 @@ func orphansOf(t *testing.T, d *dataDir) []string {
 }
 
 func TestARunIsAnOrphanOnlyWithoutItsLock(t *testing.T) {
+	t.Parallel()
 	d := openTestDir(t)
 	dir, err := d.make("one")
 	if err != nil {
@@ -60,6 +61,7 @@ func TestARunIsAnOrphanOnlyWithoutItsLock(t *testing.T) {
 }
 
 func TestANewbornIsNoOrphanYet(t *testing.T) {
+	t.Parallel()
 	d := openTestDir(t)
 	newborn := filepath.Join(d.runs(), safefs.TempPrefix+"one")
 	write(t, filepath.Join(newborn, layout.Lock), "")
@@ -76,6 +78,7 @@ func TestANewbornIsNoOrphanYet(t *testing.T) {
 }
 
 func TestARemovalThatWasCutOffIsFinished(t *testing.T) {
+	t.Parallel()
 	d := openTestDir(t)
 	if err := os.Mkdir(filepath.Join(d.runs(), "one"), 0o700); err != nil {
 		t.Fatal(err)

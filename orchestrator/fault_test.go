@@ -64,6 +64,7 @@ func succeed(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int 
 }
 
 func TestAnEngineThatFailsIsAFaultAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	away := fault.Wrap(fault.Unavailable, errors.New("secret cause"), "the engine is away")
 	for _, method := range []string{"Image", "Build", "Create", "Attach", "NextExit", "Start", "Inspect"} {
 		t.Run(method, func(t *testing.T) {
@@ -84,6 +85,7 @@ func TestAnEngineThatFailsIsAFaultAndLeavesNothing(t *testing.T) {
 }
 
 func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
+	t.Parallel()
 	fake, o, record, err := fakeRun(t, map[string]error{"Remove": fault.New(fault.Unavailable, "the engine is away")}, succeed)
 	if err != nil || record.Outcome != api.Success {
 		t.Fatalf("%v\n%s", err, show(record))
@@ -106,6 +108,7 @@ func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
 }
 
 func TestTheCallsOfARunAreInOrder(t *testing.T) {
+	t.Parallel()
 	fake, o, record, err := fakeRun(t, nil, succeed)
 	if err != nil || record.Outcome != api.Success {
 		t.Fatalf("%v\n%s", err, show(record))

@@ -67,6 +67,7 @@ type chainInput struct {
 }
 
 func TestAFlowIsAUnit(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, chainGraph)
 	w.open("g")
 	record := w.await(w.submitTo("f", chainInput{7, "g"}))
@@ -104,6 +105,7 @@ func TestAFlowIsAUnit(t *testing.T) {
 }
 
 func TestAFlowGoesOnInTheNextProcess(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, chainGraph)
 	id := w.submitTo("f", chainInput{1, "g"})
 	within(t, func() bool { return w.starts("b") == 1 }, func() string { return fmt.Sprint(w.steps(id)) })
@@ -130,6 +132,7 @@ func TestAFlowGoesOnInTheNextProcess(t *testing.T) {
 }
 
 func TestAFlowIsCancelledWithItsCalls(t *testing.T) {
+	t.Parallel()
 	for name, again := range map[string]bool{"while it goes on": false, "in the next process": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newFlowFixture(t, chainGraph)
@@ -154,6 +157,7 @@ func TestAFlowIsCancelledWithItsCalls(t *testing.T) {
 }
 
 func TestAFlowRunsOutOfTime(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		flowOf(t, s, "f", "limits: {timeout: 500ms}\n", anyContract, chainGraph)
 	})
@@ -164,6 +168,7 @@ func TestAFlowRunsOutOfTime(t *testing.T) {
 }
 
 func TestANodeThatFails(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		graph, node, kind, says string
 		steps                   []string
@@ -206,6 +211,7 @@ func TestANodeThatFails(t *testing.T) {
 }
 
 func TestWhatTheOperatorForbidsAFlowMayNotCall(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, chainGraph, func(s *settings) {
 		given := s.Units["f"]
 		given.MayNotCall = []string{"worker"}
@@ -225,6 +231,7 @@ const filesContract = `{
 }`
 
 func TestFilesGoThroughAFlow(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		flowOf(t, s, "f", "", filesContract, `
 nodes:
@@ -282,6 +289,7 @@ func (w *fixture) submitFile(unit, field, path string) string {
 }
 
 func TestAnOutputHasToKeepTheContract(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ output, says string }{
 		"a text for a file": {`{x: "${{ input.gate }}"}`, "it is a text"},
 		"a wrong type":      {`{x: "${{ input.n }}"}`, "string"},
@@ -300,6 +308,7 @@ func TestAnOutputHasToKeepTheContract(t *testing.T) {
 }
 
 func TestFlowsTakeNoSlot(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		s.Concurrency = 1
 		flowOf(t, s, "f", "concurrency: 1\n", anyContract, `{nodes: {a: {run: g, with: {n: "${{ input.n }}"}}}}`)
@@ -318,6 +327,7 @@ func TestFlowsTakeNoSlot(t *testing.T) {
 }
 
 func TestAFlowsConcurrencyHoldsForItsWholeLife(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		flowOf(t, s, "f", "concurrency: 1\n", anyContract, chainGraph)
 	})
@@ -338,6 +348,7 @@ func TestAFlowsConcurrencyHoldsForItsWholeLife(t *testing.T) {
 }
 
 func TestAFullQueueIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {map: "${{ 1..20 }}", parallel: 20, run: worker, with: {mark: m}}}}`, func(s *settings) {
 		s.Concurrency, s.Queue = 1, 1
 	})
@@ -348,6 +359,7 @@ func TestAFullQueueIsWaitedFor(t *testing.T) {
 }
 
 func TestAFlowHasItsOwnLimitOfCalls(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {map: "${{ 1..5 }}", parallel: 1, run: worker, with: {mark: m}}}}`, func(s *settings) {
 		s.Handoffs.Calls, s.Handoffs.FlowCalls = 1, 4
 	})
@@ -385,6 +397,7 @@ func (w *fixture) asked() api.Question {
 }
 
 func TestAFlowAsksPeople(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
 	id := w.submitTo("f", chainInput{N: 5})
 	q := w.asked()
@@ -420,6 +433,7 @@ func TestAFlowAsksPeople(t *testing.T) {
 }
 
 func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
@@ -442,6 +456,7 @@ func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
 }
 
 func TestAQuestionEndsWithItsRun(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
@@ -458,6 +473,7 @@ func TestAQuestionEndsWithItsRun(t *testing.T) {
 }
 
 func TestAFlowHasNoRetries(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {run: worker, with: {mark: a, exit: 3}}}}`)
 	if u, err := w.service.Unit(t.Context(), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
 		t.Errorf("%+v, %v", u.Policy, err)
@@ -465,6 +481,7 @@ func TestAFlowHasNoRetries(t *testing.T) {
 }
 
 func TestAFlowStaysWithTheVersionsThatItBeganWith(t *testing.T) {
+	t.Parallel()
 	graph := `
 start: a
 nodes:
@@ -518,6 +535,7 @@ func (w *fixture) stepsIn(id string) []api.Step {
 }
 
 func TestALocalsFlowAsksItsRequest(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
 	u, err := w.service.units.Get(t.Context(), "f")
 	if err != nil {
@@ -543,6 +561,7 @@ func TestALocalsFlowAsksItsRequest(t *testing.T) {
 }
 
 func TestAFlowThatCouldWaitForItselfIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		agent   string
 		bound   int
@@ -580,6 +599,7 @@ func (s *startsJournal) Save(ctx context.Context, r store.Run, events ...store.E
 }
 
 func TestTheVersionsOfAFlowsUnitsAreStoredWithItsStart(t *testing.T) {
+	t.Parallel()
 	const graph = `{start: a, nodes: {a: {run: worker, when: false, next: b}, b: {run: g, when: false, next: c}, c: {run: h, when: false}}}`
 	w := newFixture(t, func(s *settings) {
 		flowOf(t, s, "f", "", anyContract, graph)

@@ -41,6 +41,7 @@ func (w *fixture) answer(question, action string) {
 // TestAFlowGoesOnWithEachAnswer asks three times over, and holds that what came before an answer
 // is done and told of once.
 func TestAFlowGoesOnWithEachAnswer(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 start: work
 nodes:
@@ -77,6 +78,7 @@ output: {n: "${{ state.n }}"}
 }
 
 func TestWhoAwaitsHearsOfEachQuestionAndOfTheEnd(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 start: a
 nodes:
@@ -101,6 +103,7 @@ nodes:
 
 // TestAQuestionThatNobodyAnswers holds for a question beside which nothing goes on, and for others.
 func TestAQuestionThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	const ask = `{ask: "Well?", timeout: 300ms, next: {timeout: late, approve: end, reject: end}}`
 	const late = `late: {set: {late: true}}`
 	for name, graph := range map[string]string{
@@ -138,6 +141,7 @@ func TestAQuestionThatNobodyAnswers(t *testing.T) {
 }
 
 func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
+	t.Parallel()
 	for limit := 500 * time.Millisecond; ; limit *= 10 {
 		w := newFixture(t, func(s *settings) {
 			flowOf(t, s, "f", fmt.Sprintf("limits: {timeout: %v}\n", limit), anyContract, `{nodes: {a: {ask: "Well?"}}}`)
@@ -167,6 +171,7 @@ func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
 }
 
 func TestWhatIsBesideAQuestionGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {b: {branches: {x: {ask: "Well?"}, y: {run: worker, with: {mark: y, until: g}}}}}}`)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
@@ -183,6 +188,7 @@ func TestWhatIsBesideAQuestionGoesOn(t *testing.T) {
 }
 
 func TestAShutdownDoesNotWaitForPeople(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {ask: "Well?"}}}`)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
@@ -206,6 +212,7 @@ func TestAShutdownDoesNotWaitForPeople(t *testing.T) {
 // TestAFlowThatWaitsForAPersonKeepsItsLane holds that its unit's concurrency is taken, and that
 // it holds no slot.
 func TestAFlowThatWaitsForAPersonKeepsItsLane(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		s.Concurrency = 1
 		flowOf(t, s, "f", "concurrency: 1\n", anyContract, `{nodes: {a: {ask: "Well?"}}}`)
@@ -233,6 +240,7 @@ func TestAFlowThatWaitsForAPersonKeepsItsLane(t *testing.T) {
 // TestAnOpenQuestionTakesLittleMemory holds that a flow that waits for a person keeps no deep
 // stack, and nothing of its walk.
 func TestAnOpenQuestionTakesLittleMemory(t *testing.T) {
+	// Not parallel: it measures the memory of the process.
 	const questions, most = 200, 20 << 10 // bytes; 34 KiB with all of the walk
 	w := newFixture(t, func(s *settings) {
 		// Its time must not be over before all questions are open.

@@ -32,6 +32,7 @@ func (w *fixture) cachedSteps(id string) (cached int) {
 }
 
 func TestASuccessIsTakenAgain(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, cachedGraph)
 	run := func(input map[string]any) api.Record { return w.await(w.submitTo("f", input)) }
 	first, again := run(map[string]any{"mark": "x"}), run(map[string]any{"mark": "x"})

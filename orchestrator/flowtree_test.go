@@ -54,6 +54,7 @@ func (w *fixture) callsBelow(id string) (all []string) {
 }
 
 func TestTheTimeOfACallerHoldsForTheFlowsBelowIt(t *testing.T) {
+	t.Parallel()
 	for limit := 2 * time.Second; ; limit *= 5 {
 		w := newDeepFixture(t, fmt.Sprintf("limits: {timeout: %v}\n", limit))
 		began := time.Now()
@@ -74,6 +75,7 @@ func TestTheTimeOfACallerHoldsForTheFlowsBelowIt(t *testing.T) {
 }
 
 func TestACancelledFlowEndsAllBelowItAndKeepsWhatWasFinished(t *testing.T) {
+	t.Parallel()
 	w := newDeepFixture(t, "")
 	id := w.submitTo("f", chainInput{})
 	within(t, func() bool { return w.starts("two") == 1 }, func() string { return fmt.Sprint(w.steps(id)) })
@@ -93,6 +95,7 @@ func TestACancelledFlowEndsAllBelowItAndKeepsWhatWasFinished(t *testing.T) {
 }
 
 func TestTheTreesRulesHoldForFlows(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		agent  string
 		change func(*settings)
@@ -114,6 +117,7 @@ func TestTheTreesRulesHoldForFlows(t *testing.T) {
 // TestNoCanarySingsOfAFlow has a payload go through what a flow may do with one: nothing of it is
 // in a log, an event, a metric or a trace.
 func TestNoCanarySingsOfAFlow(t *testing.T) {
+	t.Parallel()
 	const canary = "kanarienvogel"
 	recorded := spans(t)
 	var logged lockedBuffer

@@ -17,6 +17,7 @@ import (
 const short = 300 * time.Millisecond
 
 func TestNoRunIsLongerThanTheOperatorSays(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*settings)
 		asked  time.Duration
@@ -72,6 +73,7 @@ func sealed(o *settings) {
 }
 
 func TestARefusedUnitCantBeCalled(t *testing.T) {
+	t.Parallel()
 	w := newCallFixture(t, sealed, func(o *settings) {
 		o.Units["worker"] = UnitSettings{Given: unit.Given{Network: "bridge"}}
 		o.Units["caller"] = UnitSettings{Given: unit.Given{MayCall: []string{"worker"}}}
@@ -86,6 +88,7 @@ func TestARefusedUnitCantBeCalled(t *testing.T) {
 
 // A run that waits when the operator tightens the policy isn't run by the next process.
 func TestARunThatIsNoLongerAllowedIsNotStarted(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) {
 		write(t, filepath.Join(o.Sources[0], "worker", "agent.yaml"), "name: worker\nnetwork: bridge\n")
 		o.Concurrency = 1

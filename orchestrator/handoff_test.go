@@ -220,6 +220,7 @@ func depthOf(calls []api.Call) int {
 }
 
 func TestHandoffs(t *testing.T) {
+	t.Parallel()
 	t.Run("a chain of ten with a single slot comes to its end", func(t *testing.T) {
 		w := newCallFixture(t, func(o *settings) { o.Concurrency = 1 })
 		record := w.await(w.submitScript(chain(10)))
@@ -363,6 +364,7 @@ func (w *fixture) programs() int {
 
 // Without a Service it is the same: the calls of a run live with it.
 func TestHandoffsOfAnAttachedRun(t *testing.T) {
+	t.Parallel()
 	w := newCallFixture(t)
 	dir := filepath.Join(w.opts.Sources[0], "caller")
 	load := func(context.Context, string) (*unit.Unit, error) {

@@ -47,6 +47,7 @@ var opened = func() chan struct{} {
 }()
 
 func TestTheLastRunsAreKept(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	ids := remembered(t, home, 3, 5)
 	h := history.New(home, 3)
@@ -82,6 +83,7 @@ func TestTheLastRunsAreKept(t *testing.T) {
 }
 
 func TestNoRunIsKeptWhereNoneIsWanted(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	remembered(t, home, 3, 2)
 	remembered(t, home, 0, 1)
@@ -91,6 +93,7 @@ func TestNoRunIsKeptWhereNoneIsWanted(t *testing.T) {
 }
 
 func TestCommandsThatEndAtOnceKeepTheirRuns(t *testing.T) {
+	t.Parallel()
 	const commands, most = 8, 3
 	home := t.TempDir()
 	var all sync.WaitGroup

@@ -53,6 +53,7 @@ var hostile = []struct {
 }
 
 func TestHostileResultsAreOutcomes(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "limits: {output: 2MiB, memory: 256MiB, timeout: 5m}\n") // a busy machine makes 100,000 files slowly
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,6 +80,7 @@ func TestHostileResultsAreOutcomes(t *testing.T) {
 }
 
 func TestWhatIsNotNamedAndNoFileStaysBehind(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	record := p.run(`cd /io/output
 mkdir -p sub loop; echo 1 > sub/a; echo 2 > b; ln -s . loop/loop; ln -s /etc/passwd secret; mkfifo pipe; chmod 0 sub; chmod 4777 b
@@ -105,6 +107,7 @@ echo '{"n":1,"file":"b"}' > /io/output.json`)
 
 // A link in the user's own output directory is a trap that a run must not step into.
 func TestDeliveryNeverLeavesTheOutputDirectory(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	outside := t.TempDir()
 	if err := os.MkdirAll(p.out, 0o755); err != nil {

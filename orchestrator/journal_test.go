@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatTheJournalStoresIsReadByItsType(t *testing.T) {
+	t.Parallel()
 	half := 50.0
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	attempt := api.Attempt{Number: 1, Outcome: api.SystemError, FinishedAt: at}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestLocalsShareADataDirectory(t *testing.T) {
+	t.Parallel()
 	home, gate := t.TempDir(), make(chan struct{})
 	s, other := &stage{}, &able{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) { return a.waits(ctx, gate) }
@@ -57,6 +58,7 @@ func TestLocalsShareADataDirectory(t *testing.T) {
 }
 
 func TestALocalSweepsWhatADeadOneLeft(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	data, err := openDataDir(home)
 	if err != nil {
@@ -96,6 +98,7 @@ func TestALocalSweepsWhatADeadOneLeft(t *testing.T) {
 }
 
 func TestWhatLocalCouldNotRemoveIsLeftToTheNextSweep(t *testing.T) {
+	t.Parallel()
 	home, s := t.TempDir(), &stage{remove: failing(1, fault.New(fault.Unavailable, "the engine is away"))}
 	l := playLocal(t, s, Options{Home: home})
 	ended, err := l.Run(t.Context(), playRequest(t, "u"))
@@ -125,6 +128,7 @@ func TestWhatLocalCouldNotRemoveIsLeftToTheNextSweep(t *testing.T) {
 }
 
 func TestAnAttemptsDirectoryIsKeptForALook(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		attempt func(context.Context, *actor) (run.Result, error)
@@ -158,6 +162,7 @@ func TestAnAttemptsDirectoryIsKeptForALook(t *testing.T) {
 }
 
 func TestALocalsKindKnowsWhereOutputGoes(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	s := &stage{attempt: func(_ context.Context, a *actor) (run.Result, error) {
 		if a.OutDir != out || a.Durable || a.ID != "my-own-id" {
@@ -178,6 +183,7 @@ func TestALocalsKindKnowsWhereOutputGoes(t *testing.T) {
 }
 
 func TestCallsRunAtOnceBelowOneSlot(t *testing.T) {
+	t.Parallel()
 	var both sync.WaitGroup
 	both.Add(2)
 	s := &stage{}
@@ -218,6 +224,7 @@ func TestCallsRunAtOnceBelowOneSlot(t *testing.T) {
 }
 
 func TestCallsEndWithTheirCaller(t *testing.T) {
+	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan api.Record, 1)
 	s := &stage{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) {

@@ -19,6 +19,7 @@ import (
 )
 
 func TestNoPayloadReachesALog(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-7f3a"
 	var log lockedBuffer
 	w := newFixture(t, func(o *settings) {
@@ -60,6 +61,7 @@ func TestNoPayloadReachesALog(t *testing.T) {
 }
 
 func TestTheEndOfARunIsNoFaultOfItsAttempt(t *testing.T) {
+	t.Parallel()
 	var log lockedBuffer
 	s := &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
 		err := a.begin()

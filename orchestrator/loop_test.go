@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheLoopLeadsAKindThroughARun(t *testing.T) {
+	t.Parallel()
 	transient := func(times int) func(context.Context, *actor) (run.Result, error) {
 		return func(_ context.Context, a *actor) (run.Result, error) {
 			if a.Run.Attempt <= times {
@@ -121,6 +122,7 @@ func TestTheLoopLeadsAKindThroughARun(t *testing.T) {
 }
 
 func TestAnEarlierAttemptKeepsItsUsage(t *testing.T) {
+	t.Parallel()
 	s := &stage{attempt: func(_ context.Context, a *actor) (run.Result, error) {
 		if a.Run.Attempt > 1 {
 			if a.Record.Usage != nil {
@@ -149,6 +151,7 @@ func TestAnEarlierAttemptKeepsItsUsage(t *testing.T) {
 }
 
 func TestEachRetryWaitsTwiceAsLong(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var began []time.Time
@@ -172,6 +175,7 @@ func TestEachRetryWaitsTwiceAsLong(t *testing.T) {
 }
 
 func TestARunIsCancelledWithItsCaller(t *testing.T) {
+	t.Parallel()
 	because := errors.New("nobody waits")
 	t.Run("while it runs", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -238,6 +242,7 @@ func wantCancelled(t *testing.T, ctx context.Context, s *stage, calls, states st
 }
 
 func TestWhatIsRefusedIsNeverStarted(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(*Request, *stage)
@@ -272,6 +277,7 @@ func TestWhatIsRefusedIsNeverStarted(t *testing.T) {
 
 // A follower may find the job of a run just before it goes, and ask it for news just after.
 func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
+	t.Parallel()
 	l := newLoop(Options{})
 	for n := range 20_000 {
 		j := l.lead(&run.Run{ID: fmt.Sprint(n)}, nil, models.Source{})

@@ -157,6 +157,7 @@ func (l *leaky) trueInputs() []string {
 }
 
 func TestAnAgentsRunIsMasked(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	id := l.submit("says", "key "+canaryMessage)
 	record := l.until(id, func(r api.Record) bool { return r.Outcome != "" })
@@ -178,6 +179,7 @@ func TestAnAgentsRunIsMasked(t *testing.T) {
 }
 
 func TestAnInputWithNothingToMaskIsRerun(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	id := l.submit("says", "nothing of the kind")
 	if files := l.trueInputs(); len(files) > 0 {
@@ -197,6 +199,7 @@ func TestAnInputWithNothingToMaskIsRerun(t *testing.T) {
 
 // Another process tries it again with the true input, and removes that in the end.
 func TestAMaskedRunIsTriedAgainAfterARestart(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	engine := dockertest.Require(t)
 	if err := l.service.Close(); err != nil {
@@ -235,6 +238,7 @@ func TestAMaskedRunIsTriedAgainAfterARestart(t *testing.T) {
 
 // A command's runs are masked as those of a server.
 func TestACommandsRunIsMasked(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	l := &leaky{T: t}
 	record, err := p.ask("agent:\n  command: "+shell(leakyScript+`printf 'you said %s' "$m"`)+"\n", message(canaryMessage))
@@ -249,6 +253,7 @@ func TestACommandsRunIsMasked(t *testing.T) {
 
 // The output of a contract of its own is what the agent says, and so are its files.
 func TestTypedOutputIsNotMasked(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	write(t, filepath.Join(p.dir, "schema.json"), `{
 		"input": {"type": "object", "properties": {"message": {"type": "string"}}},

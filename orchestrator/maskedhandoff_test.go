@@ -23,6 +23,7 @@ printf %s "${whole#*$'\r\n\r\n'}" > /io/output.json
 // A capsule isn't masked, and what it hands to an agent is in the agent's run. The program of that
 // gets it as it is.
 func TestAHandoffToAnAgentIsMasked(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	dir := filepath.Join(l.opts.Sources[0], "calls")
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM "+dockertest.Image+"\nCOPY call /call\nCMD [\"bash\", \"/call\"]\n")

@@ -64,6 +64,7 @@ func (l *leaky) cleanBut(dirs ...string) {
 // What the program of a living session is told and tells is masked, wherever its pieces are cut,
 // also by the end of the server. Only the files of the session itself have it, while it lives.
 func TestALivingSessionIsMasked(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	engine := dockertest.Require(t)
 	write(t, filepath.Join(l.opts.Sources[0], "talks", "agent.yaml"), "name: talks\nkind: agent\nimage: "+dockertest.Image+
@@ -137,6 +138,7 @@ func TestALivingSessionIsMasked(t *testing.T) {
 // A flow gets what is stored of its agent, which has the true input. The agent's run is masked as
 // one by itself, and so it isn't run again.
 func TestTheRunsOfAFlowsAgentsAreMasked(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	dir := filepath.Join(l.opts.Sources[0], "asks")
 	write(t, filepath.Join(dir, "agent.yaml"), "name: asks\nkind: flow\n")

@@ -33,6 +33,7 @@ func (w *fixture) memory() api.MemoryStats {
 }
 
 func TestRunsWaitUntilThereIsMemory(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, totalMemory(1<<30)) // of which each run has a half
 	first, second := w.submit(orders{Mark: "a", Until: "enough"}), w.submit(orders{Mark: "b", Until: "enough"})
 	w.until(first, running)
@@ -59,12 +60,14 @@ func TestRunsWaitUntilThereIsMemory(t *testing.T) {
 }
 
 func TestTheMachinesMemoryIsTheBound(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t) // the engine's machine has 4 GiB
 	const most = 3276 << 20
 	within(t, func() bool { return w.memory().LimitBytes == most }, func() string { return "it isn't known" })
 }
 
 func TestARunThatNeverFitsIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change []func(*settings)
 		says   []string
@@ -99,6 +102,7 @@ func TestARunThatNeverFitsIsRefused(t *testing.T) {
 }
 
 func TestACallerDoesNotWaitForItsOwnMemory(t *testing.T) {
+	t.Parallel()
 	w := newCallFixture(t, totalMemory(600<<20), func(o *settings) {
 		o.Units["caller"] = UnitSettings{Given: unit.Given{MayCall: []string{"worker"}}}
 	})
@@ -109,6 +113,7 @@ func TestACallerDoesNotWaitForItsOwnMemory(t *testing.T) {
 }
 
 func TestWaitingSandboxesMakeRoomForRuns(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"asker": 2}, totalMemory(600<<20), func(o *settings) { o.Containers.Pool.MemoryBytes = 1 << 30 })
 	w.stocked("asker", 2)
 	id := w.submit(orders{Mark: "a", Until: "enough"})
@@ -123,6 +128,7 @@ func TestWaitingSandboxesMakeRoomForRuns(t *testing.T) {
 }
 
 func TestHintsNameTheLineThatHolds(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change []func(*settings)
 		says   string

@@ -11,6 +11,7 @@ import (
 )
 
 func TestARunIsFoundByItsMetadata(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	ada := Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
 	record, _, err := w.service.Submit(t.Context(), ada)
@@ -64,6 +65,7 @@ func (w *fixture) found(metadata map[string]string) (ids []string) {
 }
 
 func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	sub := Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
 	first, _, err := w.service.Submit(t.Context(), sub)
@@ -83,6 +85,7 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 }
 
 func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
 	if page, listed := w.service.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
@@ -91,6 +94,7 @@ func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
 }
 
 func TestCallsInheritMetadata(t *testing.T) {
+	t.Parallel()
 	w := newCallFixture(t)
 	raw, err := json.Marshal(script{Mark: "a", Calls: []script{{Mark: "b", Calls: []script{{Mark: "c"}}}}})
 	if err != nil {

@@ -30,6 +30,7 @@ func (w *fixture) gathered(prefix string) string {
 
 // Prometheus sees no increase in a count that begins above zero.
 func TestTheCountsOfAUnitBeginBeforeItsFirstRun(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	for _, want := range []string{
 		"aod_run_retries_total unit=worker 0\n",

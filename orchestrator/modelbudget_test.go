@@ -15,6 +15,7 @@ import (
 
 // A request of the tests can take 1219 tokens at most, and takes 10.
 func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
+	t.Parallel()
 	given := func(b capsule.Budgets) func(*settings) {
 		return func(o *settings) { o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{Budgets: b}}} }
 	}
@@ -49,6 +50,7 @@ func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
 }
 
 func TestWithoutAPriceNothingIsAskedUnderABudgetOfCost(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "budgets: {cost: 1}\n")
 	c := w.double.catalog()
 	m := c.Models["m"]
@@ -65,6 +67,7 @@ func TestWithoutAPriceNothingIsAskedUnderABudgetOfCost(t *testing.T) {
 
 // An image takes what nobody knows at a provider of this kind, and the context window at most.
 func TestAnImageNeedsAWindowWhereABudgetHolds(t *testing.T) {
+	t.Parallel()
 	const image = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`
 	for name, c := range map[string]struct {
 		agent  string
@@ -99,6 +102,7 @@ func TestAnImageNeedsAWindowWhereABudgetHolds(t *testing.T) {
 // One caller and 5 below it ask 40 times each, at once: what is set aside and spent together is
 // never over the budget, and all that can't fit is refused.
 func TestATreeOfRunsIsNeverOverItsBudget(t *testing.T) {
+	t.Parallel()
 	const budget = 2500
 	w := newModelWorld(t, "budgets: {tokens: 2500}\n", func(o *settings) { o.Concurrency = 10 })
 	s := script{Mark: "root", AtOnce: true}
@@ -153,6 +157,7 @@ func (w *modelWorld) wantTree(record api.Record, own, all int64) {
 }
 
 func TestTheRecordsOfATreeHaveItsTotals(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	leaf := script{Mark: "leaf", Asks: asks(3)}
 	id := w.submitScript(script{Mark: "root", Asks: asks(1), Calls: []script{{Mark: "knot", Asks: asks(2), Calls: []script{leaf}}}})
@@ -168,6 +173,7 @@ func TestTheRecordsOfATreeHaveItsTotals(t *testing.T) {
 
 // Of three at once only one has room, and the others take their turns.
 func TestWhatHasRoomWhenOthersAreDoneWaitsForThem(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "budgets: {tokens: 2000}\n")
 	release := w.double.holds()
 	defer release()

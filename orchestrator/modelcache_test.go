@@ -12,6 +12,7 @@ import (
 )
 
 func TestAnAnswerOfAModelIsGivenAgain(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "model_cache: 1h\n")
 	ask := func(mark string, a modelAsk) {
 		t.Helper()
@@ -55,6 +56,7 @@ func TestAnAnswerOfAModelIsGivenAgain(t *testing.T) {
 }
 
 func TestWhatIsNotCached(t *testing.T) {
+	t.Parallel()
 	fails := func(n int, rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestARestartBeforeAModelCallChangesNothing(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}, {After: "go"}}})
 	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
@@ -33,6 +34,7 @@ func TestARestartBeforeAModelCallChangesNothing(t *testing.T) {
 
 // The books say of a request that was under way as much as it could have cost.
 func TestARequestThatARestartCutOffIsChargedInFull(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	release := w.double.holds()
 	defer release()
@@ -87,6 +89,7 @@ func (w *modelWorld) wantListed(id string, want *api.ModelUsage) {
 // An attempt whose answer broke off may be charged, and so may the next one, which a restart
 // cuts off.
 func TestTheAttemptsOfACallAreOneCall(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"in one process": false, "across a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newModelWorld(t, "")
@@ -125,6 +128,7 @@ func TestTheAttemptsOfACallAreOneCall(t *testing.T) {
 
 // A process that died had no time to say so.
 func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "budgets: {tokens: 2000}\n")
 	leaf := script{Mark: "leaf", Asks: []modelAsk{{After: "go"}, {}}}
 	root := w.submitScript(script{Mark: "root", Asks: asks(1), Calls: []script{leaf}, Until: "end"})
@@ -189,6 +193,7 @@ func (w *modelWorld) setAside(id, data string, row store.ModelCall) {
 }
 
 func TestAnAnsweredCallIsNeverPaidTwice(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	again := modelAsk{Key: "one", After: "go"}
 	other := modelAsk{Key: "one", Said: []string{"something else"}}
@@ -225,6 +230,7 @@ func (h onMessage) Handle(ctx context.Context, r slog.Record) error {
 
 // A caller goes on as soon as its process is back, and others below it may have spent.
 func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
+	t.Parallel()
 	var w *modelWorld
 	recovered, early := 0, false
 	handler := onMessage{slog.NewTextHandler(io.Discard, nil), "run recovered", func(slog.Record) {

@@ -21,6 +21,7 @@ import (
 )
 
 func TestARunAsksAModel(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	id := w.submitScript(script{Mark: "a", Asks: asks(2)})
 	record := w.await(id)
@@ -91,6 +92,7 @@ func (w *modelWorld) transcript(id string) string {
 func (w *modelWorld) metrics() string { return w.gathered("aod_model") }
 
 func TestWhatARunMayNotAskIsRefusedAndTold(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Body: `{"model":"other","messages":[]}`}}})
 	record := w.await(id)
@@ -104,6 +106,7 @@ func TestWhatARunMayNotAskIsRefusedAndTold(t *testing.T) {
 }
 
 func TestCallsThatNobodyChargesForAreListedUpToABound(t *testing.T) {
+	t.Parallel()
 	const listedFree, more = 1000, 7
 	w := newModelWorld(t, "")
 	s := script{Mark: "a", Asks: make([]modelAsk, listedFree+more)}
@@ -127,6 +130,7 @@ func TestCallsThatNobodyChargesForAreListedUpToABound(t *testing.T) {
 }
 
 func TestAConversationThatGrowsIsKeptOnceAndReadWhole(t *testing.T) {
+	t.Parallel()
 	const turns = 20
 	w := newModelWorld(t, "")
 	var said []string
@@ -157,6 +161,7 @@ func TestAConversationThatGrowsIsKeptOnceAndReadWhole(t *testing.T) {
 }
 
 func TestWithoutATranscriptOnlyFiguresAreKept(t *testing.T) {
+	t.Parallel()
 	for name, w := range map[string]*modelWorld{
 		"the unit's":     newModelWorld(t, "transcript: false\n"),
 		"the operator's": newModelWorld(t, "", func(o *settings) { o.Models.Transcript = false }),
@@ -197,6 +202,7 @@ func filesWith(t *testing.T, text, dir string) (found []string) {
 }
 
 func TestAFullTranscriptGoesOnWithFiguresAlone(t *testing.T) {
+	t.Parallel()
 	const most = 16 << 20
 	w := newModelWorld(t, "budgets: {tokens: 100000000}\n")
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Bytes: most / 2}, {Bytes: most/2 + 1}, {}}})
@@ -216,6 +222,7 @@ func TestAFullTranscriptGoesOnWithFiguresAlone(t *testing.T) {
 }
 
 func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "")
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}, {After: "go"}}})
 	within(t, func() bool { return len(w.told("a")) == 1 }, func() string { return "no answer" })
@@ -244,6 +251,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 
 // A provider that quotes its key, in whatever it says, is heard by nobody.
 func TestNoKeyOfAProviderIsSeenAnywhere(t *testing.T) {
+	t.Parallel()
 	quotes := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -305,6 +313,7 @@ func TestNoKeyOfAProviderIsSeenAnywhere(t *testing.T) {
 
 // Whoever waits for a model has no slot meanwhile.
 func TestRunsThatWaitForAModelLendTheirSlots(t *testing.T) {
+	t.Parallel()
 	w := newModelWorld(t, "", func(o *settings) { o.Concurrency = 2 })
 	release := w.double.holds()
 	defer release()

@@ -12,7 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// spans records what this package traces, until the test ends.
+// spans records what this package traces, until the test ends. Its callers aren't parallel: the tracer is
+// the package's.
 func spans(t *testing.T) *tracetest.SpanRecorder {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
@@ -29,6 +30,7 @@ func spans(t *testing.T) *tracetest.SpanRecorder {
 
 // Each of these words is in a prompt or an answer, and in no span.
 func TestARequestForAModelHasASpanWithoutContent(t *testing.T) {
+	t.Parallel()
 	recorder := spans(t)
 	w := newModelWorld(t, "")
 	w.double.answer = func(n int, rw http.ResponseWriter, _ *http.Request) {

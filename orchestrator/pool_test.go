@@ -23,6 +23,7 @@ func mustJSON(v any) []byte {
 }
 
 func TestAPoolServesRuns(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"worker": 2})
 	t.Run("one takes what waits, and another comes in its place", func(t *testing.T) {
 		waiting := w.stocked("worker", 2).Waiting
@@ -66,6 +67,7 @@ func TestAPoolServesRuns(t *testing.T) {
 }
 
 func TestAPoolFollowsItsUnits(t *testing.T) {
+	t.Parallel()
 	t.Run("what agent.yaml asks for", func(t *testing.T) {
 		w := newPoolFixture(t, nil, func(o *settings) {
 			write(t, filepath.Join(o.Sources[0], "worker", "agent.yaml"), "name: worker\nwarm: 1\n")
@@ -107,6 +109,7 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 }
 
 func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
+	t.Parallel()
 	t.Run("when one was seen to ask", func(t *testing.T) {
 		w := newPoolFixture(t, map[string]int{"asker": 1})
 		if pooled := w.stocked("asker", 1); pooled.Waiting[0].Loaded {
@@ -147,6 +150,7 @@ func TestProgramsThatAskAreLoadedAhead(t *testing.T) {
 }
 
 func TestAPoolLeavesNothing(t *testing.T) {
+	// Not parallel: it counts the goroutines of the process.
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // after those of the fixture
 		if err := testkit.Leaks(before); err != nil {

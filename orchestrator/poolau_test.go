@@ -10,6 +10,7 @@ import (
 )
 
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
+	t.Parallel()
 	w := newReaderFixture(t, func(o *settings) {
 		o.Containers.Pool.Size = 2
 		settings, one := o.Units["reader"], 1
@@ -43,6 +44,7 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 }
 
 func TestAWaitingUnitIsNotLoadedAhead(t *testing.T) {
+	t.Parallel()
 	w := newReaderFixture(t, func(o *settings) { o.Containers.Pool.Size = 2 })
 	for range 2 {
 		record, err := w.submitReader("")

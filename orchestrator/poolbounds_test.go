@@ -15,6 +15,7 @@ import (
 )
 
 func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 8 << 20 })
 	w.loads(func(ctx context.Context, l loading) int {
 		for l.ahead && ctx.Err() == nil {
@@ -29,6 +30,7 @@ func TestAFloodBeforeAFailedStartHoldsNobodyUp(t *testing.T) {
 }
 
 func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.DiskBytes = 1 << 20 })
 	w.loads(func(_ context.Context, l loading) int {
 		if l.ahead {
@@ -49,6 +51,7 @@ func TestAWaitingProgramThatFillsTheDiskGoes(t *testing.T) {
 }
 
 func TestAWaitingProgramThatComputesGoes(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	w := newPoolFixture(t, map[string]int{"asker": 2}, func(o *settings) {
 		o.Containers.Pool.Watch = 20 * time.Millisecond
@@ -70,6 +73,7 @@ func TestAWaitingProgramThatComputesGoes(t *testing.T) {
 }
 
 func TestAWaitingProgramThatHardlyComputesStays(t *testing.T) {
+	t.Parallel()
 	var used atomic.Int64
 	looks := make(chan struct{}, 3)
 	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) {

@@ -42,6 +42,7 @@ func (w *fixture) wantCopy(r api.Record, content string) {
 }
 
 func TestInputFilesReachAWaitingSandbox(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"worker": 1, "asker": 1})
 	w.asking()
 	for _, unit := range []string{"worker", "asker"} {
@@ -59,6 +60,7 @@ func TestInputFilesReachAWaitingSandbox(t *testing.T) {
 // What a loaded program leaves where its run's input comes is replaced, or the run gets
 // another container. Nothing outside is touched.
 func TestNothingThatAProgramPlantsIsFollowed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		plant func(l loading, outside string) error

@@ -13,6 +13,7 @@ import (
 )
 
 func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
+	t.Parallel()
 	for _, unit := range []string{"worker", "asker"} {
 		t.Run(unit, func(t *testing.T) {
 			limit := 300 * time.Millisecond
@@ -60,6 +61,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 // What an attempt took from the pool and could not be removed goes before the next attempt
 // begins, as a container of the run's own does.
 func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"worker": 1})
 	first := w.stocked("worker", 1).Waiting[0]
 	away := fault.New(fault.Unavailable, "the engine is away")
@@ -78,6 +80,7 @@ func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
 }
 
 func TestAnEarlySuccessStays(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"worker": 1})
 	end := func(ending func(int) int) {
 		w.mu.Lock()

@@ -11,6 +11,7 @@ import (
 )
 
 func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"asker": 2})
 	n := 0
 	w.loads(func(_ context.Context, l loading) int {
@@ -51,6 +52,7 @@ func (w *fixture) lines(id string) (lines []string) {
 }
 
 func TestAWaitingProgramThatFloodsIsHeldUp(t *testing.T) {
+	t.Parallel()
 	const lines = 3 << 20 / 1024
 	w := newPoolFixture(t, map[string]int{"asker": 1}, func(o *settings) { o.Limits.LogBytes = 4 << 20 })
 	flooded := make(chan struct{})

@@ -56,6 +56,7 @@ func (h watchedHost) Waiting(ctx context.Context) (context.Context, context.Canc
 }
 
 func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"worker": 1, "asker": 1}, watching)
 	w.asking()
 	for unit, most := range map[string]int{"worker": 1, "asker": 0} { // of a killed init nobody may know how far it came
@@ -112,6 +113,7 @@ func (w *fixture) remember() {
 }
 
 func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
+	t.Parallel()
 	w := newPoolFixture(t, map[string]int{"asker": 1}, watching)
 	w.loads(func(_ context.Context, l loading) int {
 		fmt.Fprint(l.stdout, "loading\nloaded\n")

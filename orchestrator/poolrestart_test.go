@@ -90,6 +90,7 @@ func (w *fixture) suppose(id string, waiting *pool.Sandbox, m claimed) {
 }
 
 func TestAClaimOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
 	one := func(o *settings) { o.Concurrency = 1 }
 	for _, c := range []struct {
 		unit  string

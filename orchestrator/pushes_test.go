@@ -123,6 +123,7 @@ func (w *fixture) settled(id string) []api.Push {
 }
 
 func TestARunTellsItsReceivers(t *testing.T) {
+	t.Parallel()
 	var log logOf
 	h := newHook(t)
 	w := newTelling(t, func(s *settings) {
@@ -194,6 +195,7 @@ func (l *logOf) String() string {
 }
 
 func TestPushesGoOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	h, hold := newHook(t), make(chan struct{})
 	h.holding(hold)
 	w := newTelling(t)
@@ -218,6 +220,7 @@ func TestPushesGoOnAfterARestart(t *testing.T) {
 }
 
 func TestADeadReceiverHarmsNoRun(t *testing.T) {
+	t.Parallel()
 	h := &hook{Server: httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))}
 	t.Cleanup(h.Close) // its port would be another's, if it was closed before
 	dead := h.config("a")
@@ -236,6 +239,7 @@ func TestADeadReceiverHarmsNoRun(t *testing.T) {
 }
 
 func TestAPushIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newHook(t)
 	w := newTelling(t)
 	id := w.submit(orders{Mark: "a"})

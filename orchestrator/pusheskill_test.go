@@ -23,6 +23,7 @@ const pushStore, pushTurn = "AOD_TEST_PUSH_STORE", "AOD_TEST_PUSH_TURN"
 
 // TestADeliveringProcess is a process of the test below, which kills it.
 func TestADeliveringProcess(t *testing.T) {
+	t.Parallel()
 	path := os.Getenv(pushStore)
 	if path == "" {
 		t.Skip("it is no test of its own")
@@ -53,6 +54,7 @@ func deliverFrom(ctx context.Context, db *store.Store, turn string) {
 // A process that is killed at any moment leaves nothing out and changes no order. The long form is:
 // AOD_KILLS=50 go test -race -run TestNoKillLosesADelivery ./orchestrator
 func TestNoKillLosesADelivery(t *testing.T) {
+	t.Parallel()
 	const runs, events = 4, 60
 	seed, _ := strconv.Atoi(cmp.Or(os.Getenv("AOD_SEED"), strconv.Itoa(int(time.Now().UnixNano()%1e9))))
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("AOD_KILLS"), "4"))

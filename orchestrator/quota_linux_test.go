@@ -44,6 +44,7 @@ func inShell(script string) enginetest.Program {
 }
 
 func TestTheKernelKeepsTheDiskLimit(t *testing.T) {
+	t.Parallel()
 	disk := testkit.QuotaDisk(t)
 	limits := runtime.Limits{DiskBytes: 8 << 20}
 	cases := []struct {

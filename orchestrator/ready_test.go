@@ -34,6 +34,7 @@ func (p *prober) probe(answered func(error)) bool {
 }
 
 func TestManyWhoAskCauseOneProbeASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, r := &prober{takes: 10 * time.Millisecond}, &readiness{}
 		var all sync.WaitGroup
@@ -55,6 +56,7 @@ func TestManyWhoAskCauseOneProbeASecond(t *testing.T) {
 }
 
 func TestASlowEngineStaysReadyForFiveSeconds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, r := &prober{}, &readiness{}
 		if err := r.get(t.Context(), p.probe); err != nil {
@@ -78,6 +80,7 @@ func TestASlowEngineStaysReadyForFiveSeconds(t *testing.T) {
 }
 
 func TestARefusalCountsAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, r := &prober{}, &readiness{}
 		if err := r.get(t.Context(), p.probe); err != nil {
@@ -97,6 +100,7 @@ func TestARefusalCountsAtOnce(t *testing.T) {
 }
 
 func TestAnEngineThatHangsIsToldAsOneThatIsSilent(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	hung := make(chan struct{})
 	w.hang("Probe", hung)

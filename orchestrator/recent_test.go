@@ -9,6 +9,7 @@ import (
 )
 
 func TestARunIsToldOfAQueueThatIsTooLong(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.Concurrency, o.QueueWait = 1, time.Minute })
 	hold := w.submit(orders{Until: "end"})
 	w.until(hold, running)

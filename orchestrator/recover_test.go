@@ -18,6 +18,7 @@ import (
 // What a process left in the middle, the next one brings to its end, and no program
 // runs twice in one attempt.
 func TestServiceRecovers(t *testing.T) {
+	t.Parallel()
 	t.Run("a run that goes on meanwhile", func(t *testing.T) {
 		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go", Lines: 2, File: "f"})
@@ -170,6 +171,7 @@ func (w *fixture) events(id string, after int64) []api.Event {
 }
 
 func TestServiceEventsResume(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	id := w.submit(orders{Mark: "a", Until: "go"})
 	var seen []int64

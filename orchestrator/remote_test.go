@@ -14,6 +14,7 @@ import (
 )
 
 // AOD_ENGINE_REMOTE=1 go test ./orchestrator takes all tests of this package that way.
+// Its callers aren't parallel: a variable is the whole process'.
 func newRemoteProbe(t *testing.T, agent string) *probe {
 	t.Helper()
 	t.Setenv(docker.RemoteEnv, "1")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
+	t.Parallel()
 	w, agent := newFarFixture(t, "retries: 0\n")
 	ok := `{"request_id":"$ID","status":"ok","outputs":`
 	cases := []struct {
@@ -71,6 +72,7 @@ func TestHowARunOfAnAgentElsewhereEnds(t *testing.T) {
 }
 
 func TestAnswersOfAgentsElsewhereThatAreTakenAsTheyAre(t *testing.T) {
+	t.Parallel()
 	w, agent := newFarFixture(t, "  stream: true\nretries: 0\n")
 	for name, c := range map[string]struct{ data, warning string }{
 		"a terminal event without a task type": {`{"request_id":%q,"status":"ok","outputs":{"words":3}}`, ""},

@@ -16,6 +16,7 @@ import (
 )
 
 func TestAnAgentElsewhereIsAUnit(t *testing.T) {
+	t.Parallel()
 	w, agent := newFarFixture(t, "  mode: LIVE\n  risk_tier: low\n  domain_id: d\nlimits: {timeout: 20s}\n")
 	w.noEngine()
 	t.Run("its run goes through the states of all runs and needs no engine", func(t *testing.T) {
@@ -128,6 +129,7 @@ func (w *fixture) newest() api.Record {
 }
 
 func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
+	t.Parallel()
 	w, agent := newFarFixture(t, "")
 	record := w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "words"}}}))
 	calls := record.Calls
@@ -143,6 +145,7 @@ func TestAnAgentElsewhereIsCalledByACapsule(t *testing.T) {
 }
 
 func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 3000)
 	w, agent := newFarFixture(t, "  stream: true\n")
 	progressed := func(id string) (all []api.ProgressEvent) {
@@ -205,6 +208,7 @@ type noHeader struct{ http.ResponseWriter }
 func (noHeader) Header() http.Header { return http.Header{} }
 
 func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
+	t.Parallel()
 	w, agent := newFarFixture(t, "retries: 2\n")
 	failing := func(times int) func(http.ResponseWriter, agenthttp.Request) {
 		return func(w http.ResponseWriter, asked agenthttp.Request) {
@@ -234,6 +238,7 @@ func TestAttemptsAtAnAgentElsewhereAreTheRuns(t *testing.T) {
 }
 
 func TestACallElsewhereIsBrokenOff(t *testing.T) {
+	t.Parallel()
 	t.Run("at its time limit", func(t *testing.T) {
 		w, agent := newFarFixture(t, "limits: {timeout: 100ms}\n")
 		agent.answers(hangs)

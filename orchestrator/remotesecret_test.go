@@ -32,6 +32,7 @@ func withSecret(t *testing.T, value string) (change func(*settings), path string
 }
 
 func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ auth, header, want string }{
 		{"{secret: token}", "Authorization", "Bearer s3cret"},
 		{"{secret: token, scheme: Token}", "Authorization", "Token s3cret"},
@@ -50,6 +51,7 @@ func TestAnAgentElsewhereLearnsWhoAsks(t *testing.T) {
 }
 
 func TestASecretIsReadAtEachCall(t *testing.T) {
+	t.Parallel()
 	change, path := withSecret(t, "old")
 	w, agent := newFarFixture(t, "  auth: {secret: token}\n", change)
 	w.await(w.ask("a"))
@@ -79,6 +81,7 @@ func TestASecretIsReadAtEachCall(t *testing.T) {
 }
 
 func TestAnUploadGetsNoSecret(t *testing.T) {
+	t.Parallel()
 	change, _ := withSecret(t, "s3cret")
 	w, agent := newFarFixture(t, "", change, func(o *settings) {
 		o.Egress = egress.New(egress.Options{Private: []outside.Exception{{Host: "near.example", Addr: netip.MustParseAddr("127.0.0.1")}}})
@@ -120,6 +123,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 }
 
 func TestAnAgentElsewhereIsTrustedByItsCertificate(t *testing.T) {
+	t.Parallel()
 	certificate := func(s *httptest.Server) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	}
@@ -172,6 +176,7 @@ func leaks(canary string) map[string]func(http.ResponseWriter, agenthttp.Request
 }
 
 func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-7f3a"
 	for _, stream := range []string{"", "  stream: true\n"} {
 		var log lockedBuffer
@@ -206,6 +211,7 @@ func TestNothingOfACallElsewhereReachesALog(t *testing.T) {
 }
 
 func TestARecordHasNoSecretThatAnAgentRepeats(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter-4711"
 	change, _ := withSecret(t, secret)
 	w, agent := newFarFixture(t, "  auth: {secret: token}\nretries: 0\n", change)

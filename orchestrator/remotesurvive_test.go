@@ -20,6 +20,7 @@ import (
 // What an agent elsewhere was asked by a server that then ended, nobody can take over: it is
 // a failed attempt.
 func TestServiceRecoversRunsOfAgentsElsewhere(t *testing.T) {
+	t.Parallel()
 	begun := func(t *testing.T, w *fixture, agent *farAgent) string {
 		t.Helper()
 		agent.answers(hangs)
@@ -129,6 +130,7 @@ func (w *fixture) rewind(id string, state api.State) {
 }
 
 func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
+	t.Parallel()
 	agent := newFarAgent(t, (*httptest.Server).Start)
 	dir, data := filepath.Join(t.TempDir(), "words"), t.TempDir()
 	writeWords(t, dir, agent.URL, "")

@@ -21,6 +21,7 @@ func (w *fixture) rerunFrom(id string, from api.Rerun) api.Record {
 }
 
 func TestAFlowIsRunAgainFromAStep(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, chainGraph)
 	w.open("g")
 	first := w.await(w.submitTo("f", chainInput{1, "g"}))
@@ -43,6 +44,7 @@ func TestAFlowIsRunAgainFromAStep(t *testing.T) {
 }
 
 func TestAFlowIsRunAgainFromWhatHasFailed(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 start: a
 nodes:
@@ -73,6 +75,7 @@ output: {all: "${{ state.all }}"}
 
 // The files of a state go along: the earlier run may be forgotten then.
 func TestARerunHasTheFilesOfTheState(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 start: a
 nodes:
@@ -100,6 +103,7 @@ output: {file: "${{ state.f }}"}
 }
 
 func TestRerunsThatCanNotBe(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, chainGraph)
 	w.open("g")
 	first := w.await(w.submitTo("f", chainInput{1, "g"}))

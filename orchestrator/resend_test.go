@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
 	id := p.submit()
@@ -49,6 +50,7 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 
 // A session that is begun for a message is another one each time that the message is sent.
 func TestWhatIsSentAgainIsKnownInAnotherSession(t *testing.T) {
+	t.Parallel()
 	first, err := Submission{Unit: "u", Session: "a", Resend: "d"}.resendKey()
 	if err != nil {
 		t.Fatal(err)

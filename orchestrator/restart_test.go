@@ -14,6 +14,7 @@ import (
 )
 
 func TestAServiceGoesOnWithAKindsRuns(t *testing.T) {
+	t.Parallel()
 	t.Run("that runs", func(t *testing.T) {
 		gate, s := make(chan struct{}), &stage{}
 		s.attempt = func(ctx context.Context, a *actor) (run.Result, error) {
@@ -144,6 +145,7 @@ func TestAServiceGoesOnWithAKindsRuns(t *testing.T) {
 }
 
 func TestAServiceRemovesUntilNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	s := &stage{remove: failing(2, errAway)}
 	s.settle = func(a *actor) { a.Warn("said while it settles") }
 	p := newPlays(t, s)
@@ -160,6 +162,7 @@ func TestAServiceRemovesUntilNothingIsLeft(t *testing.T) {
 }
 
 func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
+	t.Parallel()
 	gate, s := make(chan struct{}), &stage{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) { return a.waits(ctx, gate) }
 	p := newPlays(t, s)
@@ -187,6 +190,7 @@ func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
 }
 
 func TestWhatWaitsHearsThatNothingNewIsToBegin(t *testing.T) {
+	t.Parallel()
 	heard, s := make(chan error, 1), &stage{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) {
 		if err := a.begin(); err != nil || a.resumed {
@@ -213,6 +217,7 @@ func TestWhatWaitsHearsThatNothingNewIsToBegin(t *testing.T) {
 }
 
 func TestARunThatWaitsTooLongIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	gate, s := make(chan struct{}), &stage{}
 	s.attempt = func(ctx context.Context, a *actor) (run.Result, error) { return a.waits(ctx, gate) }
 	p := newPlays(t, s, func(o *Options) { o.Concurrency = 1 })

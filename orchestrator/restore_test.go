@@ -89,6 +89,7 @@ func signed(entries []entryOf) []entryOf {
 }
 
 func TestAChangedBackupIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	id := w.await(w.submit(orders{Mark: "a", File: "out.txt", Lines: 2})).ID
 	file := filepath.Join(t.TempDir(), "backup")

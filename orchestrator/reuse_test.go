@@ -251,6 +251,7 @@ func (a programAPI) do(ctx context.Context, method, target, body string) (*http.
 }
 
 func TestOneContainerServesAsManyRunsAsItsUnitSays(t *testing.T) {
+	t.Parallel()
 	w := newSeveral(t, "reuse: 3\n")
 	first := w.lone()
 	var runs []string
@@ -289,6 +290,7 @@ func TestOneContainerServesAsManyRunsAsItsUnitSays(t *testing.T) {
 }
 
 func TestRunsAtOnceHaveContainersOfTheirOwnForAsLongAsTheyLast(t *testing.T) {
+	t.Parallel()
 	w := newSeveral(t, "reuse: 4\n")
 	w.refills(true)
 	const callers, calls = 3, 12
@@ -332,6 +334,7 @@ func (w *fixture) content(r api.Record) string {
 }
 
 func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name    string
 		errand  errand
@@ -375,6 +378,7 @@ func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
 }
 
 func TestWithoutReuseAPostedResultIsNoEnd(t *testing.T) {
+	t.Parallel()
 	w := newSeveral(t, "")
 	id := w.send(errand{Mark: "a", Post: true, After: "go"})
 	within(t, func() bool {
@@ -393,6 +397,7 @@ func TestWithoutReuseAPostedResultIsNoEnd(t *testing.T) {
 }
 
 func TestReuseSurvivesItsServer(t *testing.T) {
+	t.Parallel()
 	t.Run("in a later run of a container", func(t *testing.T) {
 		w := newSeveral(t, "reuse: 5\n")
 		toldBy(t, w.await(w.send(errand{Mark: "one"})))
@@ -459,6 +464,7 @@ func TestReuseSurvivesItsServer(t *testing.T) {
 // A run that comes when the sandbox of the one before is not back yet would start a container
 // of its own, and each one after it likewise.
 func TestABacklogIsServedByWhatIsWarm(t *testing.T) {
+	t.Parallel()
 	w := newSeveral(t, "reuse: 20\nconcurrency: 1\n")
 	const runs = 12
 	ids := make([]string, runs)

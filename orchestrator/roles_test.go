@@ -73,6 +73,7 @@ func (a *able) Card(context.Context, *unit.Unit) (json.RawMessage, error) {
 }
 
 func TestEachRoleOfAKindIsPlayed(t *testing.T) {
+	t.Parallel()
 	a := &able{}
 	gate := make(chan struct{})
 	a.attempt = func(ctx context.Context, x *actor) (run.Result, error) { return x.waits(ctx, gate) }
@@ -127,6 +128,7 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 }
 
 func TestNoRoleOfAKindIsMissed(t *testing.T) {
+	t.Parallel()
 	p := newPlays(t, &stage{})
 	if pool := p.service.Pool(); pool.Size != 0 || pool.Units == nil {
 		t.Errorf("pool %+v", pool)
@@ -152,6 +154,7 @@ func TestNoRoleOfAKindIsMissed(t *testing.T) {
 }
 
 func TestAKindHasAWordOnUploads(t *testing.T) {
+	t.Parallel()
 	a := &able{}
 	p := newPlays(t, a)
 	a.refuses = fault.New(fault.Build, "its image can't be built")
@@ -180,6 +183,7 @@ func TestAKindHasAWordOnUploads(t *testing.T) {
 }
 
 func TestAHomeThatAKindDoesNotOpenIsFreeAgain(t *testing.T) {
+	t.Parallel()
 	a := &able{unopened: fault.New(fault.Input, "the model isn't there")}
 	opts := Options{Home: t.TempDir(), Kinds: run.Kinds{"capsule": a}}
 	if _, err := NewService(opts); !fault.Is(err, fault.Input) {
@@ -224,6 +228,7 @@ func uploaded(t *testing.T, unit string) *bytes.Buffer {
 }
 
 func TestTheEventsOfARetryAreStored(t *testing.T) {
+	t.Parallel()
 	s := &stage{attempt: func(_ context.Context, a *actor) (run.Result, error) {
 		if a.Run.Attempt == 1 {
 			a.Warn("odd")

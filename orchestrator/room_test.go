@@ -11,6 +11,7 @@ import (
 )
 
 func TestAHandoffNeedsRoom(t *testing.T) {
+	t.Parallel()
 	w := newCallFixture(t)
 	id := w.submitScript(script{Mark: "a", Until: "refused"})
 	w.until(id, running)
@@ -34,6 +35,7 @@ func TestAHandoffNeedsRoom(t *testing.T) {
 }
 
 func TestNothingNewBeginsWithoutRoom(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.MinFreeDisk = 1 << 60; o.Retries = 0 })
 	if _, err := w.service.NewSpool(); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a spool: %v", err)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheSandboxFromInside(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	log, record := p.logs(`
 echo "interfaces: $(ls /sys/class/net | xargs)"
@@ -62,6 +63,7 @@ perl -e "open F, '>', '/workspace/f'; \$b = pack 'x64'; for (0x40086602, 0x401c5
 }
 
 func TestLimitsEndAsOutcomes(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "limits: {memory: 64MiB, pids: 64, output: 8MiB, log: 4KiB, timeout: 20s}\n")
 	cases := []struct {
 		name, script string
@@ -90,6 +92,7 @@ func TestLimitsEndAsOutcomes(t *testing.T) {
 }
 
 func TestALogFloodIsCut(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "limits: {log: 64KiB}\n")
 	log, record := p.logs(`yes "a line of the flood" | head -c 4M; head -c 1M /dev/zero | tr '\0' x; echo; echo done >&2`)
 	if record.Outcome != api.Success || !record.Log.Truncated || record.Log.Bytes > 64<<10 {
@@ -102,6 +105,7 @@ func TestALogFloodIsCut(t *testing.T) {
 
 // The engine and this process would spend much more on a flood than the program that writes it.
 func TestAFloodWaitsForItsReaders(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "limits: {log: 64KiB}\n")
 	log, record := p.logs(`
 perl -e '$| = 1; $b = ("x" x 1023 . "\n") x 64; $t = time; while (time - $t < 3) { $n += syswrite(STDOUT, $b) }
@@ -140,6 +144,7 @@ func processesNamed(t *testing.T, word string) (found []string) {
 }
 
 func TestTheEndOfARunIsTheEndOfItsProcesses(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	if p.remote() {
 		t.Skip("the engine's processes are elsewhere")
@@ -175,6 +180,7 @@ func TestTheEndOfARunIsTheEndOfItsProcesses(t *testing.T) {
 }
 
 func TestTheUserOfAnImageDoesNotCount(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	write(t, filepath.Join(p.dir, "Dockerfile"), strings.Replace(probeFiles["Dockerfile"], "CMD", "USER 0:0\nCMD", 1))
 	log, record := p.logs(`echo "user $(id -u) group $(id -g)"; grep CapEff /proc/self/status`)
@@ -185,6 +191,7 @@ func TestTheUserOfAnImageDoesNotCount(t *testing.T) {
 }
 
 func TestATimeoutKillsTheWholeTree(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	req := p.request(`trap '' TERM; (trap '' TERM; sleep 1000) & sleep 1000`)
 	req.Timeout = 300 * time.Millisecond
@@ -210,6 +217,7 @@ func (p *probe) pids() string {
 }
 
 func TestCancellingEndsTheRun(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -229,6 +237,7 @@ func TestCancellingEndsTheRun(t *testing.T) {
 }
 
 func TestUsageIsCounted(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "limits: {memory: 256MiB}\n")
 	_, record := p.logs(`perl -e '$x = "x" x (64<<20); $i++ while $i < 2e7'`)
 	if record.Usage == nil || record.Usage.CPUSeconds < 0.1 || record.Usage.CPUSeconds > 60 {
@@ -240,6 +249,7 @@ func TestUsageIsCounted(t *testing.T) {
 }
 
 func TestEveryTransitionIsRecorded(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	_, record := p.logs(`true`)
 	var states []string

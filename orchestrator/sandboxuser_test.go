@@ -20,6 +20,7 @@ exec perl -e "\$| = 1; while (\$n < 100) { last if syscall($call, 0) < 0; \$n++ 
 
 // The kernel counts inotify instances by user: 128 by default.
 func TestNoSandboxTakesAwayWhatIsCountedByUser(t *testing.T) {
+	t.Parallel()
 	p := newProbe(t, "")
 	if os.Geteuid() != 0 || p.remote() {
 		t.Skip("each sandbox has a user of its own where AOD is root, and its engine on this machine")

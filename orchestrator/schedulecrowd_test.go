@@ -17,6 +17,7 @@ import (
 // TestACrowdOfSchedules measures, and judges nothing but what is stored. It is started by
 // `make schedules`.
 func TestACrowdOfSchedules(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("AOD_CROWD") == "" {
 		t.Skip("a measurement: make schedules")
 	}

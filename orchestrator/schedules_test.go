@@ -145,6 +145,7 @@ func (w *scheduled) nextOfWorker() *api.NextTime {
 }
 
 func TestAScheduleStartsRunsAtItsTimes(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	made := w.put(api.ScheduleSpec{Cron: "*/5 * * * *", Timezone: "Europe/Berlin", Input: encoded(orders{Mark: "m", Until: "go"}), Metadata: map[string]string{"user_id": "ada"}})
 	if made.State != api.ScheduleCreated || made.Next == nil || !made.Next.Equal(noon.Add(5*time.Minute)) {
@@ -244,6 +245,7 @@ func (w *scheduled) calm() {
 }
 
 func TestWhatWasMissedWhileNoServerRan(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		missed api.MissedPolicy
 		grace  string
@@ -321,6 +323,7 @@ func TestRunsThatOverlap(t *testing.T) {
 
 // What waits is stored: the next process begins it when the run before it has ended.
 func TestAnOccurrenceWaitsOverARestart(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	w.put(api.ScheduleSpec{Overlap: api.OverlapQueue, Input: encoded(orders{Mark: "m", Until: "go"})})
 	w.clock.set(noon.Add(time.Minute))
@@ -336,6 +339,7 @@ func TestAnOccurrenceWaitsOverARestart(t *testing.T) {
 }
 
 func TestAnOccurrenceIsRefusedWithItsReason(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	w.put(api.ScheduleSpec{Input: encoded(orders{Mark: "m"})})
 	if _, err := w.service.DisableUnit(t.Context(), "worker"); err != nil {
@@ -392,6 +396,7 @@ func (w *scheduled) version(n int) string {
 }
 
 func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	put := func(content string) api.Schedule {
 		spool, err := w.service.NewSpool()
@@ -442,6 +447,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 
 // A run is asked for with the token of whoever made its schedule, or started it by hand.
 func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	spec := api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m"})}
 	if _, _, err := w.service.Schedules().Put(access.WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
@@ -461,6 +467,7 @@ func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 }
 
 func TestPauseCountAndByHand(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	w.put(api.ScheduleSpec{Count: 3, Input: encoded(orders{Mark: "m"})})
 	pause := func(paused bool, want api.ScheduleState) {
@@ -500,6 +507,7 @@ func TestPauseCountAndByHand(t *testing.T) {
 }
 
 func TestWhatIsNoSchedule(t *testing.T) {
+	t.Parallel()
 	w := newScheduled(t)
 	good := api.ScheduleSpec{Unit: "worker", Every: "1m"}
 	past := noon.Add(-time.Hour)

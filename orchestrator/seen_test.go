@@ -83,6 +83,7 @@ func errorOf(results []reflect.Value) error {
 // Every method that is told an id answers a token without the scope read, about what another one
 // made, as about what isn't there. The list of methods is the type's own: a new one is in it.
 func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
+	t.Parallel()
 	w := newTelling(t)
 	ada, bob := holding(t, "ada", access.Run), holding(t, "bob", access.Run)
 	record, _, err := w.service.Submit(ada, Submission{Unit: "worker", Input: encoded(orders{Until: "end"})})
@@ -137,6 +138,7 @@ func text(err error) string {
 }
 
 func TestListsHaveWhatATokenMayKnowOf(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 nodes: {ok: {ask: "Well?", next: {approve: end, reject: end}}}
 output: {}
@@ -218,6 +220,7 @@ output: {}
 
 // A call is made for whoever made its caller.
 func TestCallsAreOfTheirCallersToken(t *testing.T) {
+	t.Parallel()
 	w := newFlowFixture(t, `
 start: work
 nodes:
@@ -240,6 +243,7 @@ output: {}
 }
 
 func TestASessionTakesTurnsOfItsOwnTokenAlone(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, withTalks)
 	ada, bob, eve := holding(t, "ada", access.Run), holding(t, "bob", access.Run), holding(t, "eve", access.Run, access.Read)
 	made, err := w.service.CreateSession(ada, "talks", nil)

@@ -20,6 +20,7 @@ import (
 )
 
 func TestServiceRuns(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	t.Run("a run goes through its states and gives its result", func(t *testing.T) {
 		id := w.submit(orders{Mark: "a", File: "sub-a.txt", Lines: 3})
@@ -72,6 +73,7 @@ func TestServiceRuns(t *testing.T) {
 }
 
 func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	spool, err := w.service.NewSpool()
 	if err != nil {
@@ -106,6 +108,7 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 }
 
 func TestServiceJoinsByKey(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	sub := Submission{Unit: "worker", Input: encoded(orders{Mark: "once"}), Key: "k1"}
 	var ids sync.Map
@@ -136,6 +139,7 @@ func TestServiceJoinsByKey(t *testing.T) {
 }
 
 func TestServiceRetriesWhatMayPass(t *testing.T) {
+	t.Parallel()
 	away := fault.New(fault.Unavailable, "the engine is away")
 	t.Run("until it works", func(t *testing.T) {
 		w := newFixture(t)
@@ -178,6 +182,7 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 }
 
 func TestServiceCancels(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.Concurrency = 1 })
 	runs, waits := w.submit(orders{Mark: "a", Until: "never"}), w.submit(orders{Mark: "b"})
 	w.until(runs, running)
@@ -200,6 +205,7 @@ func TestServiceCancels(t *testing.T) {
 }
 
 func TestServiceBoundsItsQueue(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) {
 		o.Concurrency, o.Queue = 1, 1
 		for name, content := range workerFiles {
@@ -236,6 +242,7 @@ func withTalks(o *settings) {
 
 // Whoever removes old runs by hand isn't left with the sessions of which they were turns.
 func TestServicePrunesClosedSessions(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, withTalks)
 	var ids []string
 	for range 2 {
@@ -271,6 +278,7 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 }
 
 func TestServiceRefusesWithoutRoom(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
 	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("error %v", err)
@@ -281,6 +289,7 @@ func TestServiceRefusesWithoutRoom(t *testing.T) {
 }
 
 func TestServiceHoldsItsHome(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	if _, err := w.opts.service(w.engine); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second one over the same home: %v", err)
@@ -288,6 +297,7 @@ func TestServiceHoldsItsHome(t *testing.T) {
 }
 
 func TestServiceLists(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	var ids []string
 	for range 5 {
@@ -315,6 +325,7 @@ func TestServiceLists(t *testing.T) {
 }
 
 func TestPruneTellsOfClosedSessions(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	now := time.Now()
 	for id, closed := range map[string]bool{"open": false, "closed": true} {
@@ -339,6 +350,7 @@ func TestPruneTellsOfClosedSessions(t *testing.T) {
 }
 
 func TestServicePrunes(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	var ids []string
 	for range 4 {

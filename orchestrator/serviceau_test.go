@@ -100,6 +100,7 @@ func (w *fixture) submitReader(stdin string) (api.Record, error) {
 }
 
 func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
+	t.Parallel()
 	const want = `{"model": "weights"}`
 	t.Run("one that is submitted, and one that is made again", func(t *testing.T) {
 		w := newReaderFixture(t)
@@ -141,6 +142,7 @@ func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 }
 
 func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
+	t.Parallel()
 	w := newReaderFixture(t)
 	if _, err := w.submitReader("eleven byte"); !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
@@ -154,6 +156,7 @@ func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
 }
 
 func TestAServiceWantsItsModels(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "model"), "x")
 	serve := func(engine container.Engine, models ...string) error {
@@ -199,6 +202,7 @@ type elsewhere struct {
 func (elsewhere) Remote() bool { return true }
 
 func TestTheCardOfAUnit(t *testing.T) {
+	t.Parallel()
 	t.Run("is asked for once, however many want it", func(t *testing.T) {
 		w := newReaderFixture(t)
 		var all sync.WaitGroup
@@ -270,6 +274,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 
 // What a process that died over a unit's card has left is gone after the next start.
 func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w := newReaderFixture(t)
 	w.stop()
 	const id = "0199aaaa-0000-7000-8000-000000000000"

@@ -108,6 +108,7 @@ func (p *plays) say(id, text string) error {
 }
 
 func TestARunHearsWhatIsSaidToIt(t *testing.T) {
+	t.Parallel()
 	gate, heard := make(chan struct{}), make(chan []api.HeardMessage, 10)
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 		calls := a.Calls()
@@ -163,6 +164,7 @@ func TestARunHearsWhatIsSaidToIt(t *testing.T) {
 }
 
 func TestWhatCannotBeSaid(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
 	id := p.submit()
@@ -214,6 +216,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 }
 
 func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
 	id := p.submit()
@@ -244,6 +247,7 @@ func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
 }
 
 func TestARunShowsWhatItHasSoFar(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 		calls := a.Calls()
@@ -315,6 +319,7 @@ func (p *plays) untilTold(id string, kind api.EventType, n int) {
 }
 
 func TestAnotherAttemptShowsAnew(t *testing.T) {
+	t.Parallel()
 	p := newPlays(t, &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
 		if err := a.begin(); err != nil {
 			return run.Result{}, err
@@ -339,6 +344,7 @@ func TestAnotherAttemptShowsAnew(t *testing.T) {
 }
 
 func TestWhatIsTooMuchIsNotShown(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 		calls, s := a.Calls(), &a.Limits
@@ -418,6 +424,7 @@ func TestNothingIsShownWithoutRoom(t *testing.T) {
 }
 
 func TestAMaskedRunShowsNoSecret(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-ant-api03-0123456789abcdefghij0123456789abcdefghij"
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
@@ -439,6 +446,7 @@ func TestAMaskedRunShowsNoSecret(t *testing.T) {
 }
 
 func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T) {
+	t.Parallel()
 	p := newPlays(t, &stage{})
 	sub := Submission{Unit: "worker", Resend: "digest"}
 	var mu sync.Mutex
@@ -487,6 +495,7 @@ func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T)
 }
 
 func TestChangedRunsAreListedPageByPage(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate), func(o *Options) { o.Concurrency = 3 })
 	var ids []string

@@ -123,6 +123,7 @@ func (l *leaky) over(id, want string) {
 
 // What a turn of a living session stores before its program is told, and before its answer is.
 func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	session := l.counting()
 	defer l.closes(session)
@@ -156,6 +157,7 @@ func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
 // A process that dies before the end of a turn is stored leaves nothing of that: the next one
 // takes it once more, and the program isn't told again.
 func TestATurnWhoseEndWasNotStoredEndsOnce(t *testing.T) {
+	t.Parallel()
 	l := newLeaky(t)
 	session := l.counting()
 	defer l.closes(session)

@@ -24,6 +24,7 @@ echo '{}' > /io/output.json`, pieces, dir, dir, rest)
 }
 
 func TestFilesWithoutANameCount(t *testing.T) {
+	t.Parallel()
 	limits := "limits: {output: 8MiB, timeout: 5m}\n"
 	writable := limits + "read_only: false\n"
 	cases := []struct {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestWithinOnlyShortensTheTimeout(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	u, err := w.service.units.Get(t.Context(), "worker") // it has 20 s
 	if err != nil {
@@ -29,6 +30,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 }
 
 func TestAKeyIsForOneWithin(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t)
 	sub := Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
 	for _, joins := range []bool{false, true} {

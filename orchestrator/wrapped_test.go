@@ -63,6 +63,7 @@ func message(text string) map[string]any { return map[string]any{"message": text
 
 // TestAgentPatterns runs each way of input with each way of output in each format.
 func TestAgentPatterns(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	inputs := map[string]struct{ yaml, script, arg string }{
 		"stdin": {"input: stdin", `read -r m`, ""},
@@ -102,6 +103,7 @@ func TestAgentPatterns(t *testing.T) {
 }
 
 func TestAnAgentFromInside(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	write(t, filepath.Join(p.data, "notes.txt"), "note")
 	script := `
@@ -131,6 +133,7 @@ echo made > /io/output/made.txt`
 }
 
 func TestAgentsThatFail(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	for name, c := range map[string]struct {
 		yaml     string
@@ -175,6 +178,7 @@ func TestAgentsThatFail(t *testing.T) {
 }
 
 func TestAnAgentWithAContract(t *testing.T) {
+	t.Parallel()
 	p := newAgentProbe(t)
 	write(t, filepath.Join(p.dir, "schema.json"), `{
 	  "input": {"type": "object", "properties": {"n": {"type": "integer"}, "lang": {"type": "string"}}, "required": ["n"]},
@@ -220,6 +224,7 @@ func tellerProgram(spec runtime.ContainerSpec, dir map[string]string) int {
 }
 
 func TestAWaitingAgentGetsItsMessage(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-only", func(o *settings) { o.Containers.Pool.Size = 2 })
 	for _, text := range []string{"one", "two"} {
 		w.awaitPoolUnit("teller", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
@@ -232,6 +237,7 @@ func TestAWaitingAgentGetsItsMessage(t *testing.T) {
 }
 
 func TestAnAgentIsANodeOfAFlow(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-only")
 	record := w.await(w.submitTo("f", map[string]any{"m": "hello"}))
 	if record.Outcome != api.Success || !strings.Contains(string(record.Output), "hello; [tell ") {
@@ -240,6 +246,7 @@ func TestAnAgentIsANodeOfAFlow(t *testing.T) {
 }
 
 func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = UnitSettings{Concurrency: 5} })
 	var ids []string
 	for n := range 11 { // one runs, ten wait
@@ -266,6 +273,7 @@ func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
 }
 
 func TestTheOperatorsAccessCountsMore(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = UnitSettings{Given: unit.Given{ReadWrite: new(false)}} })
 	info, err := w.service.Unit(t.Context(), "editor")
 	if err != nil || info.Access != "read-only" || info.Concurrency != 10 {
@@ -280,6 +288,7 @@ func TestTheOperatorsAccessCountsMore(t *testing.T) {
 }
 
 func TestTheOperatorSaysHowLongRunsOfAnAgentWait(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-write")
 	first := w.submitTo("editor", orders{Mark: "edit", Until: "go"})
 	w.until(first, running)
@@ -297,6 +306,7 @@ func TestTheOperatorSaysHowLongRunsOfAnAgentWait(t *testing.T) {
 }
 
 func TestReadOnlyAgentsRunTenAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-only")
 	var ids []string
 	for range 20 {
@@ -313,6 +323,7 @@ func TestReadOnlyAgentsRunTenAtOnce(t *testing.T) {
 }
 
 func TestACapsuleCallsAnAgent(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-only")
 	record := w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "editor"}}}))
 	if record.Outcome != api.Success || len(record.Calls) != 1 || record.Calls[0].Outcome != api.Success || !strings.Contains(strings.Join(w.answers["a"], ""), `"text"`) {
@@ -321,6 +332,7 @@ func TestACapsuleCallsAnAgent(t *testing.T) {
 }
 
 func TestAnAgentSurvivesItsServer(t *testing.T) {
+	t.Parallel()
 	w := newEditorFixture(t, "read-write")
 	first, second := w.submitTo("editor", orders{Mark: "edit", Until: "go"}), w.submitTo("editor", orders{Mark: "edit"})
 	w.until(first, running)

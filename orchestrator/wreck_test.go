@@ -30,6 +30,7 @@ func (w *fixture) spoil(id string, change func(*store.Run)) {
 }
 
 func TestARunThatCannotBeReadStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*store.Run){
 		"its record is no JSON":   func(r *store.Run) { r.Record = []byte("\x00garbage") },
 		"its record is empty":     func(r *store.Run) { r.Record = []byte("{}") },
