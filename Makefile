@@ -157,6 +157,15 @@ loop-soak: base build ## 2,000 runs of agents (RUNS) that ask a model, every ten
 kill: base ## kill a server 20 times while it has runs, flows, handoffs and conversations: nothing may be lost or done twice
 	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent|TestAKilledBackup' ./cmd/aod
 
+# The state before the redesign; or another commit.
+OLD ?= b727705
+
+.PHONY: takeover
+takeover: base ## kill the server of an older commit (OLD) with work of all kinds, and go on with its home with bin/aod
+	old=$$(sh scripts/old-aod.sh $(OLD)) && AOD_OLD="$$old" AOD_NEW="$(CURDIR)/bin/aod" AOD_TEST_DOCKER=require \
+		$(PLAIN) $(GO) test -vet=off -v -count=1 -timeout 10m -run TestANewVersionGoesOn ./cmd/aod
+	@sh scripts/check-leaks.sh
+
 .PHONY: cuts
 cuts: base ## cut a server off from its engine 50 times while it has runs, flows, handoffs, a session: none may fail or begin again
 	AOD_TEST_DOCKER=require AOD_CUTS=50 AOD_CUT=10 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoCut|TestRunsOutlive' ./cmd/aod
