@@ -117,7 +117,6 @@ func TestTheTreesRulesHoldForFlows(t *testing.T) {
 // TestNoCanarySingsOfAFlow has a payload go through what a flow may do with one: nothing of it is
 // in a log, an event, a metric or a trace.
 func TestNoCanarySingsOfAFlow(t *testing.T) {
-	t.Parallel()
 	const canary = "kanarienvogel"
 	recorded := spans(t)
 	var logged lockedBuffer

@@ -30,7 +30,6 @@ func spans(t *testing.T) *tracetest.SpanRecorder {
 
 // Each of these words is in a prompt or an answer, and in no span.
 func TestARequestForAModelHasASpanWithoutContent(t *testing.T) {
-	t.Parallel()
 	recorder := spans(t)
 	w := newModelWorld(t, "")
 	w.double.answer = func(n int, rw http.ResponseWriter, _ *http.Request) {

@@ -73,6 +73,7 @@ const public access.Scope = ""
 // table lists every route except those of the mounts. A GET that is no stream also answers
 // HEAD.
 func (a *API) table() []route {
+	versions := under("versions", a.svc.UnitVersions)
 	return slices.Concat(a.schedules(), a.sessions(), []route{
 		{http.MethodPost, "/v1/runs", access.Run, a.submit, slow},
 		{http.MethodGet, "/v1/runs", access.Read, a.listRuns, 0},
@@ -108,10 +109,7 @@ func (a *API) table() []route {
 		{http.MethodPost, "/v1/units/:name/enable", access.Admin, one(knownName, a.svc.EnableUnit), 0},
 		{http.MethodPut, "/v1/units/:name", access.Upload, a.putUnit, slow},
 		{http.MethodDelete, "/v1/units/:name", access.Upload, about(knownName, a.removeUnit), 0},
-		{
-			http.MethodGet, "/v1/units/:name/versions", access.Read, one(knownName, under("versions", a.svc.UnitVersions)),
-			0,
-		},
+		{http.MethodGet, "/v1/units/:name/versions", access.Read, one(knownName, versions), 0},
 		{http.MethodPost, "/v1/units/:name/rollback", access.Upload, about(knownName, a.rollbackUnit), slow},
 		{http.MethodGet, "/v1/units/:name/schema", access.Read, verbatim(a.svc.Schema), 0},
 		{http.MethodGet, "/v1/units/:name/card", access.Read, verbatim(a.svc.Card), slow},
@@ -137,6 +135,7 @@ func (a *API) table() []route {
 
 // sessions lists the routes of sessions.
 func (a *API) sessions() []route {
+	patched := a.lastChange("changes.patch")
 	return []route{
 		{http.MethodPost, "/v1/sessions", access.Run, a.createSession, slow},
 		{http.MethodGet, "/v1/sessions", access.Read, a.listSessions, 0},
@@ -144,10 +143,7 @@ func (a *API) sessions() []route {
 		{http.MethodDelete, "/v1/sessions/:id", access.Run, one(sessionID, a.closeSession), 0},
 		{http.MethodPost, "/v1/sessions/:id/messages", access.Run, about(sessionID, a.sendMessage), slow},
 		{http.MethodGet, "/v1/sessions/:id/changes", access.Read, about(a.lastChange("changes"), a.changes), slow},
-		{
-			http.MethodGet, "/v1/sessions/:id/changes.patch", access.Read, about(a.lastChange("changes.patch"), a.patch),
-			slow,
-		},
+		{http.MethodGet, "/v1/sessions/:id/changes.patch", access.Read, about(patched, a.patch), slow},
 		{http.MethodGet, "/v1/sessions/:id/changes/files/*", access.Read, getFile(a.svc.SessionChange), slow},
 	}
 }
