@@ -30,7 +30,7 @@ const (
 // settings is the table of the server's settings, bound to the fields of c. It is the
 // only place where they are listed.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.bounds())
+	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.bounds(), c.kept())
 }
 
 // place is where the server is, and who may ask it.
@@ -220,7 +220,12 @@ func (c *Config) bounds() []setting {
 			"true",
 			"keep with each run what it asked models, and their answers, unless its agent.yaml says transcript: false",
 		},
+	}
+}
 
+// kept is how much is taken in, and what is kept for how long.
+func (c *Config) kept() []setting {
+	return []setting{
 		{"upload_limit", size{&c.UploadLimit, 1, 16 * quantity.TiB}, "1GiB", "the largest body of one request"},
 		{
 			"payload_limit",
@@ -289,6 +294,11 @@ func (c *Config) bounds() []setting {
 
 // settings is the table of the settings of one unit. They can be set in the file only.
 func (u *UnitConfig) settings() []setting {
+	return append(u.turns(), u.bounds()...)
+}
+
+// turns is when its runs have their turn, how long, and whom they may call.
+func (u *UnitConfig) turns() []setting {
 	return []setting{
 		{
 			"concurrency",
@@ -338,6 +348,12 @@ func (u *UnitConfig) settings() []setting {
 			"containers that wait for the unit's next runs, whether it is called or not; -1 is what its " +
 				"agent.yaml says",
 		},
+	}
+}
+
+// bounds is what its runs may have and ask for.
+func (u *UnitConfig) bounds() []setting {
+	return []setting{
 		{"env", environment(&u.Env), "", "variables of its program's environment, in plain text: never a secret"},
 		{
 			"network",
