@@ -35,13 +35,9 @@ func (b *bench) askUpstream(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	server := &httptest.Server{
-		Listener: listener,
-		Config: &http.Server{Handler: up.Handler(upstream.Session{
-			Run:   "r",
-			Names: []string{"svc"},
-		})},
-	} //nolint:gosec // the bench asks itself
+	handler := up.Handler(upstream.Session{Run: "r", Names: []string{"svc"}})
+	//nolint:gosec // the bench asks itself
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	server.Start()
 	defer server.Close()
 	dialer := net.Dialer{}
