@@ -14,7 +14,14 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -114,7 +121,7 @@ func TestTheServersTablesAreWhole(t *testing.T) {
 			string(api.CategoryTransient), string(api.CategoryPermanent),
 			string(api.CategoryAgent), string(api.CategorySystem),
 		}},
-		{"every metric", "server.md", "Watching it", metrics(t)},
+		{"every metric", "server.md", "Monitoring", metrics(t)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,7 +154,10 @@ func enumOf(t *testing.T, schema, field string) []string {
 func metrics(t *testing.T) []string {
 	t.Helper()
 	containers := container.New(enginetest.NewFake(nil), container.Options{})
-	service, err := orchestrator.NewService(orchestrator.Options{Home: t.TempDir(), Kinds: run.Kinds{"capsule": containers}})
+	service, err := orchestrator.NewService(orchestrator.Options{
+		Home: t.TempDir(), Kinds: run.Kinds{"capsule": containers},
+		Features: []feature.Feature{models.New(models.Models{}), upstreams.New(nil), egresses.New(egress.New(egress.Options{})), pushes.NewFeature(pushes.Options{}), schedules.New(nil)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

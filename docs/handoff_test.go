@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 )
 
 const handoffGuide = "capsule-api.md"
@@ -26,7 +27,8 @@ const handoffGuide = "capsule-api.md"
 // it lists those that it does.
 func TestTheCallsShownAreThoseThatThereAre(t *testing.T) {
 	text, _ := readGuide(t, handoffGuide)
-	handler := handoff.NewHandler(handoff.Caller{}, nil, handoff.Limits{}, nil)
+	handler := capsuleapi.NewHandler(handoff.Caller{}, nil, handoff.Limits{}, nil,
+		capsuleapi.ArtifactMount(nil), capsuleapi.MessageMount(nil))
 	shown := map[string][]string{} // methods by path
 	for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+) (/.*)$`).FindAllStringSubmatch(text, -1) {
 		shown[m[2]] = append(shown[m[2]], m[1])
@@ -46,10 +48,26 @@ func TestTheCallsShownAreThoseThatThereAre(t *testing.T) {
 	}
 }
 
-// pathsOf reads the paths where they are declared: a handler can't list them.
+// pathsOf reads the paths where they are declared, in the handler and in the mounts that features give it: a
+// handler can't list them.
 func pathsOf(t *testing.T) []string {
 	t.Helper()
-	return declared(t, "../handoff/handler.go", `(?m)^(?:\t+|const sharedPath = )"(/[^"]+)"(?:: +\{http\.|$)`)
+	mounted := regexp.MustCompile(`return Mount\{Path: "(/[^"]+)"`)
+	paths := declared(t, "../handoff/capsuleapi/handler.go", `(?m)^(?:\t+|const sharedPath = )"(/[^"]+)"(?:: +\{http\.|$)`)
+	sources, err := filepath.Glob("../handoff/capsuleapi/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mounted.FindAllStringSubmatch(string(text), -1) {
+			paths = append(paths, m[1])
+		}
+	}
+	return paths
 }
 
 func TestTheRulesShownAreThoseThatThereAre(t *testing.T) {

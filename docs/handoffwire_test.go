@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 )
 
 const (
@@ -98,7 +99,7 @@ func caller(t *testing.T, grant string, callee handoff.Result) http.Handler {
 	if callee.Success {
 		callee.Files = []handoff.Output{{Name: "chart.svg", Path: at("callee/chart.svg"), SizeBytes: 4, SHA256: strings.Repeat("0", 64), Field: "chart"}}
 	}
-	return handoff.NewHandler(handoff.Caller{
+	return capsuleapi.NewHandler(handoff.Caller{
 		Run: callID, Root: rootID, Parent: rootID, Unit: "planner",
 		Path:     []handoff.Step{{Run: rootID, Unit: "root"}, {Run: callID, Unit: "planner"}},
 		Deadline: time.Now().Add(time.Minute), Grants: []string{grant},
